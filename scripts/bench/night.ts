@@ -7,9 +7,8 @@ import { parseArgs } from 'node:util';
 import PQueue from 'p-queue';
 import type { ImageEngine, LocalImage } from '../../src/environment/places/imageEngine.ts';
 import { imagesConfigSchema } from '../../src/environment/places/imagesConfig.ts';
-import type { PullClock } from '../../src/environment/places/pullImage.ts';
+import { type PullClock, pullThrottle } from '../../src/environment/places/pullImage.ts';
 import { createPullStage } from '../../src/environment/places/pullStage.ts';
-import { pullThrottle } from '../../src/environment/places/pullThrottle.ts';
 import { type OrderMode, orderTrials } from '../../src/run/schedule/order.ts';
 
 const { values: flags } = parseArgs({

@@ -1,8 +1,13 @@
 // Who may be reaped: only what is proven dead, and never anybody else's.
 import type Docker from 'dockerode';
 import { afterEach, describe, expect, test } from 'vitest';
-import { leftoversOn } from '../../src/environment/docker/leftovers.ts';
-import { findOrphans, listContainers, reap, reapLeft } from '../../src/environment/docker/reaper.ts';
+import {
+  findOrphans,
+  leftoversOn,
+  listContainers,
+  reap,
+  reapLeft,
+} from '../../src/environment/docker/reaper.ts';
 import {
   currentOwner,
   isOwnerAlive,

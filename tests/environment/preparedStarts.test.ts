@@ -1,7 +1,7 @@
 // Starts begun before their slot is free: taken once by the same request, given up with nothing left.
 import { describe, expect, test } from 'vitest';
+import { createPreparedStarts } from '../../src/environment/container/preparedStarts.ts';
 import type { Environment, StartRequest } from '../../src/environment/environment.ts';
-import { createPreparedStarts } from '../../src/environment/preparedStarts.ts';
 
 const request = (attempt: string, more: Partial<StartRequest> = {}): StartRequest => ({
   instanceId: 'a__a-1',

@@ -1,7 +1,7 @@
 // Streams: whatever the bytes and however they are cut, the same comes out.
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import { createDemux } from '../../src/environment/docker/demux.ts';
+import { createDemux } from '../../src/environment/docker/startProcess.ts';
 import {
   createFenceFinder,
   createFrameReader,

@@ -6,7 +6,7 @@ import { createEnginePool } from '../../src/environment/places/enginePool.ts';
 import { createImageService, type ImageService } from '../../src/environment/places/imageService.ts';
 import { imagesConfigSchema } from '../../src/environment/places/imagesConfig.ts';
 import { imagesOfSeveralEngines } from '../../src/environment/places/runImages.ts';
-import { createAdmission } from '../../src/run/places/admission.ts';
+import { createAdmission } from '../../src/run/places/openImages.ts';
 import { DOCKER_INFO, type ToldEngine, toldEngine } from '../environment/places/engines/toldEngine.ts';
 import { tempDir } from '../support/cli.ts';
 

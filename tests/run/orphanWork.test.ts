@@ -1,9 +1,9 @@
 // Which kept end states `clean` may remove: only those whose owner is dead and whose attempt the record has no use for.
 import { rmSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
-import { keepWork } from '../../src/environment/docker/work/keepWork.ts';
+import { keepWork } from '../../src/environment/docker/workImages.ts';
 import { LABELS, type MachineFacts, ownerLabels } from '../../src/environment/owner.ts';
-import { cleanWork } from '../../src/run/places/orphanWork.ts';
+import { cleanWork } from '../../src/run/places/sessionEngines.ts';
 import { tempDir } from '../support/cli.ts';
 import { docker, dockerAvailable } from '../support/docker.ts';
 import { BASE_IMAGE } from '../support/dockerEnvironment.ts';

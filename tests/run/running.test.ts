@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { engineOptionsOf } from '../../src/environment/places/chosenEngine.ts';
-import { engineClient } from '../../src/environment/places/engineClient.ts';
+import { engineClient } from '../../src/environment/places/engineInfo.ts';
 import { startWork } from '../../src/run/running.ts';
 
 /** Where a client that is made without any options would ask. */

@@ -1,7 +1,7 @@
 // A budget of pulls that engines and processes of one results root share through the record.
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { pullThrottle } from '../../src/environment/places/pullThrottle.ts';
+import { pullThrottle } from '../../src/environment/places/pullImage.ts';
 import { takePull, takeRate } from '../../src/store/live/rates.ts';
 import { fakeStage, settled } from '../environment/places/images/fakeEngine.ts';
 import { tempDir } from '../support/cli.ts';

@@ -2,10 +2,9 @@
 import { existsSync } from 'node:fs';
 import { inert } from '../../base/text/inert.ts';
 import { reap } from '../../environment/docker/reaper.ts';
-import { engineClient } from '../../environment/places/engineClient.ts';
-import { engineInfo } from '../../environment/places/engineInfo.ts';
+import { engineClient, engineInfo } from '../../environment/places/engineInfo.ts';
 import { engineSilent } from '../../run/places/engines.ts';
-import { cleanWork } from '../../run/places/orphanWork.ts';
+import { cleanWork } from '../../run/places/sessionEngines.ts';
 import { databasePath, openForReading, resultsRoot } from '../../run/resultsRoot.ts';
 import { defineVerb, flags, json, output, toggle } from '../flags/verb.ts';
 import { EXIT, printResult, say } from '../terminal/context.ts';

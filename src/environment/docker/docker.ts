@@ -12,7 +12,7 @@ export const docker: EnvironmentKind = {
   listens: true,
   bringsPrograms: true,
   async create(config, options) {
-    const { createDockerEnvironments } = await import('./dockerEnvironments.ts');
+    const { createDockerEnvironments } = await import('./dockerFactory.ts');
     return createDockerEnvironments(config, options);
   },
 };

@@ -1,6 +1,8 @@
 /** The Docker environment: one container an attempt. This file is the factory; dockerStart.ts makes a container ready for the agent. */
+
 import type Docker from 'dockerode';
 import pLimit from 'p-limit';
+import { createPreparedStarts } from '../container/preparedStarts.ts';
 import {
   type Environment,
   EnvironmentError,
@@ -9,20 +11,21 @@ import {
   type StartRequest,
 } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
+import type { EnvironmentOptions } from '../environmentKind.ts';
 import { HARNESS } from '../exec/channel.ts';
 import { readFault } from '../places/dockerFault.ts';
-import { engineClient } from '../places/engineClient.ts';
+import { engineClient } from '../places/engineInfo.ts';
 import { createEngineWatch } from '../places/engineWatch.ts';
+import { createHostsFactory, enginePoolOf, requiredEngine } from '../places/hostsFactory.ts';
 import { createFactoryPulls } from '../places/imageService.ts';
+import { LOST_AFTER_MS } from '../places/poolState.ts';
 import type { EnsureImage } from '../places/pullStage.ts';
-import { createPreparedStarts } from '../preparedStarts.ts';
 import { createProgramVolumes } from '../programs/programVolume.ts';
 import { type Discard, removeContainer, removeLater } from './container.ts';
-import { createQuotaProbe } from './diskQuota.ts';
-import type { DockerFactoryOptions } from './dockerOptions.ts';
-import { startEnvironment } from './dockerStart.ts';
+import { createQuotaProbe } from './diskWatch.ts';
+import { type DockerFactoryOptions, startEnvironment } from './dockerStart.ts';
 import { createSealer } from './seal.ts';
-import { discardWork, holdsWork } from './work/keepWork.ts';
+import { discardWork, holdsWork } from './workImages.ts';
 
 export interface DockerFactory extends EnvironmentFactory {
   readonly docker: Docker;
@@ -47,9 +50,6 @@ const cutOff = (error: unknown): boolean =>
   (error instanceof EnvironmentError && readFault(error.cause).daemonGone) ||
   (error instanceof EnvironmentError && error.code === 'died' && error.evidence.while === HARNESS);
 
-const shortWatch = (docker: Docker, limitMs = SHORT_OUTAGE_MS) =>
-  createEngineWatch({ ping: () => docker.ping(), limitMs });
-
 export function createDockerFactory(
   config: EnvironmentConfig,
   options: DockerFactoryOptions = {},
@@ -57,8 +57,8 @@ export function createDockerFactory(
   const docker = engineClient(options.docker);
   const removals = new Set<Promise<unknown>>();
   const closing = new AbortController();
-  const ownWatch = options.watch ? undefined : shortWatch(docker, options.outageMs);
-  const watch = options.watch ?? ownWatch!;
+  const limitMs = options.outageMs ?? SHORT_OUTAGE_MS;
+  const watch = options.watch ?? createEngineWatch({ ping: () => docker.ping(), limitMs });
 
   const pulls = createFactoryPulls(docker, {
     policy: config.pull,
@@ -121,7 +121,30 @@ export function createDockerFactory(
       await prepared.close();
       await pulls.close();
       while (removals.size > 0) await Promise.allSettled([...removals]);
-      ownWatch?.close();
+      if (!options.watch) watch.close();
     },
   };
+}
+
+/** Those of an arm, on one engine or on those of `environment.hosts`. */
+export function createDockerEnvironments(
+  config: EnvironmentConfig,
+  { images, pool, watch, ...options }: EnvironmentOptions,
+): EnvironmentFactory {
+  if (config.hosts.length === 0)
+    return createDockerFactory(config, { ...options, watch, images: images?.ensureOn(undefined) });
+  // One engine is waited for briefly, because another may take the work; all of them together as one is elsewhere.
+  const onEngine = (host: string) =>
+    createDockerFactory(config, {
+      ...options,
+      images: images?.ensureOn(host),
+      docker: requiredEngine(host),
+      outageMs: LOST_AFTER_MS,
+    });
+  return createHostsFactory({
+    pool: pool ?? enginePoolOf(config.hosts, options.onWarning),
+    factories: new Map(config.hosts.map(({ host }) => [host, onEngine(host)])),
+    prefer: images && ((host, image) => images.has(host, image)),
+    watch,
+  });
 }

@@ -1,159 +1,172 @@
 /** The way from an image to an environment the agent may use: image, sealed image, container, setup, verification, snapshot. */
+import type Docker from 'dockerode';
+import type { LimitFunction } from 'p-limit';
+import { parseDuration, parseSize } from '../../base/text/units.ts';
+import { type Container, environmentIn, openChannel, ownConfig } from '../container/container.ts';
+import { refuseUnlessAllowed, verifySealed } from '../container/sealedHistory.ts';
+import { phasesOf, setUp } from '../container/setup.ts';
 import type { Environment, HistoryState, StartRequest } from '../environment.ts';
-import { ownConfig } from '../ownConfig.ts';
-import type { GitSnapshot, ScriptRunner } from '../patch/capture.ts';
-import type { TreeSnapshot } from '../patch/treeSnapshot.ts';
-import type { ImageFacts } from '../places/pullStage.ts';
-import { refuseUnlessAllowed, verifySealed } from '../start/sealedHistory.ts';
-import { pictureOf, runSetup, setupsOf } from '../start/setup.ts';
-import { environmentOf } from './dockerEnvironment.ts';
-import { type DockerShared, type OpenContainer, openContainer } from './openContainer.ts';
-import type { SealResult, SealRoom } from './seal.ts';
+import type { EnvironmentConfig } from '../environmentConfig.ts';
+import type { EnvironmentOptions } from '../environmentKind.ts';
+import type { Channel } from '../exec/channel.ts';
+import { daemonAnswer, readFault } from '../places/dockerFault.ts';
+import type { EngineWatch } from '../places/engineWatch.ts';
+import type { EnsureImage } from '../places/pullStage.ts';
+import type { ProgramVolumes } from '../programs/programVolume.ts';
+import { createContainer, type Discard, deathOf } from './container.ts';
+import { containerFiles } from './containerFiles.ts';
+import { createDiskWatch, type QuotaProbe } from './diskWatch.ts';
+import { startRelay } from './relayContainer.ts';
+import type { Sealer } from './seal.ts';
+import { processStarter } from './startProcess.ts';
+import { keepWork } from './workImages.ts';
 
-/** One start, with what it finds out on its way. */
-interface Start {
-  readonly shared: DockerShared;
-  readonly request: StartRequest;
-  readonly notes: string[];
-  history: HistoryState;
-  /** Tells the next phase; throws when the start was aborted. */
-  phase(name: string): void;
+/** What a program sets when it makes a Docker factory, beside the user's configuration. */
+export interface DockerFactoryOptions
+  extends Pick<EnvironmentOptions, 'onWarning' | 'watch' | 'quietEnv' | 'snapshot' | 'capAdd' | 'program'> {
+  /** dockerode's own options (socketPath, host, port...); default: DOCKER_HOST or the standard socket. */
+  readonly docker?: Docker.DockerOptions;
+  /** How long an engine is waited for by a factory without a watch of its own; default: half a minute. */
+  readonly outageMs?: number;
+  /** Who brings images here, with a pull policy of its own; default: this factory, by the configured policy. */
+  readonly images?: EnsureImage | undefined;
+  /** Containers created or started at one time. */
+  readonly concurrentStarts?: number;
+  /** Containers started ahead of their slot. */
+  readonly maxPrepared?: number;
+  /** Milliseconds between looks at the size of the writable layer. */
+  readonly diskPollMs?: number;
+}
+
+/** What all containers of one factory share. */
+export interface DockerShared {
+  readonly docker: Docker;
+  readonly config: EnvironmentConfig;
+  readonly options: DockerFactoryOptions;
+  readonly ensure: EnsureImage;
+  readonly starting: LimitFunction;
+  readonly sealer: Sealer;
+  readonly quotaBytes: QuotaProbe;
+  readonly programs: ProgramVolumes;
+  readonly watch: EngineWatch;
+  readonly discard: Discard;
 }
 
 export async function startEnvironment(arm: DockerShared, request: StartRequest): Promise<Environment> {
-  const { signal } = request;
-  const phase = (name: string) => {
-    signal?.throwIfAborted();
-    request.onPhase?.(name);
-  };
+  const { signal, owner, container: needs } = request;
+  const { docker, options, sealer, programs } = arm;
+  const phase = phasesOf(request);
   phase('pull');
   const image = await arm.ensure(request.image, { signal });
-  const shared = await ownShared(arm, request, image);
-  const { config } = shared;
-  const start: Start = { shared, request, notes: [], history: 'skipped', phase };
-  if (config.platform === undefined && !runsHere(image.architecture))
-    start.notes.push(`the image is for ${image.architecture}: it runs emulated, if at all`);
-  const sealed = config.seal_history ? await sealedImage(start, image) : undefined;
-  const programVolume = await volumeOfProgram(start, image);
+  const { id, architecture } = image;
+  // What the task itself asks for goes before the configuration of its arm.
+  const folder =
+    needs?.cwd === 'image' ? (await docker.getImage(id).inspect()).Config.WorkingDir || '/' : undefined;
+  const config = ownConfig(arm.config, needs, folder);
+  const shared = { ...arm, config };
+  const notes: string[] = [];
+  if (config.platform === undefined && !runsHere(architecture))
+    notes.push(`the image is for ${architecture}: it runs emulated, if at all`);
+  let history: HistoryState = 'skipped';
+  /** Ends the start, unless leaky images are allowed. */
+  const unsealed = (reason: string) => {
+    history = 'failed';
+    notes.push(`history failed: ${reason}`);
+    refuseUnlessAllowed(config, request, reason);
+  };
+  let sealed: Awaited<ReturnType<Sealer['seal']>> | undefined;
+  if (config.seal_history) {
+    phase('seal');
+    // The image is committed from this container: no variable of this run's configuration may be in it for other runs.
+    const bare = { ...shared, config: { ...config, env: {} }, options: { ...options, quietEnv: false } };
+    sealed = await sealer.seal(image, config, () => openContainer(bare, request, id, []));
+    history = sealed.state;
+    if (sealed.state === 'failed') unsealed(sealed.reason);
+    else if (sealed.state === 'absent') notes.push(`history absent: ${sealed.reason}`);
+  }
+  const made = sealed?.state === 'sealed' ? sealed : undefined;
+  if (options.program) phase('unpack');
+  const program = options.program && (await programs.ensure(options.program, image, owner));
 
   phase('start');
-  const opened = await openContainer(shared, request, sealed?.image ?? image.id, start.notes, programVolume);
+  const { container, channel } = await openContainer(shared, request, made?.image ?? id, notes, program);
   try {
-    if (sealed) await verifyHistory(start, opened, sealed);
-    for (const command of setupsOf(request)) {
-      phase('setup');
-      await runSetup(opened.channel, config, command, signal);
+    if (made) {
+      phase('verify');
+      const verified = await verifySealed(channel.harness, config, made.fingerprint, request.baseCommit);
+      notes.push(...verified.notes);
+      if (verified.reason !== undefined) unsealed(verified.reason);
     }
-    const snapshot = await startSnapshot(start, opened.run, sealed);
+    const known = made?.snapshot;
+    const snapshot = await setUp(channel, config, request, { snapshot: options.snapshot, known });
     signal?.throwIfAborted();
-    return environmentOf({
-      ...opened,
-      watch: shared.watch,
-      config,
-      snapshot,
-      info: {
-        kind: 'docker',
-        containerId: opened.container.id,
-        image: config.image ?? request.image,
-        imageDigest: image.digest,
-        transport: opened.channel.transport,
-        history: start.history,
-        notes: start.notes,
-      },
-    });
+    const info = {
+      kind: 'docker',
+      containerId: container.id,
+      image: config.image ?? request.image,
+      imageDigest: image.digest,
+      transport: channel.transport,
+      history,
+      notes,
+    };
+    return environmentIn({ container, channel, config, info, snapshot });
   } catch (error) {
-    opened.channel.close();
-    await opened.remove();
+    channel.close();
+    await container.remove();
     throw error;
   }
-}
-
-/** What the task itself asks for goes before the configuration of its arm. */
-async function ownShared(
-  shared: DockerShared,
-  { container }: StartRequest,
-  image: ImageFacts,
-): Promise<DockerShared> {
-  if (!container) return shared;
-  const folder =
-    container.cwd === 'image'
-      ? (await shared.docker.getImage(image.id).inspect()).Config.WorkingDir || '/'
-      : undefined;
-  return { ...shared, config: ownConfig(shared.config, container, folder) };
-}
-
-async function volumeOfProgram(
-  { shared, request, phase }: Start,
-  image: ImageFacts,
-): Promise<string | undefined> {
-  const { program } = shared.options;
-  if (!program) return undefined;
-  phase('unpack');
-  return shared.programs.ensure(program, image, request.owner);
-}
-
-type Sealed = Extract<SealResult, { state: 'sealed' }>;
-
-/** undefined where there is no history, or where leaky images are allowed. */
-async function sealedImage(start: Start, image: ImageFacts): Promise<Sealed | undefined> {
-  start.phase('seal');
-  const { shared, request } = start;
-  const result = await shared.sealer.seal(image, shared.config, () => openSealRoom(shared, request, image));
-  start.history = result.state;
-  if (result.state === 'sealed') return result;
-  start.notes.push(`history ${result.state}: ${result.reason}`);
-  if (result.state === 'failed') refuseUnlessAllowed(shared.config, request, result.reason);
-  return undefined;
-}
-
-async function openSealRoom(
-  shared: DockerShared,
-  request: StartRequest,
-  image: ImageFacts,
-): Promise<SealRoom> {
-  // The image is committed from this container: no variable of this run's configuration may be in it for other runs.
-  const bare: DockerShared = {
-    ...shared,
-    config: { ...shared.config, env: {} },
-    options: { ...shared.options, quietEnv: false },
-  };
-  const { container, run, channel, remove } = await openContainer(bare, request, image.id, []);
-  return {
-    container,
-    run,
-    settle: () => channel.killAll(),
-    close: async () => {
-      channel.close();
-      await remove();
-    },
-  };
-}
-
-async function verifyHistory(start: Start, { run }: OpenContainer, sealed: Sealed): Promise<void> {
-  start.phase('verify');
-  const { notes, shared, request } = start;
-  const verified = await verifySealed(run, shared.config, sealed.fingerprint, request.baseCommit);
-  notes.push(...verified.notes);
-  if (verified.reason === undefined) return;
-  start.history = 'failed';
-  notes.push(`history failed: ${verified.reason}`);
-  refuseUnlessAllowed(shared.config, request, verified.reason);
-}
-
-async function startSnapshot(
-  { shared, request, phase }: Start,
-  run: ScriptRunner,
-  sealed: Sealed | undefined,
-): Promise<GitSnapshot | TreeSnapshot | undefined> {
-  const { config, options } = shared;
-  if (options.snapshot === false) return undefined;
-  // A copy of everything is no snapshot.
-  if (config.cwd === '/') return undefined;
-  phase('snapshot');
-  if (sealed?.snapshot && setupsOf(request).length === 0) return sealed.snapshot;
-  return pictureOf(run, config);
 }
 
 const HERE: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64', ia32: '386', arm: 'arm' };
 const runsHere = (architecture: string) =>
   architecture === '' || HERE[process.arch] === undefined || HERE[process.arch] === architecture;
+
+const SUPERVISOR_START_MS = 15_000;
+
+export interface OpenContainer {
+  readonly container: Container & { readonly handle: Docker.Container };
+  readonly channel: Channel;
+}
+
+/** A started container with a way to run commands in it; removed again when the latter fails. */
+async function openContainer(
+  shared: DockerShared,
+  request: StartRequest,
+  image: string,
+  notes: string[],
+  programVolume?: string,
+): Promise<OpenContainer> {
+  const { docker, config, options, quotaBytes, watch, discard, starting } = shared;
+  const { quietEnv = true, capAdd = [] } = options;
+  const spec = { config, image, request, quietEnv, capAdd, programVolume, watch, discard };
+  const since = watch.mark();
+  const handle = await starting(async () => {
+    const storageBytes = await quotaBytes.bytes();
+    try {
+      return await createContainer(docker, { ...spec, storageBytes });
+    } catch (error) {
+      if (storageBytes === 0 || !quotaBytes.refused(error)) throw error;
+      return createContainer(docker, { ...spec, storageBytes: 0 });
+    }
+  });
+  const lifetimeS = parseDuration(config.container_timeout);
+  const relay = { docker, containerId: handle.id, request, starting, watch, discard };
+  const container: OpenContainer['container'] = {
+    id: handle.id,
+    handle,
+    watch,
+    supervisorMs: SUPERVISOR_START_MS,
+    startProcess: processStarter(handle, undefined, watch.suspect),
+    ...containerFiles(handle),
+    wasCut: (error) => readFault(error).daemonGone,
+    death: (evidence) => deathOf({ docker, container: handle, watch, since }, lifetimeS, evidence),
+    async restart() {
+      await daemonAnswer(handle.restart({ t: 0 }));
+    },
+    watchDisk: createDiskWatch(handle, parseSize(config.disk), options.diskPollMs),
+    listen: (port, onConnection) => startRelay({ ...relay, port, onConnection }),
+    keep: () => keepWork(handle),
+    remove: () => discard(handle),
+  };
+  return { container, channel: await openChannel(container, config, notes) };
+}

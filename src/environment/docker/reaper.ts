@@ -2,6 +2,7 @@
  * Removes containers whose owner is provably dead, and no other: never another live run's, never another machine's, never one without
  * our labels.
  */
+
 import type Docker from 'dockerode';
 import type { Owner } from '../environment.ts';
 import {
@@ -12,8 +13,9 @@ import {
   PROGRAM_LABELS,
   thisMachine,
 } from '../owner.ts';
+import { engineOptionsOf } from '../places/chosenEngine.ts';
 import { daemonAnswer } from '../places/dockerFault.ts';
-import { engineClient } from '../places/engineClient.ts';
+import { engineClient } from '../places/engineInfo.ts';
 import { removeProgramVolume } from '../programs/programVolume.ts';
 import { removeContainer } from './container.ts';
 
@@ -163,4 +165,49 @@ export async function reap(
     failed: gone.filter((g) => !g.ok).map((g) => g.orphan),
     kept,
   };
+}
+
+export interface Leftovers {
+  readonly containers: readonly string[];
+  readonly images: readonly string[];
+}
+
+const ANSWER_MS = 15_000;
+
+/** The engine leaves its default registry out of the names of its images. */
+const localName = (image: string): string => image.replace(/^(?:index\.)?docker\.io\//, '');
+
+async function leftOn(host: string | undefined, run: string, images: readonly string[]): Promise<Leftovers> {
+  const docker = engineClient(host === undefined ? undefined : engineOptionsOf(host));
+  const abortSignal = AbortSignal.timeout(ANSWER_MS);
+  const [present, labelled] = await Promise.all([
+    docker.listImages({ abortSignal }),
+    docker.listContainers({ all: true, filters: { label: [`${LABELS.run}=${run}`] }, abortSignal }),
+  ]);
+  const own = await Promise.all(labelled.map((container) => labelsAreItsOwn(docker, container)));
+  const containers = labelled.filter((_, i) => own[i]);
+  const names = new Set(
+    present.flatMap((image) => [...(image.RepoTags ?? []), ...(image.RepoDigests ?? [])]),
+  );
+  return {
+    containers: containers.map((container) => container.Names[0]?.replace(/^\//, '') ?? container.Id),
+    images: images.map(localName).filter((image) => names.has(image)),
+  };
+}
+
+/** `hosts`: names of engines, undefined for the default one. Undefined when one of them does not answer: then nothing is known. */
+export async function leftoversOn(
+  hosts: readonly (string | undefined)[],
+  run: string,
+  images: readonly string[],
+): Promise<Leftovers | undefined> {
+  try {
+    const found = await Promise.all(hosts.map((host) => leftOn(host, run, images)));
+    return {
+      containers: [...new Set(found.flatMap(({ containers }) => containers))],
+      images: [...new Set(found.flatMap((engine) => engine.images))],
+    };
+  } catch {
+    return undefined;
+  }
 }

@@ -2,18 +2,19 @@
  * A port inside of a container without network. A second container shares its network namespace and nothing else: the agent can connect to
  * the relay there, and can neither see nor end it. The connections come out over the relay's attached streams.
  */
-import { randomBytes } from 'node:crypto';
-import type { Duplex } from 'node:stream';
+import { createHash, randomBytes } from 'node:crypto';
+import { type Duplex, Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import type { LimitFunction } from 'p-limit';
+import tar from 'tar-stream';
 import { type Doorway, EnvironmentError, type StartRequest } from '../environment.ts';
 import { ownerLabels } from '../owner.ts';
-import { daemonAnswer, readFault } from '../places/dockerFault.ts';
+import { daemonAnswer, readFault, withDaemonRetry } from '../places/dockerFault.ts';
 import type { EngineWatch } from '../places/engineWatch.ts';
 import { createRelayLine } from '../relay/relayLine.ts';
+import { relayProgram } from '../relay/relayProgram.ts';
 import type { Discard } from './container.ts';
-import { createDemux } from './demux.ts';
-import { relayImage } from './relayImage.ts';
+import { createDemux } from './startProcess.ts';
 
 export interface RelayParts {
   readonly docker: Docker;
@@ -119,5 +120,46 @@ async function stateOf(container: Docker.Container): Promise<Record<string, unkn
   } catch (error) {
     const { daemonGone, text } = readFault(error);
     return { away: daemonGone, relay: container.id, daemon: text };
+  }
+}
+
+const REPOSITORY = 'swebatch-relay';
+
+const made = new WeakMap<Docker, Promise<string>>();
+
+/** The name of the image, which is on the engine then. */
+function relayImage(docker: Docker): Promise<string> {
+  let image = made.get(docker);
+  if (!image) {
+    image = ensureRelayImage(docker);
+    made.set(docker, image);
+    image.catch(() => made.delete(docker));
+  }
+  return image;
+}
+
+async function ensureRelayImage(docker: Docker): Promise<string> {
+  const { Arch: architecture } = await withDaemonRetry(() => docker.version());
+  const program = relayProgram(architecture);
+  const tag = createHash('sha256').update(program).digest('hex').slice(0, 16);
+  const name = `${REPOSITORY}:${tag}`;
+  if (await isThere(docker, name)) return name;
+  const pack = tar.pack();
+  pack.entry({ name: 'relay', mode: 0o555 }, program);
+  pack.finalize();
+  const answer = await docker.importImage(Readable.from(pack), { repo: REPOSITORY, tag });
+  // The answer is a log of the import, whose end is the end of the import.
+  for await (const _ of answer as AsyncIterable<unknown>);
+  if (await isThere(docker, name)) return name;
+  throw new Error(`the engine did not take the image ${name}`);
+}
+
+async function isThere(docker: Docker, name: string): Promise<boolean> {
+  try {
+    await withDaemonRetry(() => docker.getImage(name).inspect());
+    return true;
+  } catch (error) {
+    if (readFault(error).status === 404) return false;
+    throw error;
   }
 }

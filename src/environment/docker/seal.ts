@@ -5,15 +5,15 @@
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import { sha256 } from '../../base/sha256.ts';
+import { sealHistory } from '../container/sealedHistory.ts';
 import { EnvironmentError } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
+import type { Channel } from '../exec/channel.ts';
 import { LABELS } from '../owner.ts';
-import { type GitSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';
+import { type GitSnapshot, takeSnapshot } from '../patch/capture.ts';
 import { readFault } from '../places/dockerFault.ts';
-import { SEALED_LABELS } from '../places/dockerImageEngine.ts';
+import { SEALED_LABELS } from '../places/imageEngine.ts';
 import type { ImageFacts } from '../places/pullStage.ts';
-import { sealHistory } from '../start/sealedHistory.ts';
-import { commitContainer } from './commitContainer.ts';
 
 /** Raise it when the scripts change what a sealed image holds: older ones are then not used again. */
 const SEAL_VERSION = 2;
@@ -55,23 +55,21 @@ async function inspectImage(docker: Docker, name: string) {
   }
 }
 
-/** A container to seal in, and what to do with it afterwards. */
+/** A container to seal in: removed afterwards. */
 export interface SealRoom {
-  readonly container: Docker.Container;
-  readonly run: ScriptRunner;
-  /** Kills what the scripts may have left, before the file system is committed. */
-  settle(): Promise<void>;
-  close(): Promise<void>;
+  readonly container: { readonly handle: Docker.Container; remove(): Promise<void> };
+  readonly channel: Channel;
 }
+export type Sealer = ReturnType<typeof createSealer>;
 
-export interface Sealer {
-  /** Finds or makes the sealed image. Whether it fits an instance's base commit is checked in each attempt. */
-  seal(image: ImageFacts, config: EnvironmentConfig, openRoom: () => Promise<SealRoom>): Promise<SealResult>;
-}
-
-export function createSealer(docker: Docker): Sealer {
+export function createSealer(docker: Docker) {
   const known = new Map<string, Promise<SealResult>>();
-  const seal: Sealer['seal'] = async (image, config, openRoom) => {
+  /** Finds or makes the sealed image. Whether it fits an instance's base commit is checked in each attempt. */
+  const seal = async (
+    image: ImageFacts,
+    config: EnvironmentConfig,
+    openRoom: () => Promise<SealRoom>,
+  ): Promise<SealResult> => {
     const tag = sealedTag(image.id, config);
     let running = known.get(tag);
     if (!running) {
@@ -111,12 +109,13 @@ async function sealIn(
   config: EnvironmentConfig,
   image: ImageFacts,
 ): Promise<SealResult> {
-  const room = await openRoom();
+  const { container, channel } = await openRoom();
   try {
-    const verdict = await sealHistory(room.run, config);
+    const verdict = await sealHistory(channel.harness, config);
     if (verdict.state !== 'sealed') return { state: verdict.state, reason: verdict.text };
-    const snapshot = await takeSnapshot(room.run, config.cwd, FOLDER_NAME, config.capture_timeout);
-    await room.settle();
+    const snapshot = await takeSnapshot(channel.harness, config.cwd, FOLDER_NAME, config.capture_timeout);
+    // What the scripts may have left is not committed.
+    await channel.killAll();
     const tag = sealedTag(image.id, config);
     const labels = {
       [SEALED_LABELS.version]: String(SEAL_VERSION),
@@ -126,12 +125,17 @@ async function sealIn(
       [SEALED_LABELS.tree]: snapshot?.tree ?? '',
       [SEALED_LABELS.folder]: snapshot?.folder ?? '',
     };
-    const first = await commit(room, docker, image, tag, labels);
+    const first = await commit(container.handle, docker, image, tag, labels);
     let made = await findSealed(docker, tag);
     if (!made) {
-      await commit(room, docker, image, tag, labels, 'instructions too');
+      await commit(container.handle, docker, image, tag, labels, 'instructions too');
       made = await findSealed(docker, tag);
-      await forgetUnlabelled(docker, first);
+      // It has lost its name to the second.
+      if (first !== undefined)
+        await docker
+          .getImage(first)
+          .remove()
+          .catch(() => undefined);
     }
     if (!made)
       throw new EnvironmentError(
@@ -140,13 +144,14 @@ async function sealIn(
       );
     return made.state === 'sealed' ? { ...made, notes: verdict.notes } : made;
   } finally {
-    await room.close();
+    channel.close();
+    await container.remove();
   }
 }
 
 /** Podman 4 ignores what stands in a commit's body, and takes the same settings as instructions of a Dockerfile. Resolves to the image's id. */
 async function commit(
-  { container }: SealRoom,
+  container: Docker.Container,
   docker: Docker,
   image: ImageFacts,
   tag: string,
@@ -187,11 +192,20 @@ export function commitInstructions(body: {
   ].join('\n');
 }
 
-/** The image of the first commit has lost its name to the second. */
-async function forgetUnlabelled(docker: Docker, id: string | undefined): Promise<void> {
-  if (id === undefined) return;
-  await docker
-    .getImage(id)
-    .remove()
-    .catch(() => undefined);
+/**
+ * The container stands still meanwhile where it can: rootless Podman on cgroup v1 cannot pause one and refuses. Callers have ended whatever
+ * ran in it before, so nothing writes then either.
+ */
+export async function commitContainer(
+  container: Docker.Container,
+  { _query, _body }: { readonly _query: Readonly<Record<string, string>>; readonly _body: object },
+): Promise<unknown> {
+  const commit = (pause: boolean): Promise<unknown> =>
+    container.commit({ _query: { container: container.id, ..._query, pause }, _body });
+  try {
+    return await commit(true);
+  } catch (error) {
+    if (!/can ?not pause/.test(readFault(error).text)) throw error;
+    return commit(false);
+  }
 }

@@ -2,14 +2,18 @@
  * Gives meaning to what a transport reports: timeouts, memory kills, refusals, lost streams, dead containers, full disks. A command's
  * own failure becomes a result; what the container or the daemon did becomes an EnvironmentError.
  */
-import { sleep, within } from '../../base/async/timer.ts';
+import { sleep, startTimer, type Timer, within } from '../../base/async/timer.ts';
 import { formatLimit, formatSize, parseSize } from '../../base/text/units.ts';
 import { type CommandResult, EnvironmentError, type ExecuteOptions } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { commandRefusal, placeRefusal, refusedResult, timeoutInfo } from './exceptionInfo.ts';
-import type { ContainerControl } from './ports.ts';
-import { type Ended, KILL_GRACE_MS, runToEnd } from './runToEnd.ts';
-import type { CommandEnd, RunningCommand, Transport, TransportCommand } from './transport.ts';
+import type {
+  CommandEnd,
+  ContainerControl,
+  RunningCommand,
+  Transport,
+  TransportCommand,
+} from './transport.ts';
 
 /** What the evidence says of a script of ours whose connection was lost. */
 export const HARNESS = 'running a script of the harness';
@@ -243,4 +247,62 @@ async function clearCrowd(parts: Parts, end: CommandEnd): Promise<string> {
   if (!refused) return '';
   if (!(await killedAll(parts.transport, KILL_GRACE_MS))) await restart(parts);
   return `process limit ${parts.config.pids_limit} reached (fork: Resource temporarily unavailable); every process in the background was killed.`;
+}
+
+/** After a kill request the end mark comes within milliseconds; later than this the container is restarted. */
+const KILL_GRACE_MS = 1500;
+
+interface Ended {
+  readonly end: CommandEnd;
+  readonly why: 'itself' | 'timeout' | 'abort' | 'disk';
+  readonly durationMs: number;
+  readonly running: RunningCommand;
+  readonly usedBytes: number;
+  /** Nothing else could end it. */
+  readonly restarted: boolean;
+}
+
+interface EndedBy {
+  /** 0: no limit. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+  readonly watchDisk?: ContainerControl['watchDisk'];
+  readonly restart: () => Promise<void>;
+}
+
+async function runToEnd(running: RunningCommand, by: EndedBy): Promise<Ended> {
+  const { timeoutMs, signal, watchDisk, restart } = by;
+  const began = performance.now();
+  const stuck = Promise.withResolvers<'stuck'>();
+  let why: Ended['why'] = 'itself';
+  let usedBytes = 0;
+  let grace: Timer | undefined;
+  const stop = (reason: Ended['why']) => {
+    if (why !== 'itself') return;
+    why = reason;
+    running.kill();
+    grace = startTimer(KILL_GRACE_MS, () => stuck.resolve('stuck'));
+  };
+  const timer = startTimer(timeoutMs, () => stop('timeout'));
+  const onAbort = () => stop('abort');
+  if (signal?.aborted) onAbort();
+  signal?.addEventListener('abort', onAbort, { once: true });
+  const unwatch = watchDisk?.((bytes) => {
+    usedBytes = bytes;
+    stop('disk');
+  });
+  const first = await Promise.race([running.ended, stuck.promise]);
+  timer.cancel();
+  grace?.cancel();
+  unwatch?.();
+  signal?.removeEventListener('abort', onAbort);
+  let restarted = false;
+  if (first === 'stuck')
+    // Nothing inside could kill it (everything was stopped, uninterruptible I/O): the container starts again, files stay.
+    restarted = await restart().then(
+      () => true,
+      () => false,
+    );
+  const end: CommandEnd = first === 'stuck' ? { kind: 'lost' } : first;
+  return { end, why, durationMs: performance.now() - began, running, usedBytes, restarted };
 }

@@ -2,7 +2,9 @@
  * Output of one command in bounded memory: the first and the last bytes are kept, the middle is counted. Bytes stay bytes until the
  * end, so a character split between two chunks is whole again when the text is made.
  */
+
 import { isUtf8 } from 'node:buffer';
+import { startTimer } from '../../base/async/timer.ts';
 
 export interface CollectedOutput {
   readonly output: string;
@@ -124,5 +126,34 @@ export function createCollector(maxBytes: number): OutputCollector {
         replacedBytes: cutHead.replaced + cutTail.replaced,
       };
     },
+  };
+}
+
+interface Pausable {
+  pause(): unknown;
+  resume(): unknown;
+}
+
+interface Pace {
+  readonly freeBytes: number;
+  readonly turnBytes: number;
+  readonly pauseMs: number;
+}
+
+const MB = 1024 * 1024;
+const AWAITED: Pace = { freeBytes: 8 * MB, turnBytes: 2 * MB, pauseMs: 10 };
+/** 5 MB a second: more than a server logs. */
+export const UNWANTED: Pace = { freeBytes: 0, turnBytes: MB / 4, pauseMs: 50 };
+
+/** Call after each chunk with its size and the total of the command so far. */
+export function createPace(stream: Pausable, pace: Pace = AWAITED): (bytes: number, total: number) => void {
+  let turn = 0;
+  return (bytes, total) => {
+    if (total < pace.freeBytes) return;
+    turn += bytes;
+    if (turn < pace.turnBytes) return;
+    turn = 0;
+    stream.pause();
+    startTimer(Math.max(1, pace.pauseMs), () => stream.resume());
   };
 }

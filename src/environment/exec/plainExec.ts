@@ -6,14 +6,14 @@ import { sleep, startTimer } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { shellScript } from '../shellScript.ts';
 import { createFenceFinder, createFrameReader, fenceOf, forgedEnd, parseEnd } from './endReport.ts';
-import { createCollector, type OutputCollector } from './outputCollector.ts';
-import { createPace, UNWANTED } from './pace.ts';
-import type { ContainerProcess, StartProcess } from './ports.ts';
+import { createCollector, createPace, type OutputCollector, UNWANTED } from './outputCollector.ts';
 import {
   type CommandEnd,
+  type ContainerProcess,
   MAX_ARGV_BYTES,
   newNonce,
   type RunningCommand,
+  type StartProcess,
   type Transport,
   type TransportCommand,
 } from './transport.ts';

@@ -3,9 +3,8 @@
  * never blocks) and a fresh one takes the following commands: late output never lands in another command's.
  */
 import { within } from '../../base/async/timer.ts';
-import type { StartProcess } from './ports.ts';
 import { openSession, type SessionCommand, type SupervisorSession } from './supervisorSession.ts';
-import type { CommandEnd, RunningCommand, Transport } from './transport.ts';
+import type { CommandEnd, RunningCommand, StartProcess, Transport } from './transport.ts';
 
 /** Beyond this many streams that are really held a container is the agent's own chaos: late output may then mix in. */
 const MAX_RETIRED = 8;

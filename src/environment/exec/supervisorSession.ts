@@ -1,12 +1,18 @@
 /** One exec of a supervisor in the container: requests in, output on stdout, ends on stderr. One command at a time; the keeper runs it. */
+
 import { startTimer } from '../../base/async/timer.ts';
 import { shellScript } from '../shellScript.ts';
 import { createFenceFinder, createFrameReader, fenceOf, forgedEnd, parseEnd } from './endReport.ts';
-import { createCollector, type OutputCollector } from './outputCollector.ts';
-import { createPace, UNWANTED } from './pace.ts';
-import type { ContainerProcess, StartProcess } from './ports.ts';
-import { encodeRequest, MODE, modeOf, requestOf } from './supervisorRequests.ts';
-import { type CommandEnd, newNonce, type RunningCommand, type TransportCommand } from './transport.ts';
+import { createCollector, createPace, type OutputCollector, UNWANTED } from './outputCollector.ts';
+import {
+  type CommandEnd,
+  type ContainerProcess,
+  MAX_ARGV_BYTES,
+  newNonce,
+  type RunningCommand,
+  type StartProcess,
+  type TransportCommand,
+} from './transport.ts';
 
 /** What stands in the arguments; the rest comes on stdin, so that `ps` does not print it to an agent. */
 const LOADER = shellScript('inside/supervisorLoad.sh', import.meta.url);
@@ -272,4 +278,29 @@ function recoverOn(
       sweeping ??= ask('K', mark);
     },
   };
+}
+
+const MODE = { argument: 0, file: 1, harness: 2 } as const;
+
+const LENGTH_DIGITS = 9;
+
+/** A letter, the length, the payload: a shell reads a known number of bytes in one go, and a line byte by byte. */
+function requestOf(letter: string, payload: string | Buffer): Buffer {
+  const body = Buffer.from(payload);
+  return Buffer.concat([Buffer.from(`${letter}${String(body.length).padStart(LENGTH_DIGITS, '0')}`), body]);
+}
+
+function encodeRequest(request: TransportCommand, mark: string, nonces: string, mode: number): Buffer {
+  const cwd = Buffer.from(request.cwd);
+  const command = Buffer.from(request.command);
+  const entries = Object.entries(request.env).map(([name, value]) => Buffer.from(`${name}=${value}`));
+  const body = Buffer.concat([cwd, ...entries, command]);
+  const lengths = entries.map((entry) => entry.length).join(' ');
+  const line = `${mark} ${nonces} ${cwd.length} ${command.length} ${mode} ${entries.length} ${lengths}\n`;
+  return requestOf('R', Buffer.concat([Buffer.from(line), body]));
+}
+
+function modeOf({ harness, command }: TransportCommand): number {
+  if (harness) return MODE.harness;
+  return Buffer.byteLength(command) > MAX_ARGV_BYTES ? MODE.file : MODE.argument;
 }

@@ -1,10 +1,13 @@
 /** The cluster that a configuration names: what is asked of its API server, each question with a limit. Its package is loaded on demand. */
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import type { KubeConfig, V1Pod } from '@kubernetes/client-node';
-import { within } from '../../base/async/timer.ts';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { startTimer, within } from '../../base/async/timer.ts';
+import { recordOf } from '../../base/isRecord.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import type { ClusterConfig } from './clusterConfig.ts';
-import { type ExecAddress, type ExecSocket, openSocket } from './execSocket.ts';
-import { kubeConfigWithTokenFiles } from './tokenFile.ts';
 
 export interface Cluster {
   readonly context: string;
@@ -155,3 +158,166 @@ export async function connectCluster(given: ClusterConfig): Promise<Cluster> {
 }
 
 const EVENTS = 6;
+
+export interface ExecAddress {
+  readonly pod: string;
+  readonly container: string;
+  readonly argv: readonly string[];
+  readonly stdin: boolean;
+}
+
+/** What is used of the socket. */
+interface ExecSocket {
+  /** `left`: the machine has taken it, or the socket is closed. */
+  send(data: Buffer, left?: () => void): void;
+  pause(): void;
+  resume(): void;
+  terminate(): void;
+  /** Called once. */
+  onClose(closed: () => void): void;
+}
+
+const HANDSHAKE_MS = 20_000;
+const BEAT_MS = 10_000;
+/** Three beats without an answer. */
+const SILENT_MS = 35_000;
+
+/** The package does not hand it out by its main entry. */
+type Sockets = typeof import('@kubernetes/client-node/dist/web-socket-handler.js');
+
+function execPath(namespace: string, { pod, container, argv, stdin }: ExecAddress): string {
+  const query = new URLSearchParams({
+    ...{ stdout: 'true', stderr: 'true', tty: 'false', stdin: String(stdin), container },
+  });
+  for (const word of argv) query.append('command', word);
+  return `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}/exec?${query}`;
+}
+
+async function openSocket(
+  sockets: Sockets,
+  config: KubeConfig,
+  namespace: string,
+  address: ExecAddress,
+  onData: (stream: number, data: Buffer) => void,
+): Promise<ExecSocket> {
+  // The package knows no limit of a handshake; the socket beneath it does.
+  const bounded: KubeConfig = Object.create(config, {
+    applyToHTTPSOptions: {
+      value: async (options: Parameters<KubeConfig['applyToHTTPSOptions']>[0]) => {
+        await config.applyToHTTPSOptions(options);
+        Object.assign(options, { handshakeTimeout: HANDSHAKE_MS });
+      },
+    },
+  }) as KubeConfig;
+  // By default the end of a stream would close that of this process.
+  const unused = { end: () => undefined, pause: () => undefined };
+  const streams = { stdin: unused, stdout: unused, stderr: unused } as never;
+  const handler = new sockets.WebSocketHandler(bounded, undefined, streams);
+  let heard = () => {};
+  const connecting = handler.connect(execPath(namespace, address), null, (stream, data) => {
+    heard();
+    onData(stream, data);
+    return true;
+  });
+  const socket = await connecting.catch((event: unknown) => {
+    // The package rejects with the socket's event, whose error is beside it.
+    throw new Error(String(recordOf(event).message ?? event), { cause: recordOf(event).error });
+  });
+  let paused = false;
+  const silence = startTimer(SILENT_MS, () => socket.terminate(), { idle: true });
+  heard = () => silence.restart();
+  socket.on('pong', heard);
+  const beat = setIntervalOf(BEAT_MS, () => {
+    // While nothing is read, no answer is seen either.
+    if (paused) silence.restart();
+    else socket.ping();
+  });
+  const closed = Promise.withResolvers<void>();
+  for (const event of ['close', 'error'] as const)
+    socket.on(event, () => {
+      silence.cancel();
+      beat.cancel();
+      closed.resolve();
+    });
+  if (socket.readyState !== socket.OPEN) closed.resolve();
+  return {
+    send: (data, left = () => undefined) => socket.send(data, () => left()),
+    pause() {
+      paused = true;
+      socket.pause();
+    },
+    resume() {
+      paused = false;
+      silence.restart();
+      socket.resume();
+    },
+    terminate: () => socket.terminate(),
+    onClose: (then) => void closed.promise.then(then),
+  };
+}
+
+/** Each time from the one before, until it is cancelled. */
+function setIntervalOf(ms: number, tick: () => void): { cancel(): void } {
+  let over = false;
+  let timer = startTimer(ms, next, { idle: true });
+  function next(): void {
+    if (over) return;
+    tick();
+    timer = startTimer(ms, next, { idle: true });
+  }
+  return {
+    cancel() {
+      over = true;
+      timer.cancel();
+    },
+  };
+}
+
+const fileSchema = z.looseObject({
+  users: z
+    .array(
+      z.looseObject({
+        name: z.string(),
+        user: z.looseObject({ tokenFile: z.string().optional() }).nullish(),
+      }),
+    )
+    .nullish(),
+});
+
+/** The absolute path that the first file naming this user gives; relative ones are relative to that file. */
+export function tokenFileOf(user: string, paths: readonly string[]): string | undefined {
+  for (const path of paths) {
+    if (!existsSync(path)) continue;
+    const read = fileSchema.safeParse(parse(readFileSync(path, 'utf8')));
+    const found = read.success ? read.data.users?.find(({ name }) => name === user) : undefined;
+    if (found) return found.user?.tokenFile && resolve(dirname(path), found.user.tokenFile);
+  }
+  return undefined;
+}
+
+/**
+ * A KubeConfig that reads `tokenFile` too, from the first file of $KUBECONFIG or from ~/.kube/config. The package reads the token anew each minute,
+ * as it does inside of a cluster.
+ */
+function kubeConfigWithTokenFiles(client: Pick<typeof import('@kubernetes/client-node'), 'KubeConfig'>) {
+  const config = new client.KubeConfig();
+  const load = config.loadFromFile.bind(config);
+  const paths: string[] = [];
+  config.loadFromFile = (file, options) => {
+    paths.push(file);
+    load(file, options);
+  };
+  return {
+    config,
+    /** After a context was chosen. */
+    takeTokenFile(): void {
+      const user = config.getCurrentUser();
+      // What is stated beside it comes first.
+      if (!user || user.token || user.authProvider || user.exec) return;
+      const tokenFile = tokenFileOf(user.name, paths);
+      if (tokenFile === undefined) return;
+      const shared = user as { authProvider?: unknown };
+      shared.authProvider = { name: 'tokenFile', config: { tokenFile } };
+    },
+  };
+}

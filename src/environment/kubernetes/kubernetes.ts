@@ -26,7 +26,7 @@ export const kubernetes: EnvironmentKind = {
     });
   },
   async findings(arms) {
-    const { clusterFindings } = await import('./clusterChecks.ts');
+    const { clusterFindings } = await import('./networkCheck.ts');
     return clusterFindings(arms);
   },
   async reap(environments) {

@@ -1,22 +1,28 @@
-/** The Kubernetes environment: one pod an attempt. This file is the factory; podStart.ts makes a pod ready for the agent. */
+/** The Kubernetes environment: one pod an attempt. The factory, and how a pod becomes ready for the agent. */
+import type { V1Pod } from '@kubernetes/client-node';
 import pLimit from 'p-limit';
 import { pause } from '../../base/async/timer.ts';
+import { environmentIn, ownConfig } from '../container/container.ts';
+import { createPreparedStarts } from '../container/preparedStarts.ts';
+import { refuseUnlessAllowed, sealHistory, verifySealed } from '../container/sealedHistory.ts';
+import { phasesOf, setUp } from '../container/setup.ts';
 import {
   type Environment,
   EnvironmentError,
   type EnvironmentFactory,
+  type HistoryState,
   type StartRequest,
 } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { createEngineWatch } from '../places/engineWatch.ts';
-import { createPreparedStarts } from '../preparedStarts.ts';
-import { createProgramSpools } from '../programs/programSpool.ts';
+import { createProgramSpools } from '../programs/packageTar.ts';
 import { readApiFault } from './apiFaults.ts';
 import { type Cluster, connectCluster } from './cluster.ts';
 import { clusterOf } from './clusterConfig.ts';
-import { createNetworkCheck } from './networkCheck.ts';
-import type { PodOptions } from './podShared.ts';
-import { startPod } from './podStart.ts';
+import { createNetworkCheck, type NetworkCheck } from './networkCheck.ts';
+import { type OpenPod, openPod } from './openPod.ts';
+import { MAIN } from './podManifest.ts';
+import type { PodOptions, PodShared } from './podShared.ts';
 
 export interface KubernetesOptions extends PodOptions {
   /** Default: the one that the configuration names. */
@@ -43,15 +49,15 @@ export async function createKubernetesFactory(
   const closing = new AbortController();
   const watch = createEngineWatch({ ping: cluster.version, limitMs: OUTAGE_MS });
   const removals = createRemovals(cluster, closing.signal, options.onWarning);
-  const parts = {
+  const shared: PodShared = {
     ...{ cluster, config, clusterConfig, options, watch },
     discard: removals.discard,
     starting: pLimit(CONCURRENT_CREATES),
     filling: pLimit(CONCURRENT_PROGRAMS),
     spools: createProgramSpools(),
   };
-  const shared = { ...parts, network: createNetworkCheck(parts) };
-  const begin = (request: StartRequest): Promise<Environment> => startPod(shared, request);
+  const network = createNetworkCheck(shared);
+  const begin = (request: StartRequest): Promise<Environment> => startPod(shared, network, request);
   const prepared = createPreparedStarts(begin, options.maxPrepared ?? MAX_PREPARED);
   return {
     kind: 'kubernetes',
@@ -65,7 +71,7 @@ export async function createKubernetesFactory(
       closing.abort();
       await prepared.close();
       await removals.settled();
-      await parts.spools.close();
+      await shared.spools.close();
       watch.close();
     },
   };
@@ -102,4 +108,92 @@ function createRemovals(cluster: Cluster, closing: AbortSignal, warn: (text: str
       while (going.size > 0) await Promise.allSettled([...going]);
     },
   };
+}
+
+/** The way from an image to an environment the agent may use: pod, history sealed and verified inside, setup, start tree. */
+async function startPod(arm: PodShared, network: NetworkCheck, request: StartRequest): Promise<Environment> {
+  const { signal, container: needs } = request;
+  const phase = phasesOf(request);
+  phase('pull');
+  const shared = { ...arm, config: ownConfig(arm.config, needs) };
+  const image = shared.config.image ?? request.image;
+  const notes: string[] = [];
+  if (shared.config.network === 'none') notes.push(...(await network.closed(image, request)));
+  const opened = await openPod(shared, request, image, notes);
+  const { container, channel, relay } = opened;
+  // On its way while the history is sealed.
+  const program = relay?.bringProgram(signal);
+  program?.done.catch(() => undefined);
+  try {
+    const config = needs?.cwd === 'image' ? { ...shared.config, cwd: await folderOf(opened) } : shared.config;
+    let history: HistoryState = 'skipped';
+    if (config.seal_history) {
+      phase('seal');
+      history = await sealInside(config, request, opened, notes);
+    }
+    const snapshot = await setUp(channel, config, request, { snapshot: arm.options.snapshot });
+    if (program) {
+      phase('pull');
+      await Promise.race([program.begun, program.done]);
+      phase('unpack');
+      await program.done;
+    }
+    signal?.throwIfAborted();
+    const info = {
+      kind: 'kubernetes',
+      containerId: container.id,
+      image,
+      imageDigest: digestOf(opened.pod) ?? image,
+      transport: channel.transport,
+      history,
+      notes,
+    };
+    return environmentIn({ container, channel, config, info, snapshot });
+  } catch (error) {
+    channel.close();
+    await container.remove();
+    throw error;
+  }
+}
+
+/** There are no derived images in a cluster: each pod removes the history of its own repository, and proves it. */
+async function sealInside(
+  config: EnvironmentConfig,
+  request: StartRequest,
+  { channel }: OpenPod,
+  notes: string[],
+): Promise<HistoryState> {
+  const sealed = await sealHistory(channel.harness, config, request.baseCommit);
+  notes.push(...sealed.notes);
+  if (sealed.state === 'absent') {
+    notes.push(`history absent: ${sealed.text}`);
+    return 'absent';
+  }
+  const verified =
+    sealed.state === 'sealed'
+      ? await verifySealed(channel.harness, config, sealed.text, request.baseCommit)
+      : undefined;
+  const reason = verified ? verified.reason : sealed.text;
+  if (reason === undefined) return 'sealed';
+  notes.push(`history failed: ${reason}`);
+  refuseUnlessAllowed(config, request, reason);
+  return 'failed';
+}
+
+/** The working directory that the image names is that of its first process. */
+async function folderOf({ channel }: OpenPod): Promise<string> {
+  const { output, code } = await channel.harness('readlink /proc/1/cwd', { timeoutS: 30, env: {} });
+  const folder = output.trim();
+  if (code !== 0 || !folder.startsWith('/'))
+    throw new EnvironmentError(
+      'start_failed',
+      `the working directory of the image cannot be read: ${output}`,
+    );
+  return folder;
+}
+
+/** What the node's runtime calls the image; Docker's puts a word before it. */
+function digestOf({ status }: V1Pod): string | undefined {
+  const id = status?.containerStatuses?.find(({ name }) => name === MAIN)?.imageID ?? '';
+  return id.replace(/^docker(?:-pullable)?:\/\//, '') || undefined;
 }

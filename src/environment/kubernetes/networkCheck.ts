@@ -2,13 +2,18 @@
  * Whether pods without network have none. A policy alone proves nothing: clusters whose network plugin does not enforce policies take them
  * without a word. So two pods try to reach something once a run, one that the policy is for and one that it is not for.
  */
+
 import { sleep } from '../../base/async/timer.ts';
+import { bad, type Finding, good } from '../../base/finding.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { EnvironmentError, OPEN_NETWORK, type StartRequest } from '../environment.ts';
+import type { ConfiguredArm } from '../environmentKind.ts';
 import { shellScript } from '../shellScript.ts';
-import type { PolicyFacts } from './cluster.ts';
+import { readApiFault } from './apiFaults.ts';
+import { type Cluster, ClusterConfigError, connectCluster, type PolicyFacts, type Right } from './cluster.ts';
+import { clusterOf } from './clusterConfig.ts';
 import { openPod } from './openPod.ts';
-import { CLOSED, POD_LABELS } from './podManifest.ts';
+import { CLOSED, POD_LABELS, userProblem } from './podManifest.ts';
 import type { PodShared } from './podShared.ts';
 
 export interface NetworkCheck {
@@ -122,7 +127,10 @@ async function probePod(shared: PodShared, image: string, request: StartRequest,
   const options = { ...shared.options, relay: false };
   const opened = await openPod({ ...shared, config, clusterConfig, options }, request, image, []);
   const reach: Reach = async (targets) => {
-    const done = await opened.run(REACH, { timeoutS: REACH_S, env: { TARGETS: targets.join(' ') } });
+    const done = await opened.channel.harness(REACH, {
+      timeoutS: REACH_S,
+      env: { TARGETS: targets.join(' ') },
+    });
     // Without an answer nothing is known, and nothing is not the same as no network.
     if (!done.output.includes('tried\n'))
       throw new EnvironmentError(
@@ -136,7 +144,84 @@ async function probePod(shared: PodShared, image: string, request: StartRequest,
   };
   const close = async () => {
     opened.channel.close();
-    await opened.remove();
+    await opened.container.remove();
   };
   return { reach, close, node: opened.pod.status?.hostIP ?? '' };
+}
+
+const RIGHTS: readonly Right[] = [
+  ...['create', 'get', 'list', 'delete'].map((verb) => ({ verb, resource: 'pods' })),
+  { verb: 'get', resource: 'pods', subresource: 'exec' },
+];
+
+/** Makes nothing. */
+export async function clusterFindings(arms: readonly ConfiguredArm[]): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  const seen = new Set<string>();
+  for (const { name, environment } of arms) {
+    const user = userProblem(environment.user);
+    if (user) findings.push(bad(`user of arm ${name}`, user, 'give its number'));
+    const closed = environment.network === 'none';
+    const given = clusterOf(environment);
+    const key = JSON.stringify([given.context, given.namespace, closed, given.allow_open_network]);
+    if (seen.has(key)) continue;
+    seen.add(key);
+    findings.push(...(await oneCluster(given, closed)));
+  }
+  return findings;
+}
+
+async function oneCluster(given: Parameters<typeof connectCluster>[0], closed: boolean): Promise<Finding[]> {
+  let cluster: Cluster;
+  try {
+    cluster = await connectCluster(given);
+  } catch (error) {
+    if (!(error instanceof ClusterConfigError)) throw error;
+    return [bad('Kubernetes', error.message, 'correct environment.kubernetes or the kubeconfig')];
+  }
+  const what = `Kubernetes context ${cluster.context}`;
+  try {
+    const facts = `${await cluster.version()}, ${cluster.server}, namespace ${cluster.namespace}`;
+    const rights = await missingRights(cluster);
+    if (rights.length > 0)
+      return [
+        bad(
+          what,
+          `${facts}: these credentials may not ${rights.join(', ')}`,
+          'give the account the role of docs/kubernetes/setup, or name another context in environment.kubernetes.context',
+        ),
+      ];
+    return [
+      good(what, facts),
+      ...(closed ? await policyFinding(cluster, given.allow_open_network ?? false) : []),
+    ];
+  } catch (error) {
+    const { meaning, text } = readApiFault(error);
+    const fix =
+      meaning === 'credentials'
+        ? 'log in to the cluster again: the token may have expired'
+        : 'correct the kubeconfig or environment.kubernetes.context, or wait until the API server answers';
+    return [bad(what, `${cluster.server}: ${text}`, fix)];
+  }
+}
+
+async function missingRights(cluster: Cluster): Promise<string[]> {
+  const may = await Promise.all(RIGHTS.map((right) => cluster.may(right)));
+  return RIGHTS.filter((_, i) => !may[i]).map(
+    ({ verb, resource, subresource }) => `${verb} ${resource}${subresource ? `/${subresource}` : ''}`,
+  );
+}
+
+/** Whether it is enforced shows only a pod: that is tried when the first one starts. */
+async function policyFinding(cluster: Cluster, allowed: boolean): Promise<Finding[]> {
+  const what = 'network of pods';
+  const policies = await cluster.policies().catch((error: unknown) => errorText(error));
+  if (typeof policies === 'string')
+    return [good(what, `its policies cannot be listed (${policies}); tried at the start of a run`)];
+  const closing = policies.find(closesPods);
+  if (closing) return [good(what, `closed by policy ${closing.name}; tried at the start of a run`)];
+  const detail = `no NetworkPolicy of namespace ${cluster.namespace} closes pods labelled swebatch/network=none`;
+  return allowed
+    ? [good(what, `${detail}; the configuration allows that`)]
+    : [bad(what, detail, `${POLICY_FIX}, or set environment.kubernetes.allow_open_network`)];
 }

@@ -1,102 +1,185 @@
-/** A pod that runs, with a way to run commands in it. */
+/** A pod that runs, with a way to run commands in it. Room and its image are waited for; what cannot come is said. */
 import type { V1Pod } from '@kubernetes/client-node';
+import { pause, sleep } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
+import { parseDuration } from '../../base/text/units.ts';
+import { type Container, openChannel } from '../container/container.ts';
 import type { StartRequest } from '../environment.ts';
-import type { EnvironmentConfig } from '../environmentConfig.ts';
-import { type Channel, createChannel } from '../exec/channel.ts';
-import { createPlainExecTransport } from '../exec/plainExec.ts';
-import type { ContainerControl, StartProcess } from '../exec/ports.ts';
-import { createSupervisorTransport } from '../exec/supervisor.ts';
-import { NO_ANSWER } from '../exec/supervisorSession.ts';
-import type { Transport } from '../exec/transport.ts';
-import type { ScriptRunner } from '../patch/capture.ts';
-import { deathOf } from './podDeath.ts';
-import { putFile } from './podFiles.ts';
+import type { Channel } from '../exec/channel.ts';
+import { apiError, readApiFault } from './apiFaults.ts';
+import { deathOf, faultError, type PodFault, stateOfPod } from './podFaults.ts';
+import { podFiles } from './podFiles.ts';
+import { podManifest, podName } from './podManifest.ts';
 import { podProcesses } from './podProcess.ts';
 import { type PodRelay, podRelay } from './podRelay.ts';
-import type { Death, PodShared } from './podShared.ts';
-import { runningPod } from './runningPod.ts';
+import type { PodShared } from './podShared.ts';
 
 export interface OpenPod {
-  readonly name: string;
   readonly pod: V1Pod;
+  readonly container: Container;
   readonly channel: Channel;
-  readonly run: ScriptRunner;
-  readonly startProcess: StartProcess;
-  readonly death: Death;
   /** Where pods of the factory have one. */
   readonly relay: PodRelay | undefined;
-  remove(): Promise<void>;
 }
 
 const SUPERVISOR_START_MS = 20_000;
 
+/** Removed again when no command can be run in it. */
 export async function openPod(
   shared: PodShared,
   request: StartRequest,
   image: string,
   notes: string[],
 ): Promise<OpenPod> {
+  const { cluster, config, options, watch } = shared;
   const pod = await runningPod(shared, request, image);
   const name = pod.metadata?.name ?? '';
-  const remove = () => shared.discard(name);
-  try {
-    const lost: { why?: string } = {};
-    const death = deathOf(shared, name, lost);
-    const startProcess = podProcesses(shared.cluster, name, (why) => {
-      lost.why ??= why;
-    });
-    const channel = await openChannel(shared, startProcess, death, notes);
-    const run: ScriptRunner = (script, more) => channel.harness(script, more);
-    const relay = shared.options.relay ? podRelay(shared, name, death) : undefined;
-    return { name, pod, channel, run, startProcess, death, relay, remove };
-  } catch (error) {
-    await remove();
-    throw error;
-  }
-}
-
-async function openChannel(
-  { config }: PodShared,
-  startProcess: StartProcess,
-  death: Death,
-  notes: string[],
-): Promise<Channel> {
-  const control: ContainerControl = {
+  const lost: { why?: string } = {};
+  const death = deathOf(shared, name, lost);
+  const startProcess = podProcesses(cluster, name, (why) => {
+    lost.why ??= why;
+  });
+  const relay = options.relay ? podRelay(shared, name, death) : undefined;
+  const container: Container = {
+    id: name,
+    watch,
+    supervisorMs: SUPERVISOR_START_MS,
+    startProcess,
+    ...podFiles(startProcess),
+    wasCut: (error) => errorText(error).includes('could not be opened'),
     death,
     // A container that is started again has a new file system, and this one none of the agent's work.
     restart: () => Promise.reject(new Error('a pod cannot be started again with its files')),
     // The kubelet evicts a pod that writes more than its limit.
     watchDisk: () => () => undefined,
+    listen: relay?.listen,
+    remove: () => shared.discard(name),
   };
-  const transport =
-    (config.supervisor ? await supervise(startProcess, config, control, notes) : undefined) ??
-    (await createPlainExecTransport(startProcess, config.interpreter, (path, content) =>
-      putFile(startProcess, path, content, 0o644),
-    ));
-  return createChannel(transport, config, control);
+  return { pod, container, channel: await openChannel(container, config, notes), relay };
 }
 
-/** undefined, with a note why, where the pod lives and cannot run it. */
-async function supervise(
-  startProcess: StartProcess,
-  config: EnvironmentConfig,
-  control: ContainerControl,
-  notes: string[],
-  again = true,
-): Promise<Transport | undefined> {
-  const configured = config.start_timeout > 0 ? config.start_timeout * 1000 : Number.POSITIVE_INFINITY;
-  try {
-    const timeoutMs = Math.min(configured, SUPERVISOR_START_MS);
-    return await createSupervisorTransport(startProcess, config.interpreter, timeoutMs);
-  } catch (error) {
-    const text = errorText(error);
-    const death = await control.death({ while: 'starting the supervisor', error: text });
-    if (death) throw death;
-    // The stream could not be opened, or fell silent: that says nothing about the image.
-    if (again && (text.endsWith(NO_ANSWER) || text.includes('could not be opened')))
-      return supervise(startProcess, config, control, notes, false);
-    notes.push(`plain exec instead of the supervisor: ${text}`);
-    return undefined;
+const TRIES = 5;
+const NO_ROOM_MS = 5000;
+
+/** Makes pods until one runs. */
+async function runningPod(shared: PodShared, request: StartRequest, image: string): Promise<V1Pod> {
+  const { signal } = request;
+  let last: PodFault | undefined;
+  for (let tried = 0; tried < TRIES; tried += 1) {
+    if (tried > 0) await sleep(500 * 2 ** tried, signal);
+    const name = await shared.starting(() => madePod(shared, request, image));
+    try {
+      const outcome = await untilRunning(shared, request, name);
+      if ('pod' in outcome) return outcome.pod;
+      last = outcome.fault;
+    } catch (error) {
+      await shared.discard(name);
+      throw error;
+    }
+    const events = await shared.cluster.eventsOf(name).catch(() => []);
+    await shared.discard(name);
+    if (!last.again) throw faultError(last, { image, pod: name, events });
   }
+  throw faultError(last!, { image });
+}
+
+/** A quota that is used up is waited for as room on a node is. Resolves to the pod's name. */
+async function madePod(shared: PodShared, request: StartRequest, image: string): Promise<string> {
+  const { cluster, config, clusterConfig, options, watch } = shared;
+  const { quietEnv = true, capAdd = [] } = options;
+  const sidecar = options.relay ? { program: options.program !== undefined } : undefined;
+  for (let again = 0; ; ) {
+    request.signal?.throwIfAborted();
+    const name = podName(request.instanceId);
+    const parts = { name, image, config, cluster: clusterConfig, request, quietEnv, capAdd, sidecar };
+    try {
+      await cluster.createPod(podManifest({ ...parts, now: new Date() }));
+      return name;
+    } catch (error) {
+      const { meaning, status } = readApiFault(error);
+      if (meaning === 'no_room') {
+        request.onPhase?.('pull');
+        await sleep(NO_ROOM_MS, request.signal);
+        continue;
+      }
+      // An answer that never came may still have made the pod: its name is ours alone.
+      if (status === undefined || status >= 500) await shared.discard(name);
+      again += 1;
+      if ((meaning !== 'away' && meaning !== 'again') || again >= TRIES)
+        throw apiError(error, `the pod of ${request.instanceId} could not be made`);
+      if (meaning === 'away') await watch.back(request.signal);
+      await pause(200 * again, request.signal);
+    }
+  }
+}
+
+const FIRST_LOOKS_MS = [100, 150, 200, 300, 400];
+const LOOK_MS = 600;
+const ROOM_LOOK_MS = 2000;
+/** Beside the pull: mounts, networks, the container itself. */
+const START_LIMIT_MS = 600_000;
+
+/** A pod that has no room waits without a limit: the slot's own deadlines judge that. */
+async function untilRunning(
+  shared: PodShared,
+  request: StartRequest,
+  name: string,
+): Promise<{ pod: V1Pod } | { fault: PodFault }> {
+  const { cluster, config, watch } = shared;
+  const lifetimeS = parseDuration(config.container_timeout);
+  const looks = [...FIRST_LOOKS_MS];
+  let phase = '';
+  let since = performance.now();
+  for (;;) {
+    request.signal?.throwIfAborted();
+    let pod: V1Pod;
+    try {
+      pod = await cluster.readPod(name);
+    } catch (error) {
+      const { meaning } = readApiFault(error);
+      if (meaning === 'gone')
+        return {
+          fault: { code: 'start_failed', again: true, message: `pod ${name} was deleted before it ran` },
+        };
+      if (meaning !== 'away') throw apiError(error, `looking at pod ${name}`);
+      await watch.back(request.signal);
+      await pause(LOOK_MS, request.signal);
+      continue;
+    }
+    const state = stateOfPod(pod, lifetimeS);
+    if (state.state === 'running') return { pod };
+    if (state.state === 'failed') return { fault: beforeItRan(state.fault) };
+    const now = `${state.phase} ${state.stuck}`;
+    if (now !== phase) since = performance.now();
+    phase = now;
+    // Room and image are waited for alike, and that wait has no deadline of the slot's.
+    request.onPhase?.(state.phase === 'start' ? 'start' : 'pull');
+    const late = lateness(state, performance.now() - since, config.pull_timeout * 1000, name);
+    if (late) return { fault: late };
+    await pause(state.phase === 'schedule' ? ROOM_LOOK_MS : (looks.shift() ?? LOOK_MS), request.signal);
+  }
+}
+
+/** What ended before the agent began may be tried again, unless it is the container itself. */
+const beforeItRan = (fault: PodFault): PodFault =>
+  fault.code === 'died' && (fault.sub === 'daemon_lost' || fault.sub === 'killed')
+    ? { ...fault, again: true }
+    : fault;
+
+function lateness(
+  state: { readonly phase: string; readonly why: string; readonly stuck: boolean },
+  ms: number,
+  pullMs: number,
+  name: string,
+): PodFault | undefined {
+  if (state.phase === 'schedule') return undefined;
+  const said = state.why ? `: ${state.why}` : '';
+  if (state.phase === 'pull' && pullMs > 0 && ms > pullMs)
+    return {
+      ...{ code: 'image_pull_failed', sub: 'stalled' },
+      message: `pod ${name} waited ${Math.round(ms / 1000)} s for its image${said}`,
+    };
+  return state.phase === 'start' && ms > START_LIMIT_MS
+    ? { code: 'start_failed', message: `pod ${name} did not start within ${START_LIMIT_MS / 1000} s${said}` }
+    : undefined;
 }

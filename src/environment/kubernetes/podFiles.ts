@@ -3,9 +3,8 @@ import { posix } from 'node:path';
 import { PassThrough } from 'node:stream';
 import tar from 'tar-stream';
 import { startTimer } from '../../base/async/timer.ts';
-import { FilesTooLargeError, type PlacedFile } from '../environment.ts';
-import type { ContainerProcess, StartProcess } from '../exec/ports.ts';
-import type { ReadFolder } from '../patch/treeSnapshot.ts';
+import { archiveOf, type Container } from '../container/container.ts';
+import type { ContainerProcess, StartProcess } from '../exec/transport.ts';
 import { shellScript } from '../shellScript.ts';
 import type { StartPodProcess } from './podProcess.ts';
 
@@ -72,35 +71,71 @@ async function runScript<Process extends ContainerProcess>(
   }
 }
 
+/** What a script of ours printed. */
+async function printed(startProcess: StartProcess, script: string, args: readonly string[]) {
+  const parts: Buffer[] = [];
+  const onOutput = (data: Buffer) => void parts.push(data);
+  const done = await runScript(startProcess, script, args, { onOutput });
+  return { done, output: Buffer.concat(parts) };
+}
+
 const failure = (what: string, { code, words }: Done) =>
   new Error(
     `${what} (${code === undefined ? 'the stream broke' : `rc ${code}`}): ${words.trim().slice(-300)}`,
   );
 
-export async function putFile(
-  startProcess: StartProcess,
-  path: string,
-  content: Uint8Array | string,
-  mode: number,
-): Promise<void> {
-  if (!posix.isAbsolute(path)) throw new Error(`putFile needs an absolute path, got ${path}`);
-  const input = Buffer.from(content);
-  const args = [posix.normalize(path), String(input.length), mode.toString(8)];
-  const done = await runScript(startProcess, PUT_FILE, args, { input });
-  if (done.code !== 0) throw failure(`the file ${path} could not be written`, done);
-}
+/** tar ends with 1 where a file changed while it was read. */
+const packedWell = (code: number | undefined) => code === 0 || code === 1;
 
-export async function putFiles(startProcess: StartProcess, files: readonly PlacedFile[]): Promise<void> {
-  if (files.length === 0) return;
-  const pack = tar.pack();
-  for (const { path, content, mode } of files)
-    pack.entry({ name: posix.normalize(path).slice(1), mode }, Buffer.from(content));
-  pack.finalize();
-  const parts: Buffer[] = [];
-  for await (const part of pack as AsyncIterable<Buffer>) parts.push(part);
-  const input = Buffer.concat(parts);
-  const done = await runScript(startProcess, PUT_ARCHIVE, [String(input.length)], { input });
-  if (done.code !== 0) throw failure(`${files.length} files could not be written`, done);
+export function podFiles(startProcess: StartProcess): Pick<Container, 'put' | 'getFile' | 'read'> {
+  return {
+    // One file needs no tar in the image.
+    async put(files) {
+      const [only] = files;
+      const single = files.length === 1 && only;
+      const input = single ? Buffer.from(single.content) : await archiveOf(files);
+      const size = String(input.length);
+      const done = single
+        ? await runScript(
+            startProcess,
+            PUT_FILE,
+            [posix.normalize(single.path), size, single.mode.toString(8)],
+            { input },
+          )
+        : await runScript(startProcess, PUT_ARCHIVE, [size], { input });
+      const what = single ? `the file ${single.path}` : `${files.length} files`;
+      if (done.code !== 0) throw failure(`${what} could not be written`, done);
+    },
+    async getFile(path) {
+      const { done, output } = await printed(startProcess, GET_FILE, [path]);
+      if (done.code === NOT_THERE) return undefined;
+      if (done.code === NO_FILE) throw new Error(`${path} is not a file`);
+      if (done.code !== 0) throw failure(`the file ${path} could not be read`, done);
+      return output;
+    },
+    async read(path, read, signal) {
+      const entries = tar.extract();
+      const stream = new PassThrough();
+      stream.pipe(entries);
+      const ended = runScript(startProcess, GET_ARCHIVE, [path], {
+        ...(signal && { signal }),
+        onOutput(data, process) {
+          if (stream.write(data)) return;
+          process.pause();
+          stream.once('drain', () => process.resume());
+        },
+      });
+      void ended.then(
+        (end) => {
+          if (packedWell(end.code) || end.code === NOT_THERE) stream.end();
+          else entries.destroy(failure(`${path} could not be read`, end));
+        },
+        (error: Error) => entries.destroy(error),
+      );
+      const found = await read(entries);
+      return (await ended).code === NOT_THERE ? undefined : found;
+    },
+  };
 }
 
 /** Unpacks a gzipped archive into a folder, without holding all of it here. */
@@ -122,85 +157,13 @@ export async function putProgram(
   if (done.code !== 0) throw failure(`${folder} could not be filled`, done);
 }
 
-export async function getFile(startProcess: StartProcess, path: string): Promise<Uint8Array> {
-  const parts: Buffer[] = [];
-  const onOutput = (data: Buffer) => void parts.push(data);
-  const done = await runScript(startProcess, GET_FILE, [path], { onOutput });
-  if (done.code === NOT_THERE)
-    throw Object.assign(new Error(`no file ${path} in the pod`), { code: 'ENOENT' });
-  if (done.code === NO_FILE) throw new Error(`${path} is not a file`);
-  if (done.code !== 0) throw failure(`the file ${path} could not be read`, done);
-  return Buffer.concat(parts);
-}
-
 /** The processor as `uname -m` calls it, and those of the paths that are there. */
 export async function lookAround(
   startProcess: StartProcess,
   paths: readonly string[],
 ): Promise<{ machine: string; there: ReadonlySet<string> }> {
-  const parts: Buffer[] = [];
-  const onOutput = (data: Buffer) => void parts.push(data);
-  const done = await runScript(startProcess, LOOK_AROUND, paths, { onOutput });
+  const { done, output } = await printed(startProcess, LOOK_AROUND, paths);
   if (done.code !== 0) throw failure('the image could not be looked into', done);
-  const [machine = '', ...there] = Buffer.concat(parts).toString().trim().split('\n');
+  const [machine = '', ...there] = output.toString().trim().split('\n');
   return { machine, there: new Set(there) };
-}
-
-/** tar ends with 1 where a file changed while it was read. */
-const packedWell = (code: number | undefined) => code === 0 || code === 1;
-
-/** A folder as an archive, whose names begin with the folder's own. */
-export const folderReader =
-  (startProcess: StartProcess): ReadFolder =>
-  async (folder, read, signal) => {
-    const archive = openArchive(startProcess, folder, signal);
-    return read(archive.entries);
-  };
-
-function openArchive(startProcess: StartProcess, path: string, signal?: AbortSignal) {
-  const entries = tar.extract();
-  const stream = new PassThrough();
-  stream.pipe(entries);
-  const done = runScript(startProcess, GET_ARCHIVE, [path], {
-    ...(signal && { signal }),
-    onOutput(data, process) {
-      if (stream.write(data)) return;
-      process.pause();
-      stream.once('drain', () => process.resume());
-    },
-  });
-  void done.then(
-    (end) => {
-      if (packedWell(end.code) || end.code === NOT_THERE) stream.end();
-      else entries.destroy(failure(`${path} could not be read`, end));
-    },
-    (error: Error) => entries.destroy(error),
-  );
-  return { entries, done };
-}
-
-export async function getFiles(
-  startProcess: StartProcess,
-  path: string,
-  maxBytes: number,
-): Promise<PlacedFile[]> {
-  const { entries, done } = openArchive(startProcess, path);
-  const above = posix.dirname(posix.normalize(path));
-  const files: PlacedFile[] = [];
-  let left = maxBytes;
-  // Read to the end also when it is too much: leaving the loop early would destroy the stream under the pipe.
-  for await (const entry of entries) {
-    const { name, type, size = 0, mode = 0o644 } = entry.header;
-    left -= size;
-    if (type !== 'file' || left < 0) {
-      entry.resume();
-      continue;
-    }
-    const parts: Buffer[] = [];
-    for await (const part of entry as AsyncIterable<Buffer>) parts.push(part);
-    files.push({ path: posix.join(above, posix.normalize(`/${name}`)), content: Buffer.concat(parts), mode });
-  }
-  await done;
-  if (left < 0) throw new FilesTooLargeError(`${path} holds more than ${Math.floor(maxBytes / 2 ** 20)} MB`);
-  return files;
 }

@@ -1,4 +1,5 @@
 /** The pod of one attempt, as data. The user's template adds to it; what keeps an environment closed is ours. */
+
 import { randomBytes } from 'node:crypto';
 import type {
   V1Container,
@@ -7,6 +8,7 @@ import type {
   V1PodSpec,
   V1Toleration,
   V1Volume,
+  V1VolumeMount,
 } from '@kubernetes/client-node';
 import { recordOf } from '../../base/isRecord.ts';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
@@ -14,11 +16,9 @@ import type { StartRequest } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { keeperEntrypoint } from '../exec/keeper.ts';
 import { ownerLabels } from '../owner.ts';
+import { PROGRAM_FOLDER } from '../programs/program.ts';
 import { QUIET_ENV } from '../quietEnv.ts';
-import type { ClusterConfig } from './clusterConfig.ts';
-import { type Sidecar, sidecarOf } from './podSidecar.ts';
-import { RESERVED } from './podTemplate.ts';
-
+import { type ClusterConfig, RESERVED } from './clusterConfig.ts';
 /** The container of the pod that commands run in; a template may bring others. */
 export const MAIN = 'main';
 /** Every pod of ours, and those among them that no packet may enter or leave. */
@@ -234,3 +234,69 @@ function resourcesOf({ config, cluster }: PodParts, template: Readonly<Record<st
 }
 
 const SMALL_DISK = 1024 ** 3;
+
+export const RELAY = `${RESERVED}relay`;
+const PROGRAM = `${RESERVED}program`;
+/** Where the relay is, for the sidecar alone. */
+export const RELAY_FOLDER = '/opt/swebatch-relay';
+
+const RELAY_DISK = '16Mi';
+/** Above what packages may hold (PACKAGE_LIMITS), so that the kubelet never evicts a pod for its program. */
+const PROGRAM_DISK = '3Gi';
+const NOBODY = 65534;
+/** Nothing runs but what is started in it; the pod's own deadline ends it. */
+const IDLE = 'while :; do sleep 86400; done';
+
+interface Sidecar {
+  readonly container: V1Container;
+  readonly volumes: readonly V1Volume[];
+  /** For the container that the agent works in. */
+  readonly mounts: readonly V1VolumeMount[];
+}
+
+/** `diskLimited`: the agent's container has a limit of its own. */
+function sidecarOf(asked: {
+  readonly image: string;
+  readonly pull: string;
+  readonly program: boolean;
+  readonly diskLimited: boolean;
+}): Sidecar {
+  const { image, pull, program, diskLimited } = asked;
+  // The kubelet compares all that a pod writes with the sum of its limits: one limit alone would be that of the whole pod.
+  const limit = program ? PROGRAM_DISK : RELAY_DISK;
+  return {
+    container: {
+      name: RELAY,
+      image,
+      imagePullPolicy: pull,
+      command: ['sh', '-c', IDLE],
+      args: [],
+      workingDir: '/',
+      resources: {
+        limits: { memory: '256Mi', cpu: '1', ...(diskLimited && { 'ephemeral-storage': limit }) },
+        requests: { memory: '32Mi', cpu: '10m', ...(diskLimited && { 'ephemeral-storage': RELAY_DISK }) },
+      },
+      securityContext: {
+        seccompProfile: { type: 'RuntimeDefault' },
+        privileged: false,
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        runAsNonRoot: true,
+        runAsUser: NOBODY,
+        runAsGroup: NOBODY,
+        capabilities: { drop: ['ALL'] },
+      },
+      volumeMounts: [
+        { name: RELAY, mountPath: RELAY_FOLDER },
+        ...(program ? [{ name: PROGRAM, mountPath: PROGRAM_FOLDER }] : []),
+      ],
+      stdin: false,
+      tty: false,
+    },
+    volumes: [
+      { name: RELAY, emptyDir: { sizeLimit: RELAY_DISK } },
+      ...(program ? [{ name: PROGRAM, emptyDir: { sizeLimit: PROGRAM_DISK } }] : []),
+    ],
+    mounts: program ? [{ name: PROGRAM, mountPath: PROGRAM_FOLDER, readOnly: true }] : [],
+  };
+}

@@ -1,7 +1,7 @@
 /** Processes in a pod, as src/environment/exec asks for them. */
 import { within } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
-import type { ContainerProcess, StartProcess } from '../exec/ports.ts';
+import type { ContainerProcess, StartProcess } from '../exec/transport.ts';
 import type { Cluster } from './cluster.ts';
 import { MAIN } from './podManifest.ts';
 

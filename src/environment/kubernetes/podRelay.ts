@@ -2,15 +2,15 @@
 import type { Duplex } from 'node:stream';
 import { sleep } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
+import type { Death } from '../container/container.ts';
 import { type Doorway, EnvironmentError } from '../environment.ts';
-import { libcAmong, libcPaths } from '../programs/imageKind.ts';
-import { chooseVariant, PROGRAM_FOLDER, type Program } from '../programs/program.ts';
+import { chooseVariant, libcAmong, libcPaths, PROGRAM_FOLDER, type Program } from '../programs/program.ts';
 import { createRelayLine } from '../relay/relayLine.ts';
 import { relayProgram } from '../relay/relayProgram.ts';
-import { lookAround, putFile, putProgram } from './podFiles.ts';
+import { lookAround, podFiles, putProgram } from './podFiles.ts';
+import { RELAY, RELAY_FOLDER } from './podManifest.ts';
 import { type PodProcess, podProcesses } from './podProcess.ts';
-import type { Death, PodShared } from './podShared.ts';
-import { RELAY, RELAY_FOLDER } from './podSidecar.ts';
+import type { PodShared } from './podShared.ts';
 
 export interface PodRelay {
   listen(port: number, onConnection: (connection: Duplex) => void): Promise<Doorway>;
@@ -48,7 +48,7 @@ export function podRelay(shared: PodShared, name: string, death: Death): PodRela
   let ready: Promise<void> | undefined;
   const relayThere = async () => {
     const { architecture } = await image();
-    await putFile(start, PROGRAM, relayProgram(architecture), 0o555);
+    await podFiles(start).put([{ path: PROGRAM, content: relayProgram(architecture), mode: 0o555 }]);
   };
   const orDeath = async <T>(work: () => Promise<T>, what: string, signal?: AbortSignal): Promise<T> => {
     try {

@@ -1,10 +1,9 @@
 /** What all pods of one factory share. */
 import type { LimitFunction } from 'p-limit';
-import type { EnvironmentError } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { EngineWatch } from '../places/engineWatch.ts';
+import type { ProgramSpools } from '../programs/packageTar.ts';
 import type { Program } from '../programs/program.ts';
-import type { ProgramSpools } from '../programs/programSpool.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClusterConfig } from './clusterConfig.ts';
 
@@ -32,5 +31,3 @@ export interface PodShared {
   /** Removes a pod, now or as soon as the API server answers. Never rejects. */
   discard(name: string): Promise<void>;
 }
-
-export type Death = (evidence: Readonly<Record<string, unknown>>) => Promise<EnvironmentError | undefined>;

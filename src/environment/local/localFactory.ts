@@ -3,10 +3,14 @@
  * configuration says `environment_class: local`. Nothing of this process's environment is passed on, so no secret is.
  */
 
+import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
+import { createServer, type Socket } from 'node:net';
+import { constants, homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import { startTimer } from '../../base/async/timer.ts';
 import { makeFolder } from '../../base/files/makeFolder.ts';
 import {
   type CapturedPatch,
@@ -20,12 +24,12 @@ import {
 } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { commandRefusal, placeRefusal, refusedResult, timeoutInfo } from '../exec/exceptionInfo.ts';
+import { createCollector, createPace, type OutputCollector } from '../exec/outputCollector.ts';
 import { MAX_ARGV_BYTES } from '../exec/transport.ts';
 import { diffSnapshot, type GitSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';
 import { QUIET_ENV } from '../quietEnv.ts';
+import { shellScript } from '../shellScript.ts';
 import { unameVars } from '../uname.ts';
-import { openLocalDoorway } from './localDoorway.ts';
-import { runProcess } from './localProcess.ts';
 import { sweepMarked, ticksNow } from './sweepMarked.ts';
 
 export interface LocalFactoryOptions {
@@ -195,4 +199,116 @@ async function close(session: Session, snapshot: GitSnapshot | undefined): Promi
   await sweepMarked(session.mark, session.since).catch(() => undefined);
   await rm(session.scratch, { recursive: true, force: true }).catch(() => undefined);
   if (snapshot) await rm(snapshot.folder, { recursive: true, force: true }).catch(() => undefined);
+}
+
+export async function openLocalDoorway(onConnection: (connection: Duplex) => void): Promise<Doorway> {
+  const open = new Set<Socket>();
+  const broken = Promise.withResolvers<EnvironmentError>();
+  const listening = Promise.withResolvers<void>();
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    open.add(socket);
+    socket.on('close', () => open.delete(socket));
+    onConnection(socket);
+  });
+  server.on('error', (error) => {
+    listening.reject(new EnvironmentError('start_failed', `no port can be opened: ${error.message}`));
+    broken.resolve(new EnvironmentError('died', `the port broke: ${error.message}`, { sub: 'relay' }));
+  });
+  server.listen(0, '127.0.0.1', () => listening.resolve());
+  await listening.promise;
+  const address = server.address();
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : 0,
+    broken: broken.promise,
+    async close() {
+      for (const socket of open) socket.destroy();
+      if (server.listening) server.close();
+    },
+  };
+}
+
+const RUN_PROCESS = shellScript('runProcess.sh', import.meta.url);
+/** Seconds after its timeout at which coreutils ends a command that nobody has stopped. */
+const OUTLIVES_S = 5;
+/** How long after the end of a command whose output somebody else still holds open its last bytes are waited for. */
+const LAST_BYTES_MS = 50;
+
+interface LocalCommand {
+  readonly line: readonly string[];
+  readonly cwd: string;
+  readonly env: Record<string, string>;
+  readonly timeoutS: number;
+  readonly maxBytes: number;
+  readonly mark: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface LocalEnd {
+  /** An error when nothing could be started. */
+  readonly code: number | NodeJS.ErrnoException;
+  readonly timedOut: boolean;
+  readonly durationMs: number;
+  readonly collector: OutputCollector;
+}
+
+async function runProcess(command: LocalCommand): Promise<LocalEnd> {
+  const { timeoutS, signal, mark } = command;
+  const collector = createCollector(command.maxBytes);
+  const began = performance.now();
+  const since = ticksNow();
+  const child = start(command);
+  let timedOut = false;
+  let sweeping: Promise<void> | undefined;
+  const stop = () => {
+    sweeping ??= sweepMarked(mark, since, child.pid);
+  };
+  const onTimeout = () => {
+    timedOut = true;
+    stop();
+  };
+  const timer = startTimer(timeoutS * 1000, onTimeout);
+  signal?.addEventListener('abort', stop, { once: true });
+  const pace = child.stdout ? createPace(child.stdout) : undefined;
+  child.stdout?.on('data', (chunk: Buffer) => {
+    collector.push(chunk);
+    pace?.(chunk.length, collector.totalBytes);
+  });
+  const code = await endOf(child, () => {
+    timer.cancel();
+    signal?.removeEventListener('abort', stop);
+  });
+  // The command may be dead before what it left elsewhere is.
+  await sweeping;
+  return { code, timedOut, durationMs: performance.now() - began, collector };
+}
+
+function start({ line, cwd, env, timeoutS }: LocalCommand): ChildProcess {
+  const deadline = timeoutS > 0 ? String(Math.ceil(timeoutS) + OUTLIVES_S) : '';
+  // Detached makes a process group.
+  return spawn('/bin/sh', ['-c', RUN_PROCESS, 'swebatch-local', deadline, ...line], {
+    cwd,
+    env,
+    stdio: ['ignore', 'pipe', 'ignore'],
+    detached: true,
+  });
+}
+
+/** `exit`, not `close`: a background child that keeps stdout open does not delay the end. What is in the pipe is read first. */
+function endOf(child: ChildProcess, onExit: () => void): Promise<number | NodeJS.ErrnoException> {
+  return new Promise((resolve) => {
+    child.on('error', (error) => {
+      onExit();
+      resolve(error);
+    });
+    child.on('exit', (status, signalName) => {
+      onExit();
+      const done = () => resolve(status ?? 128 + (signalName ? constants.signals[signalName] : 0));
+      if (child.stdout?.readableEnded) return done();
+      const idle = startTimer(LAST_BYTES_MS, done);
+      child.stdout?.on('end', () => {
+        idle.cancel();
+        done();
+      });
+    });
+  });
 }

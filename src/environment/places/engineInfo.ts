@@ -1,8 +1,9 @@
 /** Facts about the engine that answers here, Docker or Podman: for the manifest, the preflight and `doctor`. */
-import type Docker from 'dockerode';
+
+import Docker from 'dockerode';
 import { z } from 'zod';
+import { engineOptionsOf } from './chosenEngine.ts';
 import { daemonAnswer, readFault } from './dockerFault.ts';
-import { engineClient } from './engineClient.ts';
 
 const text = z.string().default('');
 const count = z.number().default(0);
@@ -73,3 +74,6 @@ export async function engineInfo(docker: Docker = engineClient(), answerMs?: num
     return { ok: false, message: readFault(error).text };
   }
 }
+
+export const engineClient = (options?: Docker.DockerOptions): Docker =>
+  new Docker(options ?? engineOptionsOf());

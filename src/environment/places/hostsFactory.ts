@@ -15,7 +15,7 @@ import {
   type StartRequest,
 } from '../environment.ts';
 import { engineOptionsOf } from './chosenEngine.ts';
-import { engineClient } from './engineClient.ts';
+import { engineClient } from './engineInfo.ts';
 import { createEnginePool, type EnginePool, PlaceGone, type RunPool } from './enginePool.ts';
 import { createEngineWatch, type EngineWatch } from './engineWatch.ts';
 

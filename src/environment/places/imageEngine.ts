@@ -1,5 +1,11 @@
 /** The operations on a container engine that image handling needs. */
 
+import type Docker from 'dockerode';
+import { z } from 'zod';
+import { OWN_HOST } from '../../base/imageReference.ts';
+import { buildImage } from './buildImage.ts';
+import { daemonAnswer, readFault } from './dockerFault.ts';
+
 export interface LocalImage {
   readonly id: string;
   readonly tags: readonly string[];
@@ -58,3 +64,157 @@ export interface ImageEngine {
   /** Takes the name away, and the image with its last name. Never forced: an image in use stays. */
   remove(name: string): Promise<{ removed: boolean; reason?: string }>;
 }
+
+/** Docker says x86_64 and aarch64 in `info`, amd64 and arm64 in images. */
+const ARCHITECTURES: Readonly<Record<string, string>> = {
+  x86_64: 'amd64',
+  aarch64: 'arm64',
+  armv7l: 'arm',
+  i686: '386',
+};
+
+interface PullLine {
+  id?: string;
+  status?: string;
+  error?: string;
+  progressDetail?: { current?: number; total?: number };
+}
+
+async function readPullStream(
+  stream: NodeJS.ReadableStream,
+  onEvent: (event: PullEvent) => void,
+): Promise<void> {
+  let rest = '';
+  const line = (text: string) => {
+    if (text.trim() === '') return;
+    const { id, status, error, progressDetail } = JSON.parse(text) as PullLine;
+    if (error !== undefined) throw new Error(error);
+    onEvent({
+      layer: id,
+      status: status ?? '',
+      current: progressDetail?.current,
+      total: progressDetail?.total,
+    });
+  };
+  stream.setEncoding('utf8');
+  for await (const chunk of stream) {
+    const lines = (rest + String(chunk)).split('\n');
+    rest = lines.pop() ?? '';
+    for (const text of lines) line(text);
+  }
+  line(rest);
+}
+
+export function dockerImageEngine(docker: Docker, logDir?: string): ImageEngine {
+  return {
+    info: () => factsOf(docker),
+    async inspect(name) {
+      try {
+        const image = await docker.getImage(name).inspect();
+        return {
+          id: image.Id,
+          tags: image.RepoTags ?? [],
+          digests: image.RepoDigests ?? [],
+          os: image.Os,
+          architecture: image.Architecture,
+          size: image.Size,
+          layers: image.RootFS?.Layers ?? [],
+        };
+      } catch (error) {
+        if (readFault(error).status === 404) return undefined;
+        throw error;
+      }
+    },
+    async list() {
+      const [images, containers] = await Promise.all([
+        docker.listImages(),
+        docker.listContainers({ all: true }),
+      ]);
+      return images.map((image) => ({
+        id: image.Id,
+        tags: (image.RepoTags ?? []).filter((tag) => tag !== '<none>:<none>'),
+        digests: image.RepoDigests ?? [],
+        size: image.Size,
+        containers: containers.filter((container) => container.ImageID === image.Id).length,
+        sealedFrom: image.Labels?.[SEALED_LABELS.source],
+      }));
+    },
+    pull: (request) =>
+      request.registry === OWN_HOST ? makeHere(docker, request, logDir) : pull(docker, request),
+    async tag(source, name) {
+      const colon = name.lastIndexOf(':');
+      const hasTag = colon > name.lastIndexOf('/');
+      const repo = hasTag ? name.slice(0, colon) : name;
+      await docker.getImage(source).tag({ repo, tag: hasTag ? name.slice(colon + 1) : 'latest' });
+    },
+    async remove(name) {
+      try {
+        await docker.getImage(name).remove({ force: false });
+        return { removed: true };
+      } catch (error) {
+        const { status, text } = readFault(error);
+        if (status === 404 || status === 409) return { removed: false, reason: text };
+        throw error;
+      }
+    },
+  };
+}
+
+const infoSchema = z.object({
+  ID: z.string().default(''),
+  Name: z.string().default(''),
+  OSType: z.string().default(''),
+  Architecture: z.string().default(''),
+  DockerRootDir: z.string().default(''),
+  MemTotal: z.number().optional(),
+});
+
+async function factsOf(docker: Docker): ReturnType<ImageEngine['info']> {
+  const info = infoSchema.parse(await daemonAnswer(docker.info()));
+  const architecture = ARCHITECTURES[info.Architecture] ?? info.Architecture;
+  // Several engines on one machine have one ID, and so have copies of a virtual machine.
+  const id = `${info.ID} ${info.Name}:${info.DockerRootDir}`;
+  return { id, os: info.OSType, architecture, rootDir: info.DockerRootDir, memoryBytes: info.MemTotal };
+}
+
+/** An image of ours is built, unless it is there: the end state of an agent cannot be made again. */
+async function makeHere(docker: Docker, request: PullRequest, logDir: string | undefined): Promise<void> {
+  const { registry, repository, tagOrDigest, platform, signal, onEvent } = request;
+  const image = `${registry}/${repository}:${tagOrDigest}`;
+  const there = await docker
+    .getImage(image)
+    .inspect()
+    .catch(() => undefined);
+  if (!there) await buildImage(docker, { image, platform, signal, onEvent, logDir });
+}
+
+async function pull(docker: Docker, request: PullRequest): Promise<void> {
+  const { registry, repository, tagOrDigest, platform, login, signal, onEvent } = request;
+  const options = {
+    fromImage: `${registry}/${repository}`,
+    tag: tagOrDigest,
+    ...(platform !== undefined && { platform }),
+    abortSignal: signal,
+  };
+  const stream = await docker.createImage((login ?? {}) as Docker.AuthConfig, options);
+  const cut = () =>
+    (stream as NodeJS.ReadableStream & { destroy(error?: unknown): void }).destroy(signal.reason);
+  signal.addEventListener('abort', cut, { once: true });
+  if (signal.aborted) cut();
+  try {
+    await readPullStream(stream, onEvent);
+  } finally {
+    signal.removeEventListener('abort', cut);
+  }
+}
+
+/** What the derived image of a sealed history says of itself, so that it is found again and goes with its source. */
+export const SEALED_LABELS = {
+  version: 'swebatch.sealed.version',
+  source: 'swebatch.sealed.source',
+  sourceDigest: 'swebatch.sealed.digest',
+  fingerprint: 'swebatch.sealed.fingerprint',
+  tree: 'swebatch.sealed.tree',
+  folder: 'swebatch.sealed.folder',
+  notes: 'swebatch.sealed.notes',
+} as const;

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { parseSize } from '../../base/text/units.ts';
 import { createDiskGate, type DiskGate, type DiskGateState, measuredDisk } from './diskGate.ts';
-import { dockerImageEngine } from './dockerImageEngine.ts';
-import type { ImageEngine } from './imageEngine.ts';
+import { dockerImageEngine, type ImageEngine } from './imageEngine.ts';
 import {
   type Collected,
   type CollectOptions,
@@ -16,7 +15,7 @@ import {
 } from './imageLedger.ts';
 import { type ImagePlan, type PlanOptions, planImages } from './imagePlan.ts';
 import { type ImagesConfig, imagesConfigSchema } from './imagesConfig.ts';
-import { type PullClock, systemPullClock } from './pullImage.ts';
+import { type PullBook, type PullClock, pullThrottle, systemPullClock } from './pullImage.ts';
 import {
   createPullStage,
   type EnsureImage,
@@ -25,7 +24,6 @@ import {
   type StageEvent,
   type StageOptions,
 } from './pullStage.ts';
-import { type PullBook, pullThrottle } from './pullThrottle.ts';
 import { createRegistryQuestions, type ManifestAnswer, type RegistryQuestions } from './registry.ts';
 
 export interface ImageServiceOptions {

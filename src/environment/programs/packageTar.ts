@@ -2,13 +2,17 @@
  * Packages of a registry as one tar that is safe to unpack: files and folders only, below their folder, within limits. What a package
  * must not hold makes the whole program unusable: it is refused, never repaired.
  */
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
-import { posix } from 'node:path';
-import { createGunzip } from 'node:zlib';
+import { type FileHandle, open, unlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, posix } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip, createGzip } from 'node:zlib';
 import tar from 'tar-stream';
-import type { ProgramPackage } from './program.ts';
+import type { ProgramPackage, ProgramVariant } from './program.ts';
 
 /** A package that is not what its registry said, or that would write outside of its folder. */
 export class UnsafePackageError extends Error {
@@ -124,4 +128,64 @@ function writeFolders(writing: Writing, folder: string): void {
   writeFolders(writing, posix.dirname(folder));
   writing.folders.add(folder);
   writing.pack.entry({ name: `${folder}/`, type: 'directory', mode: 0o755, mtime: new Date(0) });
+}
+
+interface SpooledProgram {
+  readonly bytes: number;
+  read(): AsyncIterable<Buffer>;
+}
+
+export interface ProgramSpools {
+  /** Rejects with UnsafePackageError where a package cannot be trusted. */
+  ensure(variant: ProgramVariant): Promise<SpooledProgram>;
+  /** Nobody reads any more. */
+  close(): Promise<void>;
+}
+
+const CHUNK = 262_144;
+
+export function createProgramSpools(): ProgramSpools {
+  const made = new Map<ProgramVariant, Promise<{ file: FileHandle; bytes: number }>>();
+  return {
+    async ensure(variant) {
+      const making = made.get(variant) ?? spool(variant);
+      made.set(variant, making);
+      // What went wrong once may go well in the next attempt.
+      making.catch(() => made.delete(variant));
+      const { file, bytes } = await making;
+      return { bytes, read: () => chunksOf(file, bytes) };
+    },
+    async close() {
+      const spooled = await Promise.allSettled(made.values());
+      made.clear();
+      for (const one of spooled) if (one.status === 'fulfilled') await one.value.file.close();
+    },
+  };
+}
+
+async function spool({ packages }: ProgramVariant): Promise<{ file: FileHandle; bytes: number }> {
+  const path = join(tmpdir(), `swebatch-program-${randomUUID()}`);
+  const file = await open(path, 'wx+', 0o600);
+  try {
+    await unlink(path);
+    // Made once and sent often, and the fastest level is nearly as small as the packages.
+    const zipped = createGzip({ level: 1 });
+    await pipeline(Readable.from(programTar(packages)), zipped, async (parts: AsyncIterable<Buffer>) => {
+      for await (const part of parts) await file.appendFile(part);
+    });
+    return { file, bytes: (await file.stat()).size };
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+/** Several read at a time, each from the beginning. */
+async function* chunksOf(file: FileHandle, bytes: number): AsyncIterable<Buffer> {
+  for (let at = 0; at < bytes; ) {
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(CHUNK), 0, CHUNK, at);
+    if (bytesRead === 0) throw new Error('the unpacked program was cut short');
+    yield buffer.subarray(0, bytesRead);
+    at += bytesRead;
+  }
 }

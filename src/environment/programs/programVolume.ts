@@ -10,9 +10,8 @@ import { sleep } from '../../base/async/timer.ts';
 import { EnvironmentError, type Owner } from '../environment.ts';
 import { isOwnerAlive, ownerLabels, PROGRAM_LABELS } from '../owner.ts';
 import { daemonAnswer, readFault } from '../places/dockerFault.ts';
-import { libcOf } from './imageKind.ts';
 import { programTar } from './packageTar.ts';
-import { chooseVariant, PROGRAM_FOLDER, type Program, type ProgramVariant } from './program.ts';
+import { chooseVariant, libcOf, PROGRAM_FOLDER, type Program, type ProgramVariant } from './program.ts';
 
 /** Raise it when what is written into a volume changes; older ones are then not used again. */
 const FORMAT = 1;

@@ -3,7 +3,7 @@
 //
 //   relay PORT
 //
-// It listens on 127.0.0.1:PORT and speaks frames on its standard input and output (frames.ts has the same table):
+// It listens on 127.0.0.1:PORT and speaks frames on its standard input and output (carrier.ts has the same table):
 //   id u32, type u8, length u32 (big endian), then `length` bytes.
 // Each side may have sent at most WINDOW bytes of a connection that the other has not consumed; CREDIT says how many it has.
 // It ends with 0 when its input ends, and with 2 when its input is no frames.

@@ -1,25 +1,33 @@
 /** Opens the images of a run on the engines of its arms; their messages become events of the run. */
 
+import { join } from 'node:path';
+import { imageKey } from '../../base/imageReference.ts';
 import { parseSize } from '../../base/text/units.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import type { EngineImageSource } from '../../environment/environmentKind.ts';
 import { onEngines } from '../../environment/environments.ts';
-import { engineInfo } from '../../environment/places/engineInfo.ts';
-import type { RunPool } from '../../environment/places/enginePool.ts';
+import { type EngineInfo, engineInfo } from '../../environment/places/engineInfo.ts';
+import type { EnginePool, RunPool } from '../../environment/places/enginePool.ts';
 import { enginePoolOf } from '../../environment/places/hostsFactory.ts';
+import { dockerImageEngine } from '../../environment/places/imageEngine.ts';
+import { type ImageLedger, openImageLedger } from '../../environment/places/imageLedger.ts';
 import type { ImagesConfig } from '../../environment/places/imagesConfig.ts';
+import { ownPullBook, type PullBook } from '../../environment/places/pullImage.ts';
 import type { StageEvent } from '../../environment/places/pullStage.ts';
-import { ownPullBook, type PullBook } from '../../environment/places/pullThrottle.ts';
-import type { RunImages, RunImagesConfig } from '../../environment/places/runImages.ts';
-import { imagesOfOneEngine, imagesOfSeveralEngines } from '../../environment/places/runImages.ts';
+import {
+  imagesOfOneEngine,
+  imagesOfSeveralEngines,
+  type RunImages,
+  type RunImagesConfig,
+} from '../../environment/places/runImages.ts';
 import { takePull } from '../../store/live/rates.ts';
 import type { Store } from '../../store/open.ts';
 import type { Variables } from '../caller.ts';
 import type { RunEvents } from '../events.ts';
+import { engineFindings, type PlatformAsked } from '../plan/engineFit.ts';
 import type { ArmConfig } from '../plan/planRecord.ts';
 import { UserError } from '../userError.ts';
-import { createAdmission } from './admission.ts';
-import { imagesOn, openImages, requireEngine } from './engines.ts';
+import { type EngineConnected, imagesOn, openImages, requireEngine, stateDir } from './engines.ts';
 
 export interface OpenedImages {
   readonly images: RunImages;
@@ -227,4 +235,88 @@ function sentence(event: StageEvent): string | undefined {
     return `pulls pause until ${new Date(event.until).toISOString()}: ${event.message}; running instances go on`;
   if (event.type === 'failed') return event.error.message;
   return undefined;
+}
+
+interface AdmissionPorts {
+  readonly pool: EnginePool;
+  readonly ask: (host: string) => Promise<EngineInfo>;
+  readonly platform: PlatformAsked;
+  readonly note: (text: string) => void;
+}
+
+type Admission = (host: string) => Promise<void>;
+
+/** Enough to know the processor of the others. */
+const COMPARED = 3;
+
+/** Refuses an engine that does not fit. One that does not answer is asked again for the next trial. */
+export function createAdmission({ pool, ask, platform, note }: AdmissionPorts): Admission {
+  const told = new Map<string, Promise<EngineInfo>>();
+  const checked = new Map<string, Promise<void>>();
+  const admitted = new Set<string>();
+  const infoOf = async (host: string) => {
+    const known = told.get(host) ?? ask(host);
+    told.set(host, known);
+    const info = await known;
+    if (!info.ok) told.delete(host);
+    return info;
+  };
+  const check = async (host: string) => {
+    const own = await infoOf(host);
+    if (!own.ok) return void checked.delete(host);
+    // The first are compared with each other, in one order, so that all come to the same answer.
+    const others = admitted.size > 0 ? [...admitted].slice(0, COMPARED) : pool.alive();
+    const asked = await Promise.all(
+      [...new Set([...others, host])].map(async (what) => ({ what, engine: await infoOf(what) })),
+    );
+    const problems = engineFindings(asked, platform).filter(({ what }) => what === host);
+    if (problems.length === 0) return void admitted.add(host);
+    pool.refuse(host);
+    const text = problems.map(({ detail, fix }) => `${detail}; ${fix}`).join('; ');
+    note(`engine ${host} is refused, and gets no trials: ${text}`);
+  };
+  return (host) => {
+    const known = checked.get(host) ?? check(host);
+    checked.set(host, known);
+    return known;
+  };
+}
+
+export interface ImageContent {
+  readonly id: string;
+  /** Digests in registries; empty for an image that was built here. */
+  readonly digests: readonly string[];
+}
+
+/** For each name the content on every engine that has it; engines that do not answer are skipped. */
+export async function contentsHere(
+  env: Variables,
+  arms: readonly ArmConfig[],
+  names: readonly string[],
+): Promise<ReadonlyMap<string, readonly ImageContent[]>> {
+  const ledger = openImageLedger(join(stateDir(env), 'images.jsonl'));
+  const engines = await Promise.all(
+    enginesOf(arms).map((host) =>
+      contentsOn(requireEngine(env, host), names, ledger).catch(() => new Map<string, ImageContent>()),
+    ),
+  );
+  return new Map(names.map((name) => [name, engines.flatMap((found) => found.get(name) ?? [])]));
+}
+
+async function contentsOn(
+  { docker }: EngineConnected,
+  names: readonly string[],
+  ledger: ImageLedger,
+): Promise<Map<string, ImageContent>> {
+  const engine = dockerImageEngine(docker);
+  const own = await ledger.own((await engine.info()).id);
+  const found = new Map<string, ImageContent>();
+  for (const name of new Set(names)) {
+    const local = await engine.inspect(name);
+    if (!local) continue;
+    // The engine forgets the digest of what came from a mirror when the mirror's name goes.
+    const pulled = own.filter((o) => imageKey(o.image) === imageKey(name) && o.id === local.id);
+    found.set(name, { id: local.id, digests: [...local.digests, ...pulled.flatMap((o) => o.digest ?? [])] });
+  }
+  return found;
 }

@@ -1,16 +1,25 @@
 /** The engines of a sitting: asked whether they answer, written down, and rid of what they kept while they were away. */
+
 import type { Closing } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
-import { reapLeft } from '../../environment/docker/reaper.ts';
-import { currentOwner } from '../../environment/owner.ts';
+import { reap, reapLeft } from '../../environment/docker/reaper.ts';
+import { discardWork, listWorkImages, type WorkImage } from '../../environment/docker/workImages.ts';
+import { reapEnvironments } from '../../environment/environments.ts';
+import { currentOwner, type MachineFacts } from '../../environment/owner.ts';
 import { engineOptionsOf } from '../../environment/places/chosenEngine.ts';
-import { engineClient } from '../../environment/places/engineClient.ts';
+import { engineClient } from '../../environment/places/engineInfo.ts';
 import type { RunPool } from '../../environment/places/enginePool.ts';
 import type { RunImages } from '../../environment/places/runImages.ts';
+import { imagesOfWork } from '../../grading/gradingFrame.ts';
 import { beginLease, endLease, hasLeftEngine } from '../../store/live/leases.ts';
 import type { Store } from '../../store/open.ts';
+import { worksOfContainer } from '../../store/records/evaluations.ts';
 import type { RunRow } from '../../store/records/runs.ts';
+import type { Caller } from '../caller.ts';
 import type { RunEvents } from '../events.ts';
+import type { ArmConfig } from '../plan/planRecord.ts';
+import { requireEngine } from './engines.ts';
+import { enginesOf } from './openImages.ts';
 
 /** The engines of the containers; absent when every arm is local. */
 export interface SessionEngines {
@@ -55,7 +64,7 @@ const LOOK_MS = 5_000;
 /** Long enough for the next trial to take what has just become free. */
 const BALANCE_MS = 1_000;
 
-/** A slow engine is not waited for: the next run removes what is left. */
+/** A slow engine is not waited for, and one that hangs on one container may still serve others: the next run removes what is left. */
 const REAP_LIMIT_MS = 20_000;
 
 /** Looks every few seconds, until the returned function is called. One look does not begin before the last has ended. */
@@ -121,4 +130,73 @@ async function reapReturned(
   } catch (error) {
     note(`engine ${host} is back; what it kept could not be looked at: ${errorText(error)}`);
   }
+}
+
+/** The preflight checks that an engine answers; with several, one may be down and the run goes on without it. */
+export async function reapOrphans(arms: readonly ArmConfig[], caller: Caller): Promise<void> {
+  const { env, tell } = caller;
+  for (const { what, removed, failed } of await reapEnvironments(arms)) {
+    if (removed > 0)
+      tell({ level: 'note', text: `removed ${removed} ${what}(s) that a dead process had left` });
+    for (const name of failed)
+      tell({ level: 'warning', text: `${what} ${name} could not be removed; the next run tries again` });
+  }
+  for (const host of enginesOf(arms)) {
+    try {
+      const { docker } = requireEngine(env, host);
+      const { removed, failed } = await reap({ docker, limitMs: REAP_LIMIT_MS });
+      if (removed.length > 0)
+        tell({ level: 'note', text: `removed ${removed.length} container(s) that a dead process had left` });
+      for (const { name } of failed)
+        tell({ level: 'warning', text: `container ${name} could not be removed; the next run tries again` });
+    } catch (error) {
+      if (host === undefined) throw error;
+    }
+  }
+}
+
+interface OrphanWork {
+  readonly orphans: readonly WorkImage[];
+  readonly removed: readonly WorkImage[];
+  /** Orphans that the engine would not remove, because a container of theirs is there. */
+  readonly failed: readonly WorkImage[];
+  /** Of an owner that lives or cannot be judged from here, of a trial that can still be graded, or of no attempt in the record. */
+  readonly kept: readonly WorkImage[];
+}
+
+/** A result may be graded later, from what was kept of it. Whatever an attempt without a result left is made anew with the next one. */
+function isNeedless({ name, container, owner }: WorkImage, store: Store): boolean {
+  if (owner !== 'dead' || container === '') return false;
+  const attempts = worksOfContainer(store, container);
+  try {
+    return (
+      attempts.length > 0 &&
+      attempts.every(
+        ({ is_result, work_image }) =>
+          is_result === 0 || work_image === null || !imagesOfWork(work_image).includes(name),
+      )
+    );
+  } catch {
+    // What cannot be read may name it.
+    return false;
+  }
+}
+
+/** `store`: the record of a results root; undefined where there is none, and then nothing is proven. */
+export async function cleanWork(
+  docker: Parameters<typeof listWorkImages>[0],
+  store: Store | undefined,
+  { dryRun, machine }: { readonly dryRun: boolean; readonly machine?: MachineFacts },
+): Promise<OrphanWork> {
+  const all = await listWorkImages(docker, machine);
+  const orphans = all.filter((image) => store !== undefined && isNeedless(image, store));
+  const kept = all.filter((image) => !orphans.includes(image));
+  if (dryRun) return { orphans, removed: [], failed: [], kept };
+  for (const { name } of orphans) await discardWork(docker, name);
+  const left = new Set((await listWorkImages(docker, machine)).map(({ name }) => name));
+  return {
+    ...{ orphans, kept },
+    removed: orphans.filter(({ name }) => !left.has(name)),
+    failed: orphans.filter(({ name }) => left.has(name)),
+  };
 }

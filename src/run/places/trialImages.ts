@@ -4,12 +4,22 @@
  */
 
 import { errorText } from '../../base/text/errorText.ts';
+import { gigabytes } from '../../base/text/units.ts';
+import type { RunConfig } from '../../config/runConfig.ts';
 import { type EnvironmentError, isLoss, type Place } from '../../environment/environment.ts';
 import type { EngineWatch } from '../../environment/places/engineWatch.ts';
 import type { Collected } from '../../environment/places/imageLedger.ts';
-import type { ReadyPlace, RunImages } from '../../environment/places/runImages.ts';
+import { tooMuch } from '../../environment/places/imagePlan.ts';
+import type { EnginePlan, ReadyPlace, RunImages } from '../../environment/places/runImages.ts';
 import { isFinalReason } from '../../outcome.ts';
+import type { Store } from '../../store/open.ts';
+import type { Gradable } from '../../store/records/evaluations.ts';
+import type { RunRow } from '../../store/records/runs.ts';
+import type { TrialRow } from '../../store/records/trials.ts';
+import type { ArmRuntime } from '../arms.ts';
 import type { RunEvents } from '../events.ts';
+import { imageToBring, type PlannedInstance, type PlannedTrial } from '../plannedTrial.ts';
+import { groupBySharedLayers } from '../schedule/schedule.ts';
 
 /** The state of a trial's image when the trial may take a slot. */
 export interface ImageAdmission {
@@ -141,4 +151,141 @@ async function readyOnEngine(
     await engine.back(signal);
     return service.ready(image, signal, onImage);
   }
+}
+
+const PATIENCE_MS = 30_000;
+const NAMED = 3;
+
+interface ImagePreflight {
+  /** Layers of an image that must be pulled, base first; empty when it is here. Undefined where they are not known. */
+  readonly layersOf: ((image: string) => readonly string[]) | undefined;
+  /** Images that every engine has already. */
+  readonly here: ReadonlySet<string>;
+}
+
+export async function preflightImages(
+  images: RunImages,
+  names: readonly string[],
+  say: (text: string) => void,
+  patienceMs: number = PATIENCE_MS,
+): Promise<ImagePreflight> {
+  const distinct = [...new Set(names)];
+  const plans = distinct.length > 0 ? await images.plan(distinct, AbortSignal.timeout(patienceMs)) : [];
+  for (const plan of plans) for (const text of sentencesOf(plan, images, plans.length)) say(text);
+  const layers = new Map<string, readonly string[]>();
+  for (const { plan } of plans)
+    for (const { image, layers: list } of plan.images)
+      if (list.length > 0)
+        layers.set(
+          image,
+          list.map((layer) => layer.digest),
+        );
+  // Images that a registry does not have will not run. Where most are unknown, layers are no basis for an order.
+  const known = plans.every(({ plan }) => plan.estimated === 0 && plan.unknown.length <= plan.toPull);
+  const missing = new Set(
+    plans.flatMap(({ plan }) => plan.images.flatMap(({ image, state }) => (state === 'here' ? [] : [image]))),
+  );
+  const here = new Set(plans.length > 0 ? distinct.filter((image) => !missing.has(image)) : []);
+  return { here, layersOf: known ? (image) => layers.get(image) ?? [] : undefined };
+}
+
+function sentencesOf(
+  { host, plan, freeBytes }: EnginePlan,
+  { policy, floorBytes }: RunImages,
+  engines: number,
+): string[] {
+  const on = host === undefined ? '' : ` (${host})`;
+  const problems = [...Map.groupBy(plan.unknown, ({ problem }) => problem)].map(([problem, list]) => {
+    const named = list.slice(0, NAMED).map(({ image }) => image);
+    return `images${on}: ${named.join(', ')}${list.length > NAMED ? ` and ${list.length - NAMED} more` : ''}: ${problem}`;
+  });
+  if (plan.toPull === 0) return problems;
+  // Several engines share the trials, and so the images: each has its part of the bytes.
+  const guess = plan.estimated > 0 ? `, estimated from ${plan.toPull - plan.estimated} of them` : '';
+  const part = engines > 1 ? `, a share of 1 in ${engines}` : '';
+  const free = freeBytes === undefined ? '' : `; ${gigabytes(freeBytes)} free`;
+  const sizes =
+    plan.downloadBytes > 0
+      ? `: ${gigabytes(plan.downloadBytes / engines)} to download, about ${gigabytes(plan.diskBytes / engines)} unpacked${part}${guess}${free}`
+      : '';
+  const problem = tooMuch(plan, { freeBytes, floorBytes, policy, engines });
+  return [
+    ...problems,
+    `images${on}: ${plan.here} here, ${plan.toPull} to pull${sizes}`,
+    ...(problem === undefined ? [] : [`warning${on}: ${problem}`]),
+  ];
+}
+
+interface ImageOrderPorts {
+  readonly store: Store;
+  readonly run: RunRow;
+  readonly order: RunConfig['order'];
+  readonly images: RunImages;
+  readonly events: RunEvents;
+  readonly plan: (trial: TrialRow) => PlannedTrial;
+}
+
+interface ImageOrder {
+  readonly trials: readonly TrialRow[];
+  /** Images that every engine has already. */
+  readonly here: ReadonlySet<string>;
+}
+
+/** Reports what must be pulled. In dataset order, trials that share layers are grouped when a policy will remove images. */
+export async function orderForImages(
+  { store, run, order, images, events, plan }: ImageOrderPorts,
+  scheduled: readonly TrialRow[],
+): Promise<ImageOrder> {
+  const imageOf = (trial: TrialRow) => imageToBring(plan(trial));
+  const names = scheduled.map(imageOf).filter((name) => name !== undefined);
+  const { layersOf, here } = await preflightImages(images, names, (text) =>
+    events.emit({ type: 'note', text }),
+  );
+  if (order !== 'dataset' || images.policy.kind === 'keep') return { trials: scheduled, here };
+  // Docker Hub is not asked about each image; official images share layers by repository and version.
+  const likelyLayers = (trial: TrialRow) => {
+    const { repo, version } = plan(trial).instance;
+    return [repo, version];
+  };
+  const layers = (trial: TrialRow) => layersOf?.(imageOf(trial) ?? '') ?? likelyLayers(trial);
+  return { trials: groupBySharedLayers(store, run, scheduled, layers), here };
+}
+
+interface SessionImagesPorts {
+  readonly service: RunImages;
+  readonly engine: EngineWatch | undefined;
+  readonly here: ReadonlySet<string>;
+  readonly arms: ReadonlyMap<number, ArmRuntime>;
+  readonly instances: ReadonlyMap<number, PlannedInstance>;
+  readonly grading: boolean;
+  readonly events: RunEvents;
+  readonly onError: (message: string) => void;
+}
+
+export function createSessionImages(
+  { service, engine, here, arms, instances, grading, events, onError }: SessionImagesPorts,
+  trials: readonly PlannedTrial[],
+  gradings: readonly Gradable[],
+): TrialImages {
+  const armImages = [...arms.values()].flatMap(({ environment }) => environment.image ?? []);
+  return createTrialImages({
+    service,
+    trials: trials.flatMap((trial) => {
+      const image = imageToBring(trial);
+      if (image === undefined) return [];
+      return [{ trialId: trial.id, images: grading ? [image, trial.gradedIn] : [image] }];
+    }),
+    gradings: gradings.map(({ trial_id, instance_pk }) => ({
+      trialId: trial_id,
+      images: [instances.get(instance_pk)!.row.image],
+    })),
+    ofRun: [...armImages, ...[...instances.values()].map(({ row }) => row.image)],
+    // Trials of the arms of one instance are neighbours and share its image.
+    ahead: service.ahead * arms.size,
+    events,
+    grading,
+    engine,
+    here,
+    onError,
+  });
 }

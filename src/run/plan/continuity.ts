@@ -18,7 +18,7 @@ import {
   wholeConfig,
 } from '../../store/records/runs.ts';
 import type { Caller, Tell, Variables } from '../caller.ts';
-import { contentsHere, type ImageContent } from '../places/imageContents.ts';
+import { contentsHere, type ImageContent } from '../places/openImages.ts';
 import { UserError } from '../userError.ts';
 import { type ArmConfig, armText, differences, differencesText, type RunRequest } from './planRecord.ts';
 

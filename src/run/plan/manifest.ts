@@ -15,8 +15,7 @@ import { type EngineInfo, engineInfo } from '../../environment/places/engineInfo
 import { describeRequests } from '../../model/describe.ts';
 import type { Caller } from '../caller.ts';
 import { requireEngine } from '../places/engines.ts';
-import { contentsHere } from '../places/imageContents.ts';
-import { enginesOf } from '../places/openImages.ts';
+import { contentsHere, enginesOf } from '../places/openImages.ts';
 import { redactorOfModels } from '../secrets.ts';
 import { VERSION } from '../version.ts';
 import type { ArmConfig, RunRequest } from './planRecord.ts';

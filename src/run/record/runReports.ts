@@ -2,7 +2,7 @@
 
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
-import { type Leftovers, leftoversOn } from '../../environment/docker/leftovers.ts';
+import { type Leftovers, leftoversOn } from '../../environment/docker/reaper.ts';
 import { onEngines } from '../../environment/environments.ts';
 import { LOG_ROOT, runMetadataText, runReportName } from '../../formats/harness/logFolders.ts';
 import { runReportText } from '../../formats/harness/runReport.ts';

@@ -8,7 +8,7 @@ import type {
 } from '../../../src/agent/gateway/gateway.ts';
 import { gatewayConfigSchema } from '../../../src/agent/gateway/gatewayConfig.ts';
 import { createGateway, type GatewayOptions } from '../../../src/agent/gateway/httpGateway.ts';
-import { openLocalDoorway } from '../../../src/environment/local/localDoorway.ts';
+import { openLocalDoorway } from '../../../src/environment/local/localFactory.ts';
 import type { DialectName } from '../../../src/model/dialects/dialects.ts';
 import type { CallListener, CallRecord, ModelFactory } from '../../../src/model/model.ts';
 import { type ModelConfig, modelConfigSchema } from '../../../src/model/modelConfig.ts';

@@ -5,7 +5,7 @@ import type { GatewayCall, GatewayEnd } from '../../../src/agent/gateway/gateway
 import { gatewayConfigSchema } from '../../../src/agent/gateway/gatewayConfig.ts';
 import { createGateway } from '../../../src/agent/gateway/httpGateway.ts';
 import { createRedactor } from '../../../src/base/text/redact.ts';
-import { openLocalDoorway } from '../../../src/environment/local/localDoorway.ts';
+import { openLocalDoorway } from '../../../src/environment/local/localFactory.ts';
 import { systemClock } from '../../../src/model/limits/clock.ts';
 import type { CallRecord, ModelErrorResponse } from '../../../src/model/model.ts';
 import {

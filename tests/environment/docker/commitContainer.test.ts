@@ -1,7 +1,7 @@
 // A container is committed standing still, and on an engine that cannot pause it as it is.
 import type Docker from 'dockerode';
 import { expect, test } from 'vitest';
-import { commitContainer } from '../../../src/environment/docker/commitContainer.ts';
+import { commitContainer } from '../../../src/environment/docker/seal.ts';
 
 function fakeContainer(refusal: string) {
   const asked: unknown[] = [];

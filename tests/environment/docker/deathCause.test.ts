@@ -1,6 +1,6 @@
 // From the engine's events alone: did something inside end the container?
 import { expect, test } from 'vitest';
-import { diedFromWithin, type EngineEvent } from '../../../src/environment/docker/deathCause.ts';
+import { diedFromWithin, type EngineEvent } from '../../../src/environment/docker/container.ts';
 
 const event = (Action: string, ms: number, ID = 'us'): EngineEvent => ({
   Action,

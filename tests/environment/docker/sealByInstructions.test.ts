@@ -32,16 +32,21 @@ function fakeEngine(reads: 'body' | 'changes') {
   } as unknown as Docker;
   const room = {
     container: {
-      id: 'c',
-      async commit(options: Commit) {
-        commits.push(options);
-        sealed = { ...labelsOf(options) } as Record<string, string>;
-        return { Id: `image-${commits.length}` };
+      handle: {
+        id: 'c',
+        async commit(options: Commit) {
+          commits.push(options);
+          sealed = { ...labelsOf(options) } as Record<string, string>;
+          return { Id: `image-${commits.length}` };
+        },
       },
+      remove: async () => undefined,
     },
-    run: async () => ({ output: `sealed abc\ntree ${'a'.repeat(40)}\nfolder /start\n`, code: 0 }),
-    settle: async () => undefined,
-    close: async () => undefined,
+    channel: {
+      harness: async () => ({ output: `sealed abc\ntree ${'a'.repeat(40)}\nfolder /start\n`, code: 0 }),
+      killAll: async () => undefined,
+      close: () => undefined,
+    },
   } as unknown as SealRoom;
   const facts = { id: 'source', digest: 'repo@sha256:1', architecture: 'amd64' };
   const seal = () =>

@@ -2,8 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { environmentConfigSchema } from '../../../src/environment/environments.ts';
 import { createChannel } from '../../../src/environment/exec/channel.ts';
-import type { ContainerControl } from '../../../src/environment/exec/ports.ts';
-import type { CommandEnd, Transport } from '../../../src/environment/exec/transport.ts';
+import type { CommandEnd, ContainerControl, Transport } from '../../../src/environment/exec/transport.ts';
 
 const exited = (code: number): CommandEnd => ({
   kind: 'exit',

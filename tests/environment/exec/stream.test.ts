@@ -1,7 +1,7 @@
 // Docker's frames, and what tells the end of a command, however the bytes are cut.
 
 import { describe, expect, test } from 'vitest';
-import { createDemux } from '../../../src/environment/docker/demux.ts';
+import { createDemux } from '../../../src/environment/docker/startProcess.ts';
 import {
   createFenceFinder,
   createFrameReader,

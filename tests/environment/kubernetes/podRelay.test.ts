@@ -11,12 +11,11 @@ import pLimit from 'p-limit';
 import { afterEach, describe, expect, test } from 'vitest';
 import { buildRelay } from '../../../scripts/buildRelay.ts';
 import { EnvironmentError } from '../../../src/environment/environment.ts';
-import type { Cluster } from '../../../src/environment/kubernetes/cluster.ts';
-import type { ExecAddress } from '../../../src/environment/kubernetes/execSocket.ts';
+import type { Cluster, ExecAddress } from '../../../src/environment/kubernetes/cluster.ts';
 import { podRelay } from '../../../src/environment/kubernetes/podRelay.ts';
 import type { PodShared } from '../../../src/environment/kubernetes/podShared.ts';
+import { createProgramSpools } from '../../../src/environment/programs/packageTar.ts';
 import type { Program } from '../../../src/environment/programs/program.ts';
-import { createProgramSpools } from '../../../src/environment/programs/programSpool.ts';
 import { packageAt } from '../../support/agents/packages.ts';
 import { freePort } from '../relay/freePort.ts';
 

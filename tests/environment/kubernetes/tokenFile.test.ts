@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { tokenFileOf } from '../../../src/environment/kubernetes/tokenFile.ts';
+import { tokenFileOf } from '../../../src/environment/kubernetes/cluster.ts';
 import { tempDir } from '../../support/cli.ts';
 
 test('is that of the first file that names the user, relative to it', () => {

@@ -6,9 +6,8 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, expect, test } from 'vitest';
-import { libcAmong, libcPaths } from '../../../src/environment/programs/imageKind.ts';
-import type { ProgramVariant } from '../../../src/environment/programs/program.ts';
-import { createProgramSpools } from '../../../src/environment/programs/programSpool.ts';
+import { createProgramSpools } from '../../../src/environment/programs/packageTar.ts';
+import { libcAmong, libcPaths, type ProgramVariant } from '../../../src/environment/programs/program.ts';
 import { packageAt } from '../../support/agents/packages.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'spool-'));

@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { createCarrier, untakenBytes } from '../../../src/environment/relay/carrier.ts';
 import {
+  createCarrier,
   createFrameReader,
   creditFrame,
   DOWN_WINDOW,
@@ -12,7 +12,8 @@ import {
   frameOf,
   MAX_PAYLOAD,
   UP_WINDOW,
-} from '../../../src/environment/relay/frames.ts';
+  untakenBytes,
+} from '../../../src/environment/relay/carrier.ts';
 
 const SAMPLE = [
   frameOf(0, FRAME.ready),

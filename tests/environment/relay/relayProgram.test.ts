@@ -15,7 +15,7 @@ import {
   frameOf,
   MAX_PAYLOAD,
   UP_WINDOW,
-} from '../../../src/environment/relay/frames.ts';
+} from '../../../src/environment/relay/carrier.ts';
 import { freePort } from './freePort.ts';
 
 const said = buildRelay();

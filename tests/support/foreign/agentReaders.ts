@@ -13,7 +13,7 @@ import { markerPrefix, SUBMIT_MARKERS, submissionOf } from '../../../src/agent/l
 import { templatesOf } from '../../../src/agent/loop/templates.ts';
 import { invertValue, observationInverter, timeoutInverter } from '../../../src/agent/replay/invert.ts';
 import { PythonError } from '../../../src/base/python/values.ts';
-import { createDemux } from '../../../src/environment/docker/demux.ts';
+import { createDemux } from '../../../src/environment/docker/startProcess.ts';
 import {
   createFenceFinder,
   createFrameReader,

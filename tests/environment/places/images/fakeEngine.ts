@@ -2,10 +2,12 @@
 
 import type { ImageEngine, LocalImage, PullRequest } from '../../../../src/environment/places/imageEngine.ts';
 import { imagesConfigSchema } from '../../../../src/environment/places/imagesConfig.ts';
-import type { PullClock } from '../../../../src/environment/places/pullImage.ts';
-import type { StageEvent, StageOptions } from '../../../../src/environment/places/pullStage.ts';
-import { createPullStage } from '../../../../src/environment/places/pullStage.ts';
-import { pullThrottle } from '../../../../src/environment/places/pullThrottle.ts';
+import { type PullClock, pullThrottle } from '../../../../src/environment/places/pullImage.ts';
+import {
+  createPullStage,
+  type StageEvent,
+  type StageOptions,
+} from '../../../../src/environment/places/pullStage.ts';
 
 interface FakePull {
   readonly name: string;

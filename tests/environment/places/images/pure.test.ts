@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { canonicalName, OWN_HOST, parseReference } from '../../../../src/base/imageReference.ts';
-import { findLogin } from '../../../../src/environment/places/credentials.ts';
 import { createDiskGate, isOpen } from '../../../../src/environment/places/diskGate.ts';
 import { readDockerCliConfig } from '../../../../src/environment/places/endpoint.ts';
 import {
@@ -24,9 +23,8 @@ import {
   PULL_FAILURES,
   pullError,
 } from '../../../../src/environment/places/pullFailure.ts';
-import { pullProgress } from '../../../../src/environment/places/pullImage.ts';
-import { ownPullBook, pullThrottle } from '../../../../src/environment/places/pullThrottle.ts';
-import type { ManifestAnswer } from '../../../../src/environment/places/registry.ts';
+import { ownPullBook, pullProgress, pullThrottle } from '../../../../src/environment/places/pullImage.ts';
+import { findLogin, type ManifestAnswer } from '../../../../src/environment/places/registry.ts';
 import fc from '../../../support/property.ts';
 import { fakeEngine } from './fakeEngine.ts';
 

@@ -9,9 +9,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createDockerFactory } from '../../../../src/environment/docker/dockerFactory.ts';
 import { environmentConfigSchema } from '../../../../src/environment/environments.ts';
 import { currentOwner } from '../../../../src/environment/owner.ts';
-import { dockerImageEngine } from '../../../../src/environment/places/dockerImageEngine.ts';
 import { createEnginePool } from '../../../../src/environment/places/enginePool.ts';
 import { createHostsFactory } from '../../../../src/environment/places/hostsFactory.ts';
+import { dockerImageEngine } from '../../../../src/environment/places/imageEngine.ts';
 import { createImageService, type ImageService } from '../../../../src/environment/places/imageService.ts';
 import { imagesConfigSchema } from '../../../../src/environment/places/imagesConfig.ts';
 import { systemPullClock } from '../../../../src/environment/places/pullImage.ts';

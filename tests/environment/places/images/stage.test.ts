@@ -1,8 +1,8 @@
 // The pull stage against an engine in memory: order, dedupe, pauses, retries, policies.
 import { describe, expect, test } from 'vitest';
 import { EnvironmentError } from '../../../../src/environment/environment.ts';
-import type { RegistryLogin } from '../../../../src/environment/places/credentials.ts';
 import { imagesConfigSchema } from '../../../../src/environment/places/imagesConfig.ts';
+import type { RegistryLogin } from '../../../../src/environment/places/registry.ts';
 import { fakeStage, settled } from './fakeEngine.ts';
 
 const names = (pulls: readonly { name: string }[]) => pulls.map((pull) => pull.name);

@@ -2,7 +2,7 @@
  * Environments begun before a slot is free for them. Each is taken once, by a request for the same thing, or given up when its signal
  * fires or the factory closes; given up means that its start is aborted and its container removed.
  */
-import type { Environment, StartRequest } from './environment.ts';
+import type { Environment, StartRequest } from '../environment.ts';
 
 export interface PreparedStarts {
   prepare(request: StartRequest): void;

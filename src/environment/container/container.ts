@@ -1,0 +1,269 @@
+/**
+ * A container of any engine: a thing in which one may exec, copy in and copy out, and which can be removed. An engine brings a driver; how
+ * commands run in it and how it becomes the environment of an agent is the same for all of them.
+ */
+
+import { posix } from 'node:path';
+import tar from 'tar-stream';
+import type { ContainerNeeds } from '../../base/containerNeeds.ts';
+import { errorText } from '../../base/text/errorText.ts';
+import { parseDuration } from '../../base/text/units.ts';
+import {
+  type CapturedPatch,
+  type Doorway,
+  type Environment,
+  EnvironmentError,
+  type EnvironmentInfo,
+  FilesTooLargeError,
+  isLoss,
+  type PlacedFile,
+} from '../environment.ts';
+import type { EnvironmentConfig } from '../environmentConfig.ts';
+import { type Channel, createChannel } from '../exec/channel.ts';
+import { createPlainExecTransport } from '../exec/plainExec.ts';
+import { createSupervisorTransport } from '../exec/supervisor.ts';
+import { NO_ANSWER } from '../exec/supervisorSession.ts';
+import type { ContainerControl, StartProcess, Transport } from '../exec/transport.ts';
+import { diffSnapshot, type GitSnapshot } from '../patch/capture.ts';
+import { diffTrees, type ReadFolder, type TreeSnapshot } from '../patch/treeSnapshot.ts';
+import type { EngineWatch } from '../places/engineWatch.ts';
+import { unameVars } from '../uname.ts';
+
+export type Death = ContainerControl['death'];
+
+/** What an engine's driver does. Files are named by absolute paths inside. */
+export interface Container extends ContainerControl {
+  readonly id: string;
+  /** Of its engine. */
+  readonly watch: Pick<EngineWatch, 'mark' | 'awaySince'>;
+  readonly startProcess: StartProcess;
+  /** How long a supervisor may take to answer; then plain exec serves. */
+  readonly supervisorMs: number;
+  /** Its engine dropped the connection, which says nothing about the image. */
+  wasCut(error: unknown): boolean;
+  put(files: readonly PlacedFile[]): Promise<void>;
+  /** Undefined where nothing is there. */
+  getFile(path: string): Promise<Uint8Array | undefined>;
+  /**
+   * What is at a path as an archive, whose names begin with the last part of the path. `read` begins again when the engine was away meanwhile.
+   * Undefined where nothing is there.
+   */
+  read<T>(
+    path: string,
+    read: (archive: tar.Extract) => Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<T | undefined>;
+  /** Absent where it cannot have a port. */
+  readonly listen?: NonNullable<Environment['listen']> | undefined;
+  /** Its file system as an image; absent where there are none. */
+  readonly keep?: () => Promise<string>;
+  /** Never rejects. */
+  remove(): Promise<void>;
+}
+
+/** Commands go by a supervisor inside, or by one exec each where that cannot run. Removes the container when neither can. */
+export async function openChannel(
+  container: Container,
+  config: EnvironmentConfig,
+  notes: string[],
+): Promise<Channel> {
+  try {
+    const transport =
+      (config.supervisor ? await supervise(container, config, notes) : undefined) ??
+      (await createPlainExecTransport(container.startProcess, config.interpreter, (path, content) =>
+        container.put([{ path, content: Buffer.from(content), mode: 0o644 }]),
+      ));
+    return createChannel(transport, config, container);
+  } catch (error) {
+    await container.remove();
+    throw error;
+  }
+}
+
+/** undefined, with a note why, where the container is alive and cannot run it. */
+async function supervise(
+  container: Container,
+  config: EnvironmentConfig,
+  notes: string[],
+  again = true,
+): Promise<Transport | undefined> {
+  const configured = config.start_timeout > 0 ? config.start_timeout * 1000 : Number.POSITIVE_INFINITY;
+  try {
+    const timeoutMs = Math.min(configured, container.supervisorMs);
+    return await createSupervisorTransport(container.startProcess, config.interpreter, timeoutMs);
+  } catch (error) {
+    const text = errorText(error);
+    const death = await container.death({ while: 'starting the supervisor', error: text });
+    if (death?.sub === 'daemon_lost') throw death;
+    if (death)
+      throw new EnvironmentError('start_failed', death.message, {
+        evidence: { ...death.evidence },
+        cause: error,
+      });
+    if (again && (text.endsWith(NO_ANSWER) || container.wasCut(error)))
+      return supervise(container, config, notes, false);
+    notes.push(`plain exec instead of the supervisor: ${text}`);
+    return undefined;
+  }
+}
+
+/** What the agent and the runner hold: a started container behind the Environment contract. */
+export function environmentIn(parts: {
+  readonly container: Container;
+  readonly channel: Channel;
+  readonly config: EnvironmentConfig;
+  readonly info: EnvironmentInfo;
+  readonly snapshot: GitSnapshot | TreeSnapshot | undefined;
+}): Environment {
+  const { container, channel, config, info, snapshot } = parts;
+  const { watch, listen, keep } = container;
+  let closing: Promise<void> | undefined;
+  const doorways: Doorway[] = [];
+  /** What cannot be done because the container is gone is the container's death. */
+  const orDeath = async <T>(work: Promise<T>, what = 'moving a file'): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      throw (await container.death({ while: what })) ?? error;
+    }
+  };
+  const readFolder: ReadFolder = async (folder, read, signal) =>
+    (await container.read(folder, read, signal)) ?? missing(folder);
+  const capture = async (): Promise<CapturedPatch> => {
+    const limits = { timeoutS: config.capture_timeout, maxBytes: config.max_patch_bytes };
+    await channel.killAll();
+    return snapshot!.kind === 'copy'
+      ? orDeath(diffTrees(readFolder, snapshot!, config.cwd, limits))
+      : diffSnapshot(channel.harness, snapshot!, config.cwd, limits);
+  };
+  return {
+    info,
+    execute: channel.execute,
+    templateVars: () => ({
+      ...unameVars(),
+      cwd: config.cwd,
+      timeout: config.timeout,
+      interpreter: config.interpreter,
+      env: config.env,
+      image: info.image,
+      environment_class: info.kind,
+      system: 'Linux',
+    }),
+    async capturePatch() {
+      if (!snapshot)
+        return { patch: new Uint8Array(0), state: 'invalid', warnings: ['no start snapshot was taken'] };
+      const since = watch.mark();
+      try {
+        return await capture();
+      } catch (error) {
+        // The engine was away and the container outlived that: its work is still there.
+        if (isLoss(error) || !watch.awaySince(since)) throw error;
+        return capture();
+      }
+    },
+    putFile: (path, content, mode = 0o644) =>
+      orDeath(
+        posix.isAbsolute(path)
+          ? container.put([{ path, content: Buffer.from(content), mode }])
+          : Promise.reject(new Error(`putFile needs an absolute path, got ${path}`)),
+      ),
+    getFile: (path) => orDeath(container.getFile(path).then((content) => content ?? missing(path))),
+    putFiles: async (files) => (files.length > 0 ? orDeath(container.put(files)) : undefined),
+    getFiles: (path, maxBytes) => orDeath(filesAt(container, path, maxBytes)),
+    ...(keep && {
+      async keepWork() {
+        await channel.killAll();
+        return orDeath(keep(), 'keeping the work');
+      },
+    }),
+    ...(listen && {
+      async listen(port, onConnection) {
+        const doorway = await orDeath(listen(port, onConnection), 'opening a port');
+        // One that comes after the end is nobody's.
+        if (closing !== undefined) await doorway.close();
+        doorways.push(doorway);
+        return doorway;
+      },
+    }),
+    close() {
+      closing ??= (async () => {
+        channel.close();
+        await Promise.all(doorways.map((doorway) => doorway.close()));
+        await container.remove().catch(() => undefined);
+      })();
+      return closing;
+    },
+  };
+}
+
+/** Files as an archive that is extracted at the root. */
+export async function archiveOf(files: readonly PlacedFile[]): Promise<Buffer> {
+  const pack = tar.pack();
+  const whole = wholeOf(pack);
+  for (const { path, content, mode } of files)
+    pack.entry({ name: posix.normalize(path).slice(1), mode }, Buffer.from(content));
+  pack.finalize();
+  return whole;
+}
+
+export async function wholeOf(stream: AsyncIterable<unknown>): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  for await (const part of stream) if (Buffer.isBuffer(part)) parts.push(part);
+  return Buffer.concat(parts);
+}
+
+function missing(path: string): never {
+  throw Object.assign(new Error(`no file ${path} in the container`), { code: 'ENOENT' });
+}
+
+async function filesAt(container: Container, path: string, maxBytes: number): Promise<PlacedFile[]> {
+  const above = posix.dirname(posix.normalize(path));
+  const read = async (archive: tar.Extract) => {
+    const files: PlacedFile[] = [];
+    let left = maxBytes;
+    // Read to the end also when it is too much: leaving the loop early would destroy the stream under the pipe.
+    for await (const entry of archive) {
+      const { name, type, size = 0, mode = 0o644 } = entry.header;
+      left -= size;
+      if (type === 'file' && left >= 0)
+        files.push({
+          path: posix.join(above, posix.normalize(`/${name}`)),
+          content: await wholeOf(entry),
+          mode,
+        });
+      else entry.resume();
+    }
+    if (left < 0)
+      throw new FilesTooLargeError(`${path} holds more than ${Math.floor(maxBytes / 2 ** 20)} MB`);
+    return files;
+  };
+  return (await container.read(path, read)) ?? [];
+}
+
+/** `imageFolder`: what `cwd: image` means. */
+export function ownConfig(
+  config: EnvironmentConfig,
+  needs: ContainerNeeds | undefined,
+  imageFolder = '/',
+): EnvironmentConfig {
+  if (!needs) return config;
+  const { cwd, user, network, memoryMb, cpus, diskMb, env, lifetimeS } = needs;
+  const open = config.network === 'none' ? 'bridge' : config.network;
+  return {
+    ...config,
+    ...(cwd !== undefined && { cwd: cwd === 'image' ? imageFolder : cwd }),
+    ...(user !== undefined && { user }),
+    ...(network !== undefined && { network: network === 'none' ? 'none' : open }),
+    ...(memoryMb !== undefined && { memory: `${memoryMb}m` }),
+    ...(cpus !== undefined && { cpus }),
+    ...(diskMb !== undefined && { disk: `${diskMb}m` }),
+    ...(env !== undefined && { env: { ...config.env, ...env } }),
+    ...(lifetimeS !== undefined && { container_timeout: longer(config.container_timeout, lifetimeS) }),
+  };
+}
+
+/** 0 is no limit. */
+function longer(configured: string | number, asked: number): string | number {
+  const seconds = parseDuration(configured);
+  return seconds === 0 || seconds >= asked ? configured : asked;
+}
