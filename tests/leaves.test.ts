@@ -81,8 +81,6 @@ const MAY_NAME: Readonly<Record<string, string>> = {
   'run/plan/beyondAgents.ts: hooks of a suite': 'it asks that contract',
   'run/places/engines.ts: docker': 'an option of that name, not the leaf',
   'cli/verbs/clean.ts: docker': ENGINES,
-  'run/places/orphanWork.ts: docker': ENGINES,
-  'run/places/reapOrphans.ts: docker': ENGINES,
   'run/places/sessionEngines.ts: docker': ENGINES,
   'run/record/runReports.ts: docker': ENGINES,
   'cli/verbs/replay.ts: docker': 'a recording is replayed in its image, by an engine',

@@ -10,7 +10,7 @@ import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
 import { createEnvironmentFactory } from '../environment/environments.ts';
 import type { RunPool } from '../environment/places/enginePool.ts';
 import type { EngineWatch } from '../environment/places/engineWatch.ts';
-import type { RunImages } from '../environment/places/runImages.ts';
+import type { RunImages } from '../environment/places/places.ts';
 import { proxyFrom } from '../model/http/proxySettings.ts';
 import type { ModelFactory } from '../model/model.ts';
 import type { ModelConfig } from '../model/modelConfig.ts';

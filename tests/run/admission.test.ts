@@ -5,7 +5,7 @@ import { engineInfo } from '../../src/environment/places/engineInfo.ts';
 import { createEnginePool } from '../../src/environment/places/enginePool.ts';
 import { createImageService, type ImageService } from '../../src/environment/places/imageService.ts';
 import { imagesConfigSchema } from '../../src/environment/places/imagesConfig.ts';
-import { imagesOfSeveralEngines } from '../../src/environment/places/runImages.ts';
+import { imagesOfEngines } from '../../src/environment/places/places.ts';
 import { createAdmission } from '../../src/run/places/openImages.ts';
 import { DOCKER_INFO, type ToldEngine, toldEngine } from '../environment/places/engines/toldEngine.ts';
 import { tempDir } from '../support/cli.ts';
@@ -47,7 +47,7 @@ async function several(...names: string[]) {
   });
   const config = { ahead: 0, policy: 'keep', disk_low: '0', pull: 'missing' } as const;
   const services = new Map(names.map((name) => [name, service()]));
-  const images = imagesOfSeveralEngines(services, pool, config, undefined, admit);
+  const images = imagesOfEngines(services, config, pool, undefined, admit);
   const hostOf = async () => {
     const { place } = await images.ready('x', signal);
     place!.release();

@@ -18,7 +18,7 @@ export interface DiskGateOptions {
   readonly intervalMs?: number;
   /** Tries to make room, by the image policy; called each time the gate is found closed. */
   readonly makeRoom?: (missingBytes: number) => Promise<void>;
-  readonly onChange?: (state: DiskGateState) => void;
+  readonly onChange?: ((state: DiskGateState) => void) | undefined;
 }
 export interface DiskGateState {
   readonly open: boolean;
@@ -27,11 +27,7 @@ export interface DiskGateState {
   readonly message: string;
 }
 
-export interface DiskGate {
-  check(): Promise<DiskGateState>;
-  /** Returns when there is room, or when the signal aborts. */
-  pass(signal: AbortSignal): Promise<void>;
-}
+export type DiskGate = ReturnType<typeof createDiskGate>;
 
 const INTERVAL_MS = 5_000;
 
@@ -44,7 +40,7 @@ export function isOpen(wasOpen: boolean, free: number | undefined, low: number, 
   return wasOpen ? free >= low : free >= Math.max(low, high);
 }
 
-export function createDiskGate(options: DiskGateOptions): DiskGate {
+export function createDiskGate(options: DiskGateOptions) {
   const { lowBytes, highBytes, clock, intervalMs = INTERVAL_MS } = options;
   let open = true;
   async function check(): Promise<DiskGateState> {
@@ -64,7 +60,8 @@ export function createDiskGate(options: DiskGateOptions): DiskGate {
   }
   return {
     check,
-    async pass(signal) {
+    /** Returns when there is room, or when the signal aborts. */
+    async pass(signal: AbortSignal): Promise<void> {
       while (!signal.aborted && !(await check()).open) await clock.sleep(intervalMs, signal);
     },
   };

@@ -14,10 +14,8 @@ import {
   type Place,
   type StartRequest,
 } from '../environment.ts';
-import { engineOptionsOf } from './chosenEngine.ts';
-import { engineClient } from './engineInfo.ts';
-import { createEnginePool, type EnginePool, PlaceGone, type RunPool } from './enginePool.ts';
-import { createEngineWatch, type EngineWatch } from './engineWatch.ts';
+import { type EnginePool, PlaceGone } from './enginePool.ts';
+import type { EngineWatch } from './engineWatch.ts';
 
 export interface HostsParts {
   readonly pool: EnginePool;
@@ -198,37 +196,4 @@ export function createHostsFactory(parts: HostsParts): EnvironmentFactory {
       await Promise.allSettled([...factories.values()].map((factory) => factory.close()));
     },
   };
-}
-
-/** Says which are lost and back. Throws when a name means nothing. */
-export const enginePoolOf = (
-  hosts: readonly { readonly host: string; readonly slots: number }[],
-  onWarning: (message: string) => void = () => {},
-): RunPool =>
-  createEnginePool(
-    hosts.map(({ host, slots }) => {
-      const docker = engineClient(requiredEngine(host));
-      return { name: host, slots, ping: () => docker.ping() };
-    }),
-    {
-      onChange: (host, state, reason) =>
-        onWarning(`engine ${host} is ${state}${reason ? `: ${reason}` : ''}`),
-    },
-  );
-
-export function requiredEngine(host: string) {
-  const docker = engineOptionsOf(host);
-  if (!docker) throw new Error(`environment.hosts names "${host}", and nothing says how engines are found`);
-  return docker;
-}
-
-/**
- * Of several engines together, which stand in for each other: they are away when none answers. Without them, of the engine that is used
- * where nobody names one.
- */
-export function watchEngines(limitS: number, several?: EnginePool): EngineWatch {
-  const limitMs = limitS * 1000;
-  if (several) return createEngineWatch({ ping: several.anyAnswers, limitMs });
-  const docker = engineClient();
-  return createEngineWatch({ ping: () => docker.ping(), limitMs });
 }

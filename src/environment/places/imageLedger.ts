@@ -28,6 +28,9 @@ const lineSchema = z.discriminatedUnion('event', [
   z.object({ event: z.literal('removed'), engine: z.string(), image: z.string(), at: z.number() }),
 ]);
 
+type AnyLine = z.infer<typeof lineSchema>;
+type Line<Event extends AnyLine['event']> = Extract<AnyLine, { event: Event }>;
+
 export interface OwnImage {
   readonly image: string;
   /** The id it had when it was pulled; a name that points elsewhere today is no longer ours. */
@@ -39,16 +42,7 @@ export interface OwnImage {
   readonly usedAt: number;
 }
 
-export interface ImageLedger {
-  pulled(fact: Omit<OwnImage, 'pulledAt' | 'usedAt'> & { engine: string; at: number }): Promise<void>;
-  used(fact: { engine: string; image: string; at: number }): Promise<void>;
-  removed(fact: { engine: string; image: string; at: number }): Promise<void>;
-  own(engine: string): Promise<OwnImage[]>;
-  /** Says that this process still needs these images; replaces what it said before. */
-  need(images: readonly string[]): Promise<void>;
-  /** What all living processes need. */
-  needed(): Promise<ReadonlySet<string>>;
-}
+export type ImageLedger = ReturnType<typeof openImageLedger>;
 
 export interface LedgerProcess {
   /** Of the file that says what this process needs. */
@@ -84,9 +78,9 @@ const UNHEARD_MS = 7 * 24 * 3600 * 1000;
 /** Version 0.1.0, which may run beside this one, writes `.draft` first. */
 const isHalfWritten = (name: string): boolean => isTemporary(name) || name.endsWith('.draft');
 
-export function openImageLedger(path: string, self: LedgerProcess = ownProcess()): ImageLedger {
+export function openImageLedger(path: string, self: LedgerProcess = ownProcess()) {
   const needDir = join(dirname(path), 'needed');
-  const append = async (line: z.infer<typeof lineSchema>) => {
+  const append = async (line: AnyLine) => {
     makeFolder(dirname(path));
     // One write below the size of a pipe buffer with O_APPEND: lines of several processes do not mix.
     await appendFile(path, `${JSON.stringify(line)}\n`);
@@ -98,10 +92,10 @@ export function openImageLedger(path: string, self: LedgerProcess = ownProcess()
       throw error;
     };
   return {
-    pulled: (fact) => append({ event: 'pulled', ...fact }),
-    used: (fact) => append({ event: 'used', ...fact }),
-    removed: (fact) => append({ event: 'removed', ...fact }),
-    async own(engine) {
+    pulled: (fact: Omit<Line<'pulled'>, 'event'>) => append({ event: 'pulled', ...fact }),
+    used: (fact: Omit<Line<'used'>, 'event'>) => append({ event: 'used', ...fact }),
+    removed: (fact: Omit<Line<'removed'>, 'event'>) => append({ event: 'removed', ...fact }),
+    async own(engine: string): Promise<OwnImage[]> {
       const own = new Map<string, OwnImage>();
       for (const text of (await readFile(path, 'utf8').catch(whenMissing(''))).split('\n')) {
         const line = readLine(text);
@@ -110,26 +104,21 @@ export function openImageLedger(path: string, self: LedgerProcess = ownProcess()
         const known = own.get(key);
         if (line.event === 'removed') own.delete(key);
         else if (line.event === 'pulled') {
-          const { image, id, bytes, digest, at } = line;
-          own.set(key, {
-            image,
-            id,
-            bytes,
-            ...(digest !== undefined && { digest }),
-            pulledAt: at,
-            usedAt: at,
-          });
+          const { event: _, engine: __, at, ...fact } = line;
+          own.set(key, { ...fact, pulledAt: at, usedAt: at });
         } else if (known) own.set(key, { ...known, usedAt: Math.max(known.usedAt, line.at) });
       }
       return [...own.values()];
     },
-    async need(images) {
+    /** Says that this process still needs these images; replaces what it said before. */
+    async need(images: readonly string[]): Promise<void> {
       const mine = join(needDir, self.name);
       if (images.length === 0) return rm(mine, { force: true });
       // A file that is half written would look like images that nobody needs.
       await writeAtomically(mine, images.join('\n'));
     },
-    async needed() {
+    /** What all living processes need. */
+    async needed(): Promise<ReadonlySet<string>> {
       const needed = new Set<string>();
       const names = await readdir(needDir).catch(whenMissing<string[]>([]));
       for (const name of names.filter((each) => !isHalfWritten(each))) {
@@ -148,7 +137,7 @@ export function openImageLedger(path: string, self: LedgerProcess = ownProcess()
 }
 
 /** A line cut by a crash is skipped: at worst an image is kept that could go. */
-function readLine(text: string): z.infer<typeof lineSchema> | undefined {
+function readLine(text: string): AnyLine | undefined {
   try {
     return lineSchema.parse(JSON.parse(text));
   } catch {

@@ -4,15 +4,9 @@ import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { parseSize } from '../../base/text/units.ts';
-import { createDiskGate, type DiskGate, type DiskGateState, measuredDisk } from './diskGate.ts';
-import { dockerImageEngine, type ImageEngine } from './imageEngine.ts';
-import {
-  type Collected,
-  type CollectOptions,
-  collectImages,
-  type ImageLedger,
-  openImageLedger,
-} from './imageLedger.ts';
+import { createDiskGate, type DiskGateState, measuredDisk } from './diskGate.ts';
+import { dockerImageEngine } from './imageEngine.ts';
+import { type Collected, type CollectOptions, collectImages, openImageLedger } from './imageLedger.ts';
 import { type ImagePlan, type PlanOptions, planImages } from './imagePlan.ts';
 import { type ImagesConfig, imagesConfigSchema } from './imagesConfig.ts';
 import { type PullBook, type PullClock, pullThrottle, systemPullClock } from './pullImage.ts';
@@ -20,11 +14,10 @@ import {
   createPullStage,
   type EnsureImage,
   ensureBy,
-  type PullStage,
   type StageEvent,
   type StageOptions,
 } from './pullStage.ts';
-import { createRegistryQuestions, type ManifestAnswer, type RegistryQuestions } from './registry.ts';
+import { createRegistryQuestions } from './registry.ts';
 
 export interface ImageServiceOptions {
   readonly docker: Docker;
@@ -50,85 +43,43 @@ export interface ImageServiceOptions {
   readonly free?: () => Promise<number | undefined>;
 }
 
-export interface ImageService {
-  readonly engine: ImageEngine;
-  readonly stage: PullStage;
-  readonly disk: DiskGate;
-  readonly ledger: ImageLedger;
-  /** Where its layers are; undefined when that is not known. */
-  freeBytes(): Promise<number | undefined>;
-  /** Where the engine keeps its layers, on this machine. */
-  layersDir(): Promise<string | undefined>;
-  /** The images that queued trials and gradings of this process still need. */
-  need(images: readonly string[]): Promise<void>;
-  /** Nothing in this process needs the image any more: the policy may take it. `among`: see `CollectOptions`. */
-  done(image: string, among?: readonly string[]): Promise<Collected>;
-  /** `check`: no image is taken to be there without having been asked about. */
-  plan(
-    images: readonly string[],
-    options?: Pick<PlanOptions, 'ask' | 'signal'> & { check?: boolean },
-  ): Promise<ImagePlan>;
-  manifestOf(image: string): Promise<ManifestAnswer>;
-  collect(
-    options?: Pick<CollectOptions, 'dryRun' | 'needBytes' | 'among'> & { policy?: string },
-  ): Promise<Collected>;
-  close(): Promise<void>;
-}
-
 const isLocal = (docker: Docker): boolean =>
   (docker.modem as { socketPath?: string }).socketPath !== undefined;
 
-/** Where a local engine keeps its layers. A remote engine's disk cannot be seen from here, and has the same paths. */
-async function layersDir(docker: Docker, engine: ImageEngine): Promise<string | undefined> {
-  return isLocal(docker) ? (await engine.info()).rootDir : undefined;
-}
+export type ImageService = ReturnType<typeof createImageService>;
 
-async function freeBytes(docker: Docker, engine: ImageEngine): Promise<number | undefined> {
-  try {
-    const dir = await layersDir(docker, engine);
-    if (dir === undefined) return undefined;
-    const { bavail, bsize } = await statfs(dir);
-    return bavail * bsize;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Images that are ready are likely to be there in a moment; those that were pulled once may be. */
-function freeSpaceOf(
-  { docker, measureDisk = false }: ImageServiceOptions,
-  engine: ImageEngine,
-  ledger: ImageLedger,
-  ready: () => readonly string[],
-): () => Promise<number | undefined> {
-  if (isLocal(docker) || !measureDisk) return () => freeBytes(docker, engine);
-  return measuredDisk({
-    docker,
-    async images() {
-      const own = await ledger.own((await engine.info()).id);
-      return [...ready(), ...own.toSorted((a, b) => b.usedAt - a.usedAt).map(({ image }) => image)];
-    },
-  });
-}
-
-export function createImageService(options: ImageServiceOptions): ImageService {
-  const {
-    docker,
-    config,
-    platform,
-    dockerConfigDir,
-    clock = systemPullClock,
-    onWarning = () => {},
-  } = options;
+export function createImageService(options: ImageServiceOptions) {
+  const { docker, config, platform, clock = systemPullClock, onWarning = () => {} } = options;
   const engine = dockerImageEngine(docker, join(options.stateDir, 'builds'));
   const ledger = openImageLedger(join(options.stateDir, 'images.jsonl'));
+  const { dockerConfigDir } = options;
   const registries = createRegistryQuestions({ config, platform, dockerConfigDir, onWarning });
-  const collect: ImageService['collect'] = async (more = {}) => {
+  const collect = async (
+    more: Pick<CollectOptions, 'dryRun' | 'needBytes' | 'among'> & { policy?: string } = {},
+  ): Promise<Collected> => {
     const result = await collectImages({ engine, ledger, policy: config.policy, now: clock.now(), ...more });
     for (const { image } of more.dryRun ? [] : result.removed) stage.forget(image);
     return result;
   };
-  const free = options.free ?? freeSpaceOf(options, engine, ledger, () => stage.ready());
+  /** A remote engine's disk cannot be seen from here, and has the same paths. */
+  const layersDir = async () => (isLocal(docker) ? (await engine.info()).rootDir : undefined);
+  const freeHere = async (): Promise<number | undefined> => {
+    try {
+      const dir = await layersDir();
+      if (dir === undefined) return undefined;
+      const { bavail, bsize } = await statfs(dir);
+      return bavail * bsize;
+    } catch {
+      return undefined;
+    }
+  };
+  /** Images that are ready are likely to be there in a moment; those that were pulled once may be. */
+  const likelyImages = async () => {
+    const own = await ledger.own((await engine.info()).id);
+    return [...stage.ready(), ...own.toSorted((a, b) => b.usedAt - a.usedAt).map(({ image }) => image)];
+  };
+  const measured = options.measureDisk && !isLocal(docker);
+  const free = options.free ?? (measured ? measuredDisk({ docker, images: likelyImages }) : freeHere);
   const disk = createDiskGate({
     free,
     lowBytes: parseSize(config.disk_low),
@@ -136,25 +87,43 @@ export function createImageService(options: ImageServiceOptions): ImageService {
     clock,
     // An engine that does not answer makes no room. That it is away is told elsewhere.
     makeRoom: async (needBytes) => void (await collect({ needBytes }).catch(() => undefined)),
-    ...(options.onDisk && { onChange: options.onDisk }),
+    onChange: options.onDisk,
   });
-  const stage = stageOf(options, { engine, clock, ledger, registries, disk });
+  const stage = createPullStage({
+    ...{ engine, config, clock, ledger, platform },
+    loginOf: registries.loginOf,
+    policy: options.pull,
+    elsewhere: options.elsewhere,
+    stallMs: options.stallSeconds * 1000,
+    throttle: pullThrottle({
+      pulls: config.pulls_per_window,
+      windowMs: config.window_seconds * 1000,
+      book: options.pullBook,
+    }),
+    askReset: registries.resetOf,
+    beforePull: (_, signal) => disk.pass(signal),
+    onEvent: options.onEvent,
+  });
   return {
-    engine,
-    stage,
-    disk,
-    ledger,
-    manifestOf: (image) => registries.manifestOf(image),
-    collect,
+    ...{ engine, stage, disk, ledger, collect },
+    manifestOf: registries.manifestOf,
+    /** Where its layers are; undefined when that is not known. */
     freeBytes: free,
-    layersDir: () => layersDir(docker, engine).catch(() => undefined),
-    need: (images) => ledger.need(images),
-    async done(image, among) {
+    /** Where the engine keeps its layers, on this machine. */
+    layersDir: () => layersDir().catch(() => undefined),
+    /** The images that queued trials and gradings of this process still need. */
+    need: (images: readonly string[]) => ledger.need(images),
+    /** Nothing in this process needs the image any more: the policy may take it. `among`: see `CollectOptions`. */
+    async done(image: string, among?: readonly string[]): Promise<Collected> {
       const { id } = await engine.info();
       await ledger.used({ engine: id, image, at: clock.now() });
       return config.policy === 'keep' ? { removed: [], kept: [] } : collect({ among });
     },
-    plan: (images, { check, ...more } = {}) =>
+    /** `check`: no image is taken to be there without having been asked about. */
+    plan: (
+      images: readonly string[],
+      { check, ...more }: Pick<PlanOptions, 'ask' | 'signal'> & { check?: boolean } = {},
+    ): Promise<ImagePlan> =>
       planImages(images, engine, (image) => registries.manifestOf(image, more.signal), {
         ...more,
         costly: registries.isCostly,
@@ -165,36 +134,6 @@ export function createImageService(options: ImageServiceOptions): ImageService {
       await ledger.need([]);
     },
   };
-}
-
-interface StageParts extends Pick<ImageService, 'engine' | 'ledger' | 'disk'> {
-  readonly clock: PullClock;
-  readonly registries: RegistryQuestions;
-}
-
-function stageOf(
-  { config, platform, elsewhere, stallSeconds, pull, pullBook, onEvent }: ImageServiceOptions,
-  { engine, clock, ledger, registries, disk }: StageParts,
-): PullStage {
-  return createPullStage({
-    engine,
-    config,
-    clock,
-    ledger,
-    loginOf: registries.loginOf,
-    platform,
-    policy: pull,
-    elsewhere,
-    stallMs: stallSeconds * 1000,
-    throttle: pullThrottle({
-      pulls: config.pulls_per_window,
-      windowMs: config.window_seconds * 1000,
-      book: pullBook,
-    }),
-    askReset: registries.resetOf,
-    beforePull: (_, signal) => disk.pass(signal),
-    ...(onEvent && { onEvent }),
-  });
 }
 
 /** Pulls of a Docker factory that is used without image handling: one try each, without logins, mirrors, a disk floor or a ledger. */

@@ -8,18 +8,17 @@ import type { EngineImageSource } from '../../environment/environmentKind.ts';
 import { onEngines } from '../../environment/environments.ts';
 import { type EngineInfo, engineInfo } from '../../environment/places/engineInfo.ts';
 import type { EnginePool, RunPool } from '../../environment/places/enginePool.ts';
-import { enginePoolOf } from '../../environment/places/hostsFactory.ts';
 import { dockerImageEngine } from '../../environment/places/imageEngine.ts';
 import { type ImageLedger, openImageLedger } from '../../environment/places/imageLedger.ts';
 import type { ImagesConfig } from '../../environment/places/imagesConfig.ts';
-import { ownPullBook, type PullBook } from '../../environment/places/pullImage.ts';
-import type { StageEvent } from '../../environment/places/pullStage.ts';
 import {
-  imagesOfOneEngine,
-  imagesOfSeveralEngines,
+  enginePoolOf,
+  imagesOfEngines,
   type RunImages,
   type RunImagesConfig,
-} from '../../environment/places/runImages.ts';
+} from '../../environment/places/places.ts';
+import { ownPullBook, type PullBook } from '../../environment/places/pullImage.ts';
+import type { StageEvent } from '../../environment/places/pullStage.ts';
 import { takePull } from '../../store/live/rates.ts';
 import type { Store } from '../../store/open.ts';
 import type { Variables } from '../caller.ts';
@@ -63,7 +62,7 @@ export async function openRunImages(
     return openSeveral({ env, first, settings, events, pullBook });
   }
   const service = await openImages(env, { ...serviceOptions(first, config, events, undefined), pullBook });
-  return { images: shown(imagesOfOneEngine(service, settings), events) };
+  return { images: shown(imagesOfEngines(new Map([[undefined, service]]), settings), events) };
 }
 
 const enginesIn = ({ environment: { hosts } }: ArmConfig) => JSON.stringify(hosts);
@@ -97,7 +96,7 @@ function openSeveral({ env, first, settings, events, pullBook }: SeveralParts): 
   const asked = { platform, emulation: settings.allow_emulation };
   const ask = (host: string) => engineInfo(requireEngine(env, host).docker, ANSWER_MS);
   const admit = createAdmission({ pool, ask, platform: asked, note });
-  const images = imagesOfSeveralEngines(services, pool, settings, note, admit);
+  const images = imagesOfEngines(services, settings, pool, note, admit);
   return { images: shown(images, events), pool };
 }
 

@@ -9,7 +9,7 @@ import { currentOwner, type MachineFacts } from '../../environment/owner.ts';
 import { engineOptionsOf } from '../../environment/places/chosenEngine.ts';
 import { engineClient } from '../../environment/places/engineInfo.ts';
 import type { RunPool } from '../../environment/places/enginePool.ts';
-import type { RunImages } from '../../environment/places/runImages.ts';
+import type { RunImages } from '../../environment/places/places.ts';
 import { imagesOfWork } from '../../grading/gradingFrame.ts';
 import { beginLease, endLease, hasLeftEngine } from '../../store/live/leases.ts';
 import type { Store } from '../../store/open.ts';

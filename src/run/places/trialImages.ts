@@ -10,7 +10,7 @@ import { type EnvironmentError, isLoss, type Place } from '../../environment/env
 import type { EngineWatch } from '../../environment/places/engineWatch.ts';
 import type { Collected } from '../../environment/places/imageLedger.ts';
 import { tooMuch } from '../../environment/places/imagePlan.ts';
-import type { EnginePlan, ReadyPlace, RunImages } from '../../environment/places/runImages.ts';
+import type { EnginePlan, ReadyPlace, RunImages } from '../../environment/places/places.ts';
 import { isFinalReason } from '../../outcome.ts';
 import type { Store } from '../../store/open.ts';
 import type { Gradable } from '../../store/records/evaluations.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { type PlannedImage, summarizeImages } from '../../../src/environment/places/imagePlan.ts';
 import { parsePolicy } from '../../../src/environment/places/imagesConfig.ts';
-import type { RunImages } from '../../../src/environment/places/runImages.ts';
+import type { RunImages } from '../../../src/environment/places/places.ts';
 import { preflightImages } from '../../../src/run/places/trialImages.ts';
 
 const GB = 1e9;

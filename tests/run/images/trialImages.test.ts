@@ -1,7 +1,7 @@
 // When an image of a run counts as needed, and when the policy gets it.
 import { describe, expect, test } from 'vitest';
 import { EnvironmentError } from '../../../src/environment/environment.ts';
-import type { ReadyPlace, RunImages } from '../../../src/environment/places/runImages.ts';
+import type { ReadyPlace, RunImages } from '../../../src/environment/places/places.ts';
 import { createEvents } from '../../../src/run/events.ts';
 import { createTrialImages } from '../../../src/run/places/trialImages.ts';
 

@@ -1,6 +1,6 @@
 // Which engine a trial goes to, of several: a free slot, memory, its image, and then the emptiest.
 import { describe, expect, test } from 'vitest';
-import { bestEngines, type EngineFacts } from '../../../../src/environment/places/runImages.ts';
+import { bestEngines, type EngineFacts } from '../../../../src/environment/places/places.ts';
 import fc from '../../../support/property.ts';
 
 const GIB = 2 ** 30;

@@ -14,8 +14,8 @@ import { createHostsFactory } from '../../../../src/environment/places/hostsFact
 import { dockerImageEngine } from '../../../../src/environment/places/imageEngine.ts';
 import { createImageService, type ImageService } from '../../../../src/environment/places/imageService.ts';
 import { imagesConfigSchema } from '../../../../src/environment/places/imagesConfig.ts';
+import { imagesOfEngines } from '../../../../src/environment/places/places.ts';
 import { systemPullClock } from '../../../../src/environment/places/pullImage.ts';
-import { imagesOfSeveralEngines } from '../../../../src/environment/places/runImages.ts';
 import { loadBase } from '../../../support/baseRuns.ts';
 import { docker, dockerAvailable } from '../../../support/docker.ts';
 import { BASE_IMAGE } from '../../../support/dockerEnvironment.ts';
@@ -168,7 +168,7 @@ describe.skipIf(!ready)('two engines side by side (needs root and dockerd)', () 
       ['first', 'second'].map((name) => ({ name, slots: 1, ping: () => services.get(name)!.engine.info() })),
     );
     const config = { ahead: 0, policy: 'keep', disk_low: '0', pull: 'never', memoryBytes: 1 } as const;
-    const images = imagesOfSeveralEngines(services, pool, config);
+    const images = imagesOfEngines(services, config, pool);
     try {
       const { signal } = new AbortController();
       expect((await images.ready(image, signal)).place!.host).toBe('second');

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { EnvironmentError } from '../../../../src/environment/environment.ts';
 import { createEnginePool } from '../../../../src/environment/places/enginePool.ts';
 import type { ImageService } from '../../../../src/environment/places/imageService.ts';
+import { imagesOfEngines } from '../../../../src/environment/places/places.ts';
 import type { ImagePlace } from '../../../../src/environment/places/pullStage.ts';
-import { imagesOfOneEngine, imagesOfSeveralEngines } from '../../../../src/environment/places/runImages.ts';
 
 const lost = () => new EnvironmentError('daemon_lost', 'the engine is gone');
 const config = {
@@ -73,7 +73,7 @@ function several(...engines: ReturnType<typeof engine>[]) {
   const pool = createEnginePool(engines.map((e) => e.pooled));
   const said: string[] = [];
   const services = new Map(engines.map((e) => [e.name, e.service]));
-  const images = imagesOfSeveralEngines(services, pool, config, (message) => said.push(message));
+  const images = imagesOfEngines(services, config, pool, (message) => said.push(message));
   return { pool, images, said };
 }
 const { signal } = new AbortController();
@@ -264,7 +264,7 @@ describe('several engines', () => {
 
 test('one engine has no places; its disk is asked before its registry', async () => {
   const only = engine('only');
-  const images = imagesOfOneEngine(only.service, config);
+  const images = imagesOfEngines(new Map([[undefined, only.service]]), config);
   only.setDisk(false);
   const waiting = images.ready('x', signal);
   await new Promise((turn) => setImmediate(turn));
