@@ -6,7 +6,6 @@ import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { makeFolder } from '../../base/files/makeFolder.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { type BuildFile, recipeOf } from './buildRecipes.ts';
-import type { PullEvent } from './imageEngine.ts';
 
 const MEMORY_BYTES = 8 * 2 ** 30;
 /** Of the log, in a message: its end says what failed. */
@@ -31,7 +30,7 @@ export interface BuildRequest {
   readonly image: string;
   readonly platform?: string | undefined;
   readonly signal: AbortSignal;
-  readonly onEvent: (event: PullEvent) => void;
+  readonly onEvent: (event: { readonly status: string }) => void;
   /** Folder of the logs; without it none is written. */
   readonly logDir?: string | undefined;
 }
@@ -56,23 +55,31 @@ async function follow(
   stream: NodeJS.ReadableStream,
   write: (text: string) => void,
 ): Promise<string | undefined> {
-  let rest = '';
   let error: string | undefined;
-  const line = (text: string) => {
-    if (text.trim() === '') return;
-    const said = JSON.parse(text) as BuildLine;
+  await eachLine<BuildLine>(stream, (said) => {
     error ??= said.error;
     if (said.id === TRACE && typeof said.aux === 'string') return write(traceText(said.aux));
     write(said.error ?? said.stream ?? (said.status === undefined ? '' : `${said.status}\n`));
+  });
+  return error;
+}
+
+/** What an engine says of long work: a JSON object in each line. */
+export async function eachLine<Line>(
+  stream: NodeJS.ReadableStream,
+  heard: (line: Line) => void,
+): Promise<void> {
+  let rest = '';
+  const read = (text: string) => {
+    if (text.trim() !== '') heard(JSON.parse(text) as Line);
   };
   stream.setEncoding('utf8');
   for await (const chunk of stream) {
     const lines = (rest + String(chunk)).split('\n');
     rest = lines.pop() ?? '';
-    for (const text of lines) line(text);
+    for (const text of lines) read(text);
   }
-  line(rest);
-  return error;
+  read(rest);
 }
 
 export async function buildImage(docker: Docker, request: BuildRequest): Promise<void> {

@@ -3,7 +3,7 @@
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import { OWN_HOST } from '../../base/imageReference.ts';
-import { buildImage } from './buildImage.ts';
+import { buildImage, eachLine } from './buildImage.ts';
 import { daemonAnswer, readFault } from './dockerFault.ts';
 
 export interface LocalImage {
@@ -78,31 +78,6 @@ interface PullLine {
   status?: string;
   error?: string;
   progressDetail?: { current?: number; total?: number };
-}
-
-async function readPullStream(
-  stream: NodeJS.ReadableStream,
-  onEvent: (event: PullEvent) => void,
-): Promise<void> {
-  let rest = '';
-  const line = (text: string) => {
-    if (text.trim() === '') return;
-    const { id, status, error, progressDetail } = JSON.parse(text) as PullLine;
-    if (error !== undefined) throw new Error(error);
-    onEvent({
-      layer: id,
-      status: status ?? '',
-      current: progressDetail?.current,
-      total: progressDetail?.total,
-    });
-  };
-  stream.setEncoding('utf8');
-  for await (const chunk of stream) {
-    const lines = (rest + String(chunk)).split('\n');
-    rest = lines.pop() ?? '';
-    for (const text of lines) line(text);
-  }
-  line(rest);
 }
 
 export function dockerImageEngine(docker: Docker, logDir?: string): ImageEngine {
@@ -202,7 +177,10 @@ async function pull(docker: Docker, request: PullRequest): Promise<void> {
   signal.addEventListener('abort', cut, { once: true });
   if (signal.aborted) cut();
   try {
-    await readPullStream(stream, onEvent);
+    await eachLine<PullLine>(stream, ({ id, status = '', error, progressDetail }) => {
+      if (error !== undefined) throw new Error(error);
+      onEvent({ layer: id, status, current: progressDetail?.current, total: progressDetail?.total });
+    });
   } finally {
     signal.removeEventListener('abort', cut);
   }
