@@ -56,7 +56,7 @@ async function follow(
   write: (text: string) => void,
 ): Promise<string | undefined> {
   let error: string | undefined;
-  await eachLine<BuildLine>(stream, (said) => {
+  await eachObject<BuildLine>(stream, (said) => {
     error ??= said.error;
     if (said.id === TRACE && typeof said.aux === 'string') return write(traceText(said.aux));
     write(said.error ?? said.stream ?? (said.status === undefined ? '' : `${said.status}\n`));
@@ -65,7 +65,7 @@ async function follow(
 }
 
 /** What an engine says of long work: a JSON object in each line. */
-export async function eachLine<Line>(
+export async function eachObject<Line>(
   stream: NodeJS.ReadableStream,
   heard: (line: Line) => void,
 ): Promise<void> {

@@ -3,7 +3,7 @@
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import { OWN_HOST } from '../../base/imageReference.ts';
-import { buildImage, eachLine } from './buildImage.ts';
+import { buildImage, eachObject } from './buildImage.ts';
 import { daemonAnswer, readFault } from './dockerFault.ts';
 
 export interface LocalImage {
@@ -177,7 +177,7 @@ async function pull(docker: Docker, request: PullRequest): Promise<void> {
   signal.addEventListener('abort', cut, { once: true });
   if (signal.aborted) cut();
   try {
-    await eachLine<PullLine>(stream, ({ id, status = '', error, progressDetail }) => {
+    await eachObject<PullLine>(stream, ({ id, status = '', error, progressDetail }) => {
       if (error !== undefined) throw new Error(error);
       onEvent({ layer: id, status, current: progressDetail?.current, total: progressDetail?.total });
     });
