@@ -27,8 +27,6 @@ export interface DiskGateState {
   readonly message: string;
 }
 
-export type DiskGate = ReturnType<typeof createDiskGate>;
-
 const INTERVAL_MS = 5_000;
 
 export const diskFullText = (freeBytes: number, floorBytes: number): string =>
