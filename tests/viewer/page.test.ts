@@ -657,7 +657,8 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     await page.goto(base);
     await page.getByText('as of ').waitFor();
     await page.getByRole('link', { name: 'nightly-1' }).click();
-    await page.getByRole('link', { name: 'unresolved', exact: true }).click();
+    // The legend of the map has a link of this name too.
+    await page.locator('.ways').getByRole('link', { name: 'unresolved', exact: true }).click();
     await page.getByRole('grid').getByRole('link').first().click();
     await page.getByText('THOUGHT: step 1,').waitFor();
     await page.getByRole('tab', { name: 'Raw JSON' }).click();

@@ -12,7 +12,7 @@ import {
   type TrialPage,
 } from './documents.ts';
 import { readFlags } from './lenient.ts';
-import { rewardOfRows } from './shownRewards.ts';
+import { rewardOfRows } from './pairs.ts';
 
 /** The verdict by the rule of the report, so that page and report never disagree. */
 function verdictOf(row: ShownTrial, graded: boolean): string {

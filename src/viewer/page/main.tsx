@@ -2,7 +2,6 @@
 import { Component, type ReactNode, StrictMode, useEffect, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import type { RunList } from '../documents/documents.ts';
-import { keep, kept } from './data/kept.ts';
 import { type LiveState, useDocument, useLiveUpdates } from './data/source.ts';
 import { useKeys } from './keys.ts';
 import { AlignedPage } from './pages/Aligned.tsx';
@@ -14,7 +13,7 @@ import { RunPage } from './pages/Run.tsx';
 import { RunsPage } from './pages/Runs.tsx';
 import { SidePage } from './pages/Side.tsx';
 import { Nothing } from './parts.tsx';
-import { href, useRoute } from './route.ts';
+import { href, keep, kept, useRoute } from './route.ts';
 import { plain } from './text/foreignText.ts';
 import './style.css';
 

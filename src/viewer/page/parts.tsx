@@ -1,10 +1,10 @@
-/** Small pieces that several pages share: states, badges, a list picker, a box to filter, a CSV button. */
+/** Small pieces that several pages share: states, badges, facts, tabs, small tables, a CSV button. */
 
 import { type ReactNode, useState } from 'react';
 import { toCsv } from '../../base/text/inert.ts';
 import { type Entry, MissingDocument } from './data/source.ts';
 import { href } from './route.ts';
-import type { Column } from './tables/column.ts';
+import type { Column } from './tables/columns.tsx';
 import { plain } from './text/foreignText.ts';
 import { words } from './text/numbers.ts';
 
@@ -16,13 +16,13 @@ export function Waiting({ entry }: { entry: Entry<unknown> }) {
         <p>{plain(entry.error.message)}</p>
       </Nothing>
     );
-  if (entry.error)
-    return (
-      <p role="alert" className="pad">
-        {plain(entry.error.message)}
-      </p>
-    );
-  return <p className="pad quiet">loading …</p>;
+  return entry.error ? (
+    <p role="alert" className="pad">
+      {plain(entry.error.message)}
+    </p>
+  ) : (
+    <p className="pad quiet">loading …</p>
+  );
 }
 
 /** A page with nothing to show says what to do. */
@@ -78,15 +78,12 @@ export function Badge({ word }: { word: string | null | undefined }) {
   return <span className={`badge ${TONES.get(word) ?? 'plain'}`}>{plain(words(word))}</span>;
 }
 
-export function Flags({ flags }: { flags: readonly string[] }) {
-  return flags.length === 0
-    ? null
-    : flags.map((flag) => (
-        <span key={flag} className="badge warn">
-          {plain(words(flag))}
-        </span>
-      ));
-}
+export const Flags = ({ flags }: { flags: readonly string[] }) =>
+  flags.map((flag) => (
+    <span key={flag} className="badge warn">
+      {plain(words(flag))}
+    </span>
+  ));
 
 export function Fact({ name, children, title }: { name: string; children: ReactNode; title?: string }) {
   return (
@@ -97,40 +94,13 @@ export function Fact({ name, children, title }: { name: string; children: ReactN
   );
 }
 
-export function ColumnPicker<Row>({
-  columns,
-  visible,
-  onChange,
-}: {
-  columns: readonly Column<Row>[];
-  visible: ReadonlySet<string>;
-  onChange: (visible: string[]) => void;
-}) {
-  return (
-    <details className="picker">
-      <summary>Columns</summary>
-      <fieldset>
-        <legend className="hide">Columns to show</legend>
-        {columns.map((column, i) => (
-          <label key={column.id}>
-            <input
-              type="checkbox"
-              checked={visible.has(column.id)}
-              disabled={i === 0}
-              onChange={(event) =>
-                onChange(
-                  columns
-                    .filter((one) => (one.id === column.id ? event.target.checked : visible.has(one.id)))
-                    .map((one) => one.id),
-                )
-              }
-            />
-            {column.header}
-          </label>
-        ))}
-      </fieldset>
-    </details>
-  );
+/** What a text holds as JSON; itself where it is none. */
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
 }
 
 export function save(name: string, type: string, text: string): void {
@@ -141,21 +111,17 @@ export function save(name: string, type: string, text: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-export function CsvButton<Row>({
-  name,
-  columns,
-  rows,
-}: {
+interface CsvProps<Row> {
   name: string;
   columns: readonly Column<Row>[];
   rows: readonly Row[];
-}) {
-  return (
-    <button type="button" onClick={() => save(`${name}.csv`, 'text/csv', toCsv(columns, rows))}>
-      CSV
-    </button>
-  );
 }
+
+export const CsvButton = <Row,>({ name, columns, rows }: CsvProps<Row>) => (
+  <button type="button" onClick={() => save(`${name}.csv`, 'text/csv', toCsv(columns, rows))}>
+    CSV
+  </button>
+);
 
 export function Tabs({
   tabs,
@@ -203,3 +169,58 @@ export function Foldout({ title, children }: { title: string; children: () => Re
     </details>
   );
 }
+
+/** A region that scrolls by itself is reached by the keyboard. */
+export const Scrolled = (props: { label: string; className: string; children: ReactNode }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by keys too
+  <section className={props.className} aria-label={props.label} tabIndex={0}>
+    {props.children}
+  </section>
+);
+
+export interface PlainColumn<Row> {
+  readonly header: ReactNode;
+  readonly title?: string;
+  readonly className?: string;
+  readonly cell: (row: Row) => ReactNode;
+}
+
+interface PlainProps<Row> {
+  className?: string;
+  /** The first one names the row. */
+  columns: readonly PlainColumn<Row>[];
+  rows: readonly Row[];
+  rowId: (row: Row) => string;
+}
+
+/** A table of few rows, without order and search. */
+export const PlainTable = <Row,>({ className = 'plain', columns, rows, rowId }: PlainProps<Row>) => (
+  <table className={className}>
+    <thead>
+      <tr>
+        {columns.map(({ header, title }, i) => (
+          <th key={i} scope="col" title={title}>
+            {header}
+          </th>
+        ))}
+      </tr>
+    </thead>
+    <tbody>
+      {rows.map((row) => (
+        <tr key={rowId(row)}>
+          {columns.map(({ cell, className }, i) =>
+            i === 0 ? (
+              <th key={i} scope="row">
+                {cell(row)}
+              </th>
+            ) : (
+              <td key={i} className={className}>
+                {cell(row)}
+              </td>
+            ),
+          )}
+        </tr>
+      ))}
+    </tbody>
+  </table>
+);

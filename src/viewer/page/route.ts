@@ -1,4 +1,4 @@
-/** Addresses behind the hash, so that every view is a link that works from a server, from files and from a mail. */
+/** What the page remembers: addresses behind the hash, so that every view is a link that works from a server, from files and from a mail; and what a person set. */
 import { useSyncExternalStore } from 'react';
 
 export interface Route {
@@ -37,17 +37,13 @@ const read = (): Route => {
   return current.route;
 };
 
-const watchers = new Set<() => void>();
-window.addEventListener('hashchange', () => {
-  for (const changed of watchers) changed();
-});
+const CHANGED = 'hashchange';
 
-export function useRoute(): Route {
-  return useSyncExternalStore((changed) => {
-    watchers.add(changed);
-    return () => watchers.delete(changed);
+export const useRoute = (): Route =>
+  useSyncExternalStore((changed) => {
+    window.addEventListener(CHANGED, changed);
+    return () => window.removeEventListener(CHANGED, changed);
   }, read);
-}
 
 export function go(to: string): void {
   location.hash = to;
@@ -62,5 +58,26 @@ export function setQuery(changes: Readonly<Record<string, string | undefined>>):
     else next.set(name, value);
   }
   history.replaceState(null, '', href(path, Object.fromEntries(next)));
-  for (const changed of watchers) changed();
+  window.dispatchEvent(new Event(CHANGED));
+}
+
+/** What a person set stays for the next visit. Files opened from a mail refuse storage: there it lasts as long as the page. */
+
+const inMemory = new Map<string, string>();
+
+export function keep(name: string, value: string): void {
+  inMemory.set(name, value);
+  try {
+    localStorage.setItem(`swebatch-${name}`, value);
+  } catch {
+    // The map has it.
+  }
+}
+
+export function kept(name: string): string | null {
+  try {
+    return localStorage.getItem(`swebatch-${name}`) ?? inMemory.get(name) ?? null;
+  } catch {
+    return inMemory.get(name) ?? null;
+  }
 }

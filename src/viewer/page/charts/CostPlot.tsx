@@ -2,9 +2,7 @@
 import { useMemo } from 'react';
 import type uPlot from 'uplot';
 import { wilson } from '../../../report/statistics/proportions.ts';
-import type { TrialDocument } from '../../documents/documents.ts';
-import { type Side, scoreOf } from '../data/comparedSide.ts';
-import { plain } from '../text/foreignText.ts';
+import type { Side } from '../tables/PairSection.tsx';
 import { nano, rate } from '../text/numbers.ts';
 import { type Box, labelPlaces } from './labelPlaces.ts';
 import { axis, ink, Plot } from './Plot.tsx';
@@ -18,14 +16,8 @@ interface Point {
   text: string;
 }
 
-export function CostPlot({
-  sides,
-  rowsOf,
-}: {
-  sides: readonly Side[];
-  rowsOf: ReadonlyMap<string, readonly TrialDocument[]>;
-}) {
-  const points = useMemo(() => pointsOf(sides, rowsOf), [sides, rowsOf]);
+export function CostPlot({ sides }: { sides: readonly Side[] }) {
+  const points = useMemo(() => pointsOf(sides), [sides]);
   const { options, data } = useMemo(() => plotOf(points), [points]);
   if (points.length === 0) return <p className="quiet">No run here has both a cost and a verdict.</p>;
   return (
@@ -37,29 +29,23 @@ export function CostPlot({
   );
 }
 
-function pointsOf(sides: readonly Side[], rowsOf: ReadonlyMap<string, readonly TrialDocument[]>): Point[] {
-  const points = sides.flatMap((side) => {
-    const score = scoreOf(rowsOf.get(side.key) ?? []);
-    if (score.graded === 0 || score.money.costNano === null) return [];
-    const { low, high } = wilson(score.resolved, score.graded);
-    return [
-      {
-        label: plain(side.label),
-        dollars: score.money.costNano / 1e9,
-        share: (score.resolved / score.graded) * 100,
+const pointsOf = (sides: readonly Side[]): Point[] =>
+  sides
+    .flatMap(({ label, score: { graded, resolved, money } }) => {
+      if (graded === 0 || money.costNano === null) return [];
+      const { low, high } = wilson(resolved, graded);
+      return {
+        label,
+        dollars: money.costNano / 1e9,
+        share: (resolved / graded) * 100,
         low: low * 100,
         high: high * 100,
-        text: `${plain(side.label)} ${nano(score.money.costNano)} ${rate(score.resolved, score.graded)}`,
-      },
-    ];
-  });
-  return points.sort((one, other) => one.dollars - other.dollars);
-}
+        text: `${label} ${nano(money.costNano)} ${rate(resolved, graded)}`,
+      };
+    })
+    .sort((one, other) => one.dollars - other.dollars);
 
-function plotOf(points: readonly Point[]): {
-  options: Omit<uPlot.Options, 'width'>;
-  data: uPlot.AlignedData;
-} {
+function plotOf(points: readonly Point[]) {
   const most = Math.max(0, ...points.map((point) => point.dollars));
   const data: uPlot.AlignedData = [points.map((point) => point.dollars), points.map((point) => point.share)];
   const options: Omit<uPlot.Options, 'width'> = {

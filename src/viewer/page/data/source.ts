@@ -2,8 +2,15 @@
  * Where the page's documents come from: an API, files beside the page, or the page itself. Components ask for a path and are
  * drawn again when the document changes.
  */
-import { useCallback, useEffect, useSyncExternalStore } from 'react';
-import type { PackedChunk } from '../../documents/documents.ts';
+import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import {
+  type PackedChunk,
+  type RunDocument,
+  type RunList,
+  TRIALS_PER_PAGE,
+  type TrialDocument,
+  type TrialPage,
+} from '../../documents/documents.ts';
 
 export type Mode = 'live' | 'static' | 'single';
 export const mode: Mode =
@@ -186,4 +193,62 @@ export function useLiveUpdates(): LiveState {
     },
     () => state,
   );
+}
+
+export function useRunId(name: string): Entry<RunList> & { id: number | undefined } {
+  const entry = useDocument<RunList>('runs');
+  return { ...entry, id: entry.data?.runs.find((run) => run.name === name)?.id };
+}
+
+export const useRun = (runId: number | undefined): Entry<RunDocument> =>
+  useDocument<RunDocument>(runId === undefined ? undefined : `runs/${runId}`);
+
+async function trialsFrom(run: number, page: number, pages: number): Promise<TrialDocument[]> {
+  const paths = Array.from({ length: pages - page }, (_, i) => `runs/${run}/trials/${page + i}`);
+  return (await Promise.all(paths.map(readDocument<TrialPage>))).flatMap(({ rows }) => rows);
+}
+
+/** All trials of a run: the first page at once, then the others. */
+export function useTrials(runId: number | undefined) {
+  const first = useDocument<TrialPage>(runId === undefined ? undefined : `runs/${runId}/trials/0`);
+  const total = first.data?.total ?? 0;
+  const pages = Math.ceil(total / TRIALS_PER_PAGE);
+  const list = useDocument<RunList>('runs');
+  const [more, setMore] = useState<readonly TrialDocument[]>([]);
+  // The list of runs counts what ended: whenever it changes, the pages after the first are read again.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the list stands for "something changed"
+  useEffect(() => {
+    if (runId === undefined || pages < 2) return setMore([]);
+    let wanted = true;
+    void trialsFrom(runId, 1, pages).then(
+      (rest) => wanted && setMore(rest),
+      () => undefined,
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [runId, pages, list.data]);
+  const data = useMemo(() => (first.data ? [...first.data.rows, ...more] : undefined), [first.data, more]);
+  return { data, error: first.error, total };
+}
+
+async function allTrials(run: number): Promise<[run: number, rows: TrialDocument[]]> {
+  const { rows, total } = await readDocument<TrialPage>(`runs/${run}/trials/0`);
+  return [run, [...rows, ...(await trialsFrom(run, 1, Math.ceil(total / TRIALS_PER_PAGE)))]];
+}
+
+export function useManyTrials(runs: readonly number[], list: RunList | undefined) {
+  const [found, setFound] = useState({ trials: new Map<number, TrialDocument[]>(), error: '' });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the list stands for "something changed in the database"
+  useEffect(() => {
+    let wanted = true;
+    Promise.all(runs.map(allTrials)).then(
+      (all) => wanted && setFound({ trials: new Map(all), error: '' }),
+      (error: unknown) => wanted && setFound((old) => ({ ...old, error: String(error) })),
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [runs.join(), list]);
+  return found;
 }

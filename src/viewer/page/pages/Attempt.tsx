@@ -2,11 +2,10 @@
 import { useMemo, useState } from 'react';
 import { staysText } from '../../documents/attemptFacts.ts';
 import type { AttemptDocument, RawChunk, TrialDocument } from '../../documents/documents.ts';
-import { mode, readDocument, useDocument } from '../data/source.ts';
-import { useTrials } from '../data/useTrials.ts';
+import { mode, readDocument, useDocument, useTrials } from '../data/source.ts';
 import { Badge, Fact, Flags, Foldout, save, Tabs, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
-import { rowsOfList } from '../tables/trialColumns.tsx';
+import { rowsOfList } from '../tables/columns.tsx';
 import { plain } from '../text/foreignText.ts';
 import { cost, duration, integer, reward, rewardNames, short, time, tokens, words } from '../text/numbers.ts';
 import { Output } from '../text/Text.tsx';

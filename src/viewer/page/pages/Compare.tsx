@@ -1,70 +1,59 @@
 /** Runs against each other on the same instances: who resolved what, at which price, and where two disagree. */
 import { useMemo } from 'react';
-import type { RunList, TrialDocument } from '../../documents/documents.ts';
-import { pairsOf } from '../../documents/pairs.ts';
+import type { RunList } from '../../documents/documents.ts';
+import { type Scored, scoreOf } from '../../documents/pairs.ts';
 import { CostPlot } from '../charts/CostPlot.tsx';
-import { type Side, scoreOf } from '../data/comparedSide.ts';
-import { useDocument } from '../data/source.ts';
-import { useManyTrials } from '../data/useTrials.ts';
-import { Nothing, Up, Waiting } from '../parts.tsx';
+import { useDocument, useManyTrials } from '../data/source.ts';
+import { Nothing, type PlainColumn, PlainTable, Scrolled, Up, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
 import { Matrix } from '../tables/Matrix.tsx';
-import { PairSection } from '../tables/PairSection.tsx';
+import { PairSection, type Side } from '../tables/PairSection.tsx';
 import { plain } from '../text/foreignText.ts';
 import { cost, DASH, rate, rewardRange } from '../text/numbers.ts';
 
 const MOST = 8;
 
-function sidesOf(list: RunList): Side[] {
-  return list.runs.flatMap((run) =>
-    run.arms.map((arm) => ({
-      key: `${run.id}:${arm.name}`,
-      run: run.id,
-      runName: run.name,
-      arm: arm.name,
-      label: run.arms.length > 1 ? `${run.name} / ${arm.name}` : run.name,
-      datasetHash: run.datasetHash,
-      configHash: run.configHash,
-    })),
-  );
-}
+const NO_RUNS: RunList['runs'] = [];
 
-function useSides(list: RunList | undefined): { all: Side[]; chosen: Side[] } {
+function useSides(runs: RunList['runs']) {
   const { query } = useRoute();
   const asked = query.get('s');
   const first = query.get('a');
   return useMemo(() => {
-    const all = list ? sidesOf(list) : [];
+    const all = runs.flatMap((run) =>
+      run.arms.map(({ name }) => ({
+        key: `${run.id}:${name}`,
+        run,
+        arm: name,
+        label: plain(run.arms.length > 1 ? `${run.name} / ${name}` : run.name),
+      })),
+    );
     if (asked !== null) {
       const keys = asked.split('|');
       return { all, chosen: keys.flatMap((key) => all.filter((side) => side.key === key)).slice(0, MOST) };
     }
-    const start = all.find((side) => String(side.run) === first) ?? all[0];
+    const start = all.find((side) => String(side.run.id) === first) ?? all[0];
     const other =
-      all.find((side) => side !== start && side.datasetHash === start?.datasetHash) ??
+      all.find((side) => side !== start && side.run.datasetHash === start?.run.datasetHash) ??
       all.find((side) => side !== start);
     return { all, chosen: [start, other].filter((side) => side !== undefined) };
-  }, [list, asked, first]);
+  }, [runs, asked, first]);
 }
 
 export function ComparePage() {
   const entry = useDocument<RunList>('runs');
-  const { all, chosen } = useSides(entry.data);
-  const runs = useMemo(() => [...new Set(chosen.map((side) => side.run))], [chosen]);
+  const { all, chosen } = useSides(entry.data?.runs ?? NO_RUNS);
+  const runs = useMemo(() => [...new Set(chosen.map((side) => side.run.id))], [chosen]);
   const { trials, error } = useManyTrials(runs, entry.data);
-  const rowsOf = useMemo(() => {
-    const map = new Map<string, readonly TrialDocument[]>();
-    for (const side of chosen)
-      map.set(
-        side.key,
-        (trials.get(side.run) ?? []).filter((row) => row.arm === side.arm),
-      );
-    return map;
-  }, [chosen, trials]);
+  const sides = useMemo(
+    () =>
+      chosen.map((side): Side => {
+        const rows = (trials.get(side.run.id) ?? []).filter((row) => row.arm === side.arm);
+        return { ...side, rows, score: scoreOf(rows) };
+      }),
+    [chosen, trials],
+  );
   if (!entry.data) return <Waiting entry={entry} />;
-  const choose = (keys: readonly string[]) => setQuery({ s: keys.join('|'), a: undefined });
-  const keys = chosen.map((side) => side.key);
-  const [a] = chosen;
   if (all.length < 2)
     return (
       <Nothing title="Two runs are needed to compare">
@@ -75,64 +64,45 @@ export function ComparePage() {
         </p>
       </Nothing>
     );
+  const [a, b] = sides;
   return (
     <article className="page scroll">
       <Up to={href(['runs'])}>All runs</Up>
       <h1>Compare</h1>
-      <Picker all={all} keys={keys} choose={choose} />
+      <Picker all={all} keys={chosen.map((side) => side.key)} />
       {error ? <p role="alert">{plain(error)}</p> : null}
-      {a ? <Compared sides={chosen} rowsOf={rowsOf} /> : <p>None of the runs of this address is here.</p>}
+      {a ? (
+        <>
+          <Summary sides={sides} />
+          {b ? <PairSection a={a} b={b} /> : <p>Choose a second run to see where the two disagree.</p>}
+          <h2>Cost against resolved</h2>
+          <CostPlot sides={sides} />
+          <h2>Matrix</h2>
+          <Matrix sides={sides} />
+        </>
+      ) : (
+        <p>None of the runs of this address is here.</p>
+      )}
     </article>
   );
 }
 
-interface ComparedProps {
-  readonly sides: readonly Side[];
-  readonly rowsOf: ReadonlyMap<string, readonly TrialDocument[]>;
-}
-
-function Compared({ sides, rowsOf }: ComparedProps) {
-  const [a, b] = sides;
-  return (
-    <>
-      <Summary sides={sides} rowsOf={rowsOf} />
-      {a && b ? <Warnings a={a} b={b} /> : null}
-      {a && b ? (
-        <PairSection a={a} b={b} pairs={pairsOf(rowsOf.get(a.key) ?? [], rowsOf.get(b.key) ?? [])} />
-      ) : (
-        <p>Choose a second run to see where the two disagree.</p>
-      )}
-      <h2>Cost against resolved</h2>
-      <CostPlot sides={sides} rowsOf={rowsOf} />
-      <h2>Matrix</h2>
-      <Matrix sides={sides} rowsOf={rowsOf} />
-    </>
-  );
-}
-
-function Picker({
-  all,
-  keys,
-  choose,
-}: {
-  all: readonly Side[];
-  keys: readonly string[];
-  choose: (keys: readonly string[]) => void;
-}) {
+function Picker({ all, keys }: { all: readonly { key: string; label: string }[]; keys: readonly string[] }) {
+  const choose = (next: readonly string[]) => setQuery({ s: next.join('|'), a: undefined });
   return (
     <fieldset className="bar sidepicker">
       <legend>Runs, A first</legend>
       {keys.map((key, i) => (
         <label key={key}>
-          <span className="quiet">{i === 0 ? 'A' : i === 1 ? 'B' : ''}</span>{' '}
+          <span className="quiet">{['A', 'B'][i] ?? ''}</span>{' '}
           <select
             value={key}
             aria-label={`run ${i + 1}`}
-            onChange={(event) => choose(keys.map((old, j) => (j === i ? event.target.value : old)))}
+            onChange={(event) => choose(keys.with(i, event.target.value))}
           >
             {all.map((side) => (
               <option key={side.key} value={side.key} disabled={side.key !== key && keys.includes(side.key)}>
-                {plain(side.label)}
+                {side.label}
               </option>
             ))}
           </select>
@@ -140,7 +110,7 @@ function Picker({
             <button
               type="button"
               aria-label={`leave out run ${i + 1}`}
-              onClick={() => choose(keys.filter((_key, j) => j !== i))}
+              onClick={() => choose(keys.toSpliced(i, 1))}
             >
               ×
             </button>
@@ -164,74 +134,29 @@ function Picker({
   );
 }
 
-/** States what makes a comparison unfair, before its result. */
-function Warnings({ a, b }: { a: Side; b: Side }) {
-  return (
-    <>
-      {a.datasetHash !== b.datasetHash ? (
-        <p className="problem" role="note">
-          These runs worked on different data: only the instances that both have are compared.
-        </p>
-      ) : null}
-      {a.configHash !== b.configHash && a.run !== b.run ? (
-        <p className="problem" role="note">
-          The configurations of these runs differ in more than their names: see “Configuration” of each.
-        </p>
-      ) : null}
-    </>
-  );
-}
+const each = ({ resolved, money }: Scored) =>
+  resolved > 0 && money.costNano !== null ? cost({ ...money, costNano: money.costNano / resolved }) : DASH;
 
-function Summary({
-  sides,
-  rowsOf,
-}: {
-  sides: readonly Side[];
-  rowsOf: ReadonlyMap<string, readonly TrialDocument[]>;
-}) {
-  const scores = sides.map((side) => scoreOf(rowsOf.get(side.key) ?? []));
-  const rewarded = scores.some(({ reward }) => reward !== undefined);
+function Summary({ sides }: { sides: readonly Side[] }) {
+  const reward: PlainColumn<Side> = {
+    header: 'Reward, 95 % interval',
+    cell: ({ score }) => rewardRange(score.reward),
+  };
+  const columns: PlainColumn<Side>[] = [
+    { header: 'Run', cell: (side) => `${['A: ', 'B: '][sides.indexOf(side)] ?? ''}${side.label}` },
+    { header: 'Graded of planned', cell: ({ score }) => `${score.graded} / ${score.planned}` },
+    {
+      header: 'Resolved, 95 % interval',
+      cell: ({ score: { graded, resolved } }) =>
+        graded === 0 ? DASH : `${resolved}: ${rate(resolved, graded)}`,
+    },
+    ...(sides.some(({ score }) => score.reward !== undefined) ? [reward] : []),
+    { header: 'Cost', cell: ({ score }) => cost(score.money) },
+    { header: 'Cost of one resolved', cell: ({ score }) => each(score) },
+  ];
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolled region must be reachable by keyboard
-    <section className="wide" aria-label="Summary of the runs" tabIndex={0}>
-      <table className="plain">
-        <thead>
-          <tr>
-            <th scope="col">Run</th>
-            <th scope="col">Graded of planned</th>
-            <th scope="col">Resolved, 95 % interval</th>
-            {rewarded ? <th scope="col">Reward, 95 % interval</th> : null}
-            <th scope="col">Cost</th>
-            <th scope="col">Cost of one resolved</th>
-          </tr>
-        </thead>
-        <tbody>
-          {sides.map((side, i) => {
-            const score = scores[i]!;
-            const each =
-              score.resolved > 0 && score.money.costNano !== null
-                ? score.money.costNano / score.resolved
-                : null;
-            return (
-              <tr key={side.key}>
-                <th scope="row">
-                  {i === 0 ? 'A: ' : i === 1 ? 'B: ' : ''}
-                  {plain(side.label)}
-                </th>
-                <td>
-                  {score.graded} / {score.planned}
-                </td>
-                <td>
-                  {score.graded === 0 ? DASH : `${score.resolved}: ${rate(score.resolved, score.graded)}`}
-                </td>
-                {rewarded ? <td>{rewardRange(score.reward)}</td> : null}
-                <td>{cost(score.money)}</td>
-                <td>{each === null ? DASH : cost({ ...score.money, costNano: each })}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </section>
+    <Scrolled className="wide" label="Summary of the runs">
+      <PlainTable columns={columns} rows={sides} rowId={(side) => side.key} />
+    </Scrolled>
   );
 }

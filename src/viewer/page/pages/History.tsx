@@ -1,15 +1,13 @@
 /** One instance across all runs: does it always resolve, never, or by luck? */
 
 import type { HistoryRow } from '../../documents/documents.ts';
-import { scoreOf } from '../data/comparedSide.ts';
+import { scoreOf } from '../../documents/pairs.ts';
 import { useDocument } from '../data/source.ts';
 import { CsvButton, Up, Waiting } from '../parts.tsx';
 import { href } from '../route.ts';
-import type { Column } from '../tables/column.ts';
-import { textColumn } from '../tables/columnKinds.tsx';
+import { type Column, TRIAL_COLUMNS, textColumn } from '../tables/columns.tsx';
 import { DataTable } from '../tables/DataTable.tsx';
 import { useSort } from '../tables/FilteredTable.tsx';
-import { TRIAL_COLUMNS } from '../tables/trialColumns.tsx';
 import { plain } from '../text/foreignText.ts';
 import { rate, time } from '../text/numbers.ts';
 

@@ -2,17 +2,14 @@
 import { useMemo } from 'react';
 import type { RunDocument } from '../../documents/documents.ts';
 import { type RunMap, readCells } from '../../documents/mapGroups.ts';
-import { pace, RunSeries } from '../charts/RunSeries.tsx';
-import { type Entry, mode, useDocument } from '../data/source.ts';
-import { useRun, useRunId } from '../data/useTrials.ts';
-import { Badge, Fact, Foldout, NoRun, Up, Waiting } from '../parts.tsx';
+import { RunSeries } from '../charts/RunSeries.tsx';
+import { useDocument, useRun, useRunId } from '../data/source.ts';
+import { Badge, Fact, Foldout, NoRun, parsed, Up, Waiting } from '../parts.tsx';
 import { ArmTable, cacheShare, MissingList } from '../report/ArmTable.tsx';
-import { Controls } from '../report/Controls.tsx';
-import { GroupTable } from '../report/GroupTable.tsx';
-import { Headline } from '../report/Headline.tsx';
+import { GroupTable, Headline } from '../report/Headline.tsx';
 import { InstanceMap } from '../report/InstanceMap.tsx';
+import { Now } from '../report/Now.tsx';
 import { href } from '../route.ts';
-import { SlotTable } from '../tables/SlotTable.tsx';
 import { plain } from '../text/foreignText.ts';
 import { cost, duration, integer, nano, percent, short, time, tokens, words } from '../text/numbers.ts';
 
@@ -54,23 +51,24 @@ function Report({ run }: { run: RunDocument }) {
             <GroupTable title="By difficulty" cells={cells} by="difficulty" run={summary.name} />
           </div>
         </>
+      ) : summary.tally.planned > 0 ? (
+        <Waiting entry={map} />
       ) : (
-        <MapMissing entry={map} planned={summary.tally.planned} />
+        <p className="quiet">
+          No instance has been chosen yet: they appear here as soon as the run has its list.
+        </p>
       )}
       <ArmTable run={run} />
-      <Progress run={run} isGoing={isGoing} />
+      {/* Times of an import say nothing about a run, so there is nothing to draw. */}
+      {run.series.length > 1 || isGoing ? (
+        <>
+          <h2>Spend and progress</h2>
+          <RunSeries run={run} />
+        </>
+      ) : null}
       <Phases run={run} />
       <Foldouts run={run} />
     </article>
-  );
-}
-
-function MapMissing({ entry, planned }: { entry: Entry<RunMap>; planned: number }) {
-  if (planned > 0) return <Waiting entry={entry} />;
-  return (
-    <p className="quiet">
-      No instance has been chosen yet: they appear here as soon as the run has its list.
-    </p>
   );
 }
 
@@ -101,36 +99,33 @@ function Ways({ run: { summary } }: { run: RunDocument }) {
   );
 }
 
-/** Times of an import say nothing about a run, so there is nothing to draw. */
-function Progress({ run, isGoing }: { run: RunDocument; isGoing: boolean }) {
-  if (run.series.length < 2 && !isGoing) return null;
-  return (
-    <>
-      <h2>Spend and progress</h2>
-      <RunSeries run={run} />
-    </>
-  );
-}
-
-const isEmptyJson = (json: string): boolean => json === '' || json === '{}' || json === 'null';
-
 function Foldouts({ run }: { run: RunDocument }) {
-  const text = (json: string) => () => <pre className="output">{plain(pretty(json))}</pre>;
+  const json = (title: string, text: string) =>
+    ['', '{}', 'null'].includes(text) ? null : (
+      <Foldout title={title}>
+        {() => <pre className="output">{plain(JSON.stringify(parsed(text), null, 2))}</pre>}
+      </Foldout>
+    );
   return (
     <div className="foldouts noprint">
-      {run.events.length > 0 ? <Foldout title="Events">{() => <Events run={run} />}</Foldout> : null}
-      {isEmptyJson(run.config) ? null : <Foldout title="Configuration">{text(run.config)}</Foldout>}
-      {isEmptyJson(run.manifest) ? null : <Foldout title="Manifest">{text(run.manifest)}</Foldout>}
+      {run.events.length > 0 ? (
+        <Foldout title="Events">
+          {() => (
+            <ol className="events">
+              {run.events.map((event) => (
+                <li key={event.seq}>
+                  <time>{time(event.at)}</time> <Badge word={event.type} />{' '}
+                  <code>{plain(event.data.slice(0, 500))}</code>
+                </li>
+              ))}
+            </ol>
+          )}
+        </Foldout>
+      ) : null}
+      {json('Configuration', run.config)}
+      {json('Manifest', run.manifest)}
     </div>
   );
-}
-
-function pretty(json: string): string {
-  try {
-    return JSON.stringify(JSON.parse(json), null, 2);
-  } catch {
-    return json;
-  }
 }
 
 /** Only what there is: an imported run has no pulls and no breaker. */
@@ -187,22 +182,6 @@ function Facts({ run }: { run: RunDocument }) {
   );
 }
 
-function Now({ run }: { run: RunDocument }) {
-  const phases = Map.groupBy(run.slots, (slot) => slot.phase ?? 'starting');
-  return (
-    <>
-      <h2>Now</h2>
-      <p role="status">
-        {run.slots.length} slots busy
-        {[...phases].map(([phase, slots]) => ` · ${words(phase)} ${slots.length}`).join('')}
-        {` · ${pace(run)}`}
-      </p>
-      {mode === 'live' ? <Controls run={run} /> : null}
-      <SlotTable slots={run.slots} />
-    </>
-  );
-}
-
 function Phases({ run }: { run: RunDocument }) {
   const total = run.phases.reduce((sum, phase) => sum + phase.ms, 0);
   if (total === 0) return null;
@@ -221,18 +200,5 @@ function Phases({ run }: { run: RunDocument }) {
         ))}
       </ul>
     </section>
-  );
-}
-
-function Events({ run }: { run: RunDocument }) {
-  return (
-    <ol className="events">
-      {run.events.map((event) => (
-        <li key={event.seq}>
-          <time>{time(event.at)}</time> <Badge word={event.type} />{' '}
-          <code>{plain(event.data.slice(0, 500))}</code>
-        </li>
-      ))}
-    </ol>
   );
 }

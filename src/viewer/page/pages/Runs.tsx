@@ -6,8 +6,14 @@ import type { Fields } from '../../documents/filter.ts';
 import { useDocument } from '../data/source.ts';
 import { Waiting } from '../parts.tsx';
 import { href } from '../route.ts';
-import type { Column } from '../tables/column.ts';
-import { badgeColumn, costColumn, numberColumn, textColumn, tokensColumn } from '../tables/columnKinds.tsx';
+import {
+  badgeColumn,
+  type Column,
+  costColumn,
+  numberColumn,
+  textColumn,
+  tokensColumn,
+} from '../tables/columns.tsx';
 import { FilteredTable } from '../tables/FilteredTable.tsx';
 import { plain } from '../text/foreignText.ts';
 import { duration, integer, nano, percent, rate, time } from '../text/numbers.ts';

@@ -1,117 +1,66 @@
-/** MoneyDocument, tokens and cache of each arm. Columns that no arm has a value for are left out. */
+/** Money, tokens and cache of each arm. Columns that no arm has a value for are left out. */
 import { useMemo } from 'react';
 import type { ArmDocument, MoneyDocument, RunDocument } from '../../documents/documents.ts';
 import { writeChosen } from '../../documents/facets.ts';
 import { type MapCell, missingParts } from '../../documents/mapGroups.ts';
-import { Badge } from '../parts.tsx';
+import { Badge, type PlainColumn, PlainTable, Scrolled } from '../parts.tsx';
 import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
 import { cost, DASH, integer, percent, rate, rewardRange, short, words } from '../text/numbers.ts';
 
-interface MoneyColumn {
-  readonly header: string;
-  readonly title?: string;
-  readonly has: (arm: ArmDocument) => boolean;
-  readonly text: (arm: ArmDocument) => string;
-}
-
-const sent = (money: MoneyDocument): number =>
-  money.inputTokens + money.cacheReadTokens + money.cacheWriteTokens;
 /** Of what was sent, how much the provider had in its cache. */
 export const cacheShare = (money: MoneyDocument): number => money.cacheReadTokens / Math.max(1, sent(money));
+const sent = (money: MoneyDocument): number =>
+  money.inputTokens + money.cacheReadTokens + money.cacheWriteTokens;
 
 const each = ({ money, tally }: ArmDocument): string =>
   tally.resolved === 0 || money.costNano === null
     ? DASH
     : cost({ ...money, costNano: Math.round(money.costNano / tally.resolved) });
 
-const COLUMNS: readonly MoneyColumn[] = [
-  {
-    header: 'Resolved, 95 % interval',
-    has: ({ tally }) => tally.graded > 0,
-    text: ({ tally }) => `${tally.resolved}: ${rate(tally.resolved, tally.graded)}`,
-  },
-  {
-    header: 'Reward',
-    title: 'mean over instances, 95 % interval',
-    has: ({ tally }) => tally.reward !== undefined,
-    text: ({ tally }) => rewardRange(tally.reward),
-  },
-  { header: 'Cost', has: ({ money }) => money.costNano !== null, text: ({ money }) => cost(money) },
-  { header: 'Of one resolved', has: (arm) => each(arm) !== DASH, text: each },
-  {
-    header: 'Sent',
-    title: 'tokens of all requests, cached or not',
-    has: ({ money }) => sent(money) > 0,
-    text: ({ money }) => short(sent(money)),
-  },
-  {
-    header: 'From cache',
-    title: 'of what was sent',
-    has: ({ money }) => money.cacheReadTokens > 0,
-    text: ({ money }) => `${short(money.cacheReadTokens)} (${percent(cacheShare(money))})`,
-  },
-  {
-    header: 'Written to cache',
-    has: ({ money }) => money.cacheWriteTokens > 0,
-    text: ({ money }) => short(money.cacheWriteTokens),
-  },
-  {
-    header: 'Answered',
-    title: 'output tokens',
-    has: ({ money }) => money.outputTokens > 0,
-    text: ({ money }) => short(money.outputTokens),
-  },
-  {
-    header: 'Of it reasoning',
-    has: ({ money }) => money.reasoningTokens > 0,
-    text: ({ money }) => short(money.reasoningTokens),
-  },
-  { header: 'Calls', has: ({ money }) => money.calls > 0, text: ({ money }) => integer(money.calls) },
-  {
-    header: 'Failed',
-    has: ({ money }) => money.failedCalls > 0,
-    text: ({ money }) => integer(money.failedCalls),
-  },
+const COLUMNS: readonly (readonly [header: string, text: (arm: ArmDocument) => string, title?: string])[] = [
+  [
+    'Resolved, 95 % interval',
+    ({ tally: { resolved, graded } }) => (graded > 0 ? `${resolved}: ${rate(resolved, graded)}` : DASH),
+  ],
+  ['Reward', ({ tally }) => rewardRange(tally.reward), 'mean over instances, 95 % interval'],
+  ['Cost', ({ money }) => (money.costNano === null ? DASH : cost(money))],
+  ['Of one resolved', each],
+  ['Sent', ({ money }) => short(sent(money) || null), 'tokens of all requests, cached or not'],
+  [
+    'From cache',
+    ({ money }) =>
+      money.cacheReadTokens > 0 ? `${short(money.cacheReadTokens)} (${percent(cacheShare(money))})` : DASH,
+    'of what was sent',
+  ],
+  ['Written to cache', ({ money }) => short(money.cacheWriteTokens || null)],
+  ['Answered', ({ money }) => short(money.outputTokens || null), 'output tokens'],
+  ['Of it reasoning', ({ money }) => short(money.reasoningTokens || null)],
+  ['Calls', ({ money }) => integer(money.calls || null)],
+  ['Failed', ({ money }) => integer(money.failedCalls || null)],
 ];
 
-export function ArmTable({ run }: { run: RunDocument }) {
-  const { arms, summary } = run;
-  const columns = COLUMNS.filter(({ has }) => arms.some(has));
-  if (columns.length === 0) return null;
+export function ArmTable({ run: { arms, summary } }: { run: RunDocument }) {
+  const known = COLUMNS.filter(([, text]) => arms.some((arm) => text(arm) !== DASH));
+  if (known.length === 0) return null;
+  const arm: PlainColumn<ArmDocument> = {
+    header: 'Arm',
+    cell: (row) => (
+      <>
+        <a href={href(['run', summary.name, 'instances'], { arm: writeChosen([row.arm]) })}>
+          {plain(row.arm)}
+        </a>{' '}
+        <span className="quiet">{plain(row.model)}</span>
+      </>
+    ),
+  };
+  const columns = [arm, ...known.map(([header, cell, title]) => ({ header, cell, ...(title && { title }) }))];
   return (
     <section className="keep">
-      <h2>MoneyDocument and tokens</h2>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolled region must be reachable by keyboard */}
-      <section className="wide" aria-label="Money and tokens by arm" tabIndex={0}>
-        <table className="plain">
-          <thead>
-            <tr>
-              <th scope="col">Arm</th>
-              {columns.map(({ header, title }) => (
-                <th key={header} scope="col" title={title}>
-                  {header}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {arms.map((arm) => (
-              <tr key={arm.arm}>
-                <th scope="row">
-                  <a href={href(['run', summary.name, 'instances'], { arm: writeChosen([arm.arm]) })}>
-                    {plain(arm.arm)}
-                  </a>{' '}
-                  <span className="quiet">{plain(arm.model)}</span>
-                </th>
-                {columns.map(({ header, has, text }) => (
-                  <td key={header}>{has(arm) ? text(arm) : DASH}</td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
+      <h2>Money and tokens</h2>
+      <Scrolled className="wide" label="Money and tokens by arm">
+        <PlainTable columns={columns} rows={arms} rowId={(row) => row.arm} />
+      </Scrolled>
     </section>
   );
 }
@@ -125,10 +74,10 @@ const NEXT: Readonly<Record<string, (run: string) => string>> = {
 };
 
 interface Missing {
-  readonly cells: readonly MapCell[];
-  readonly run: string;
+  cells: readonly MapCell[];
+  run: string;
   /** The run works still: what is missing may come by itself. */
-  readonly working: boolean;
+  working: boolean;
 }
 
 export function MissingList({ cells, run, working }: Missing) {

@@ -1,23 +1,23 @@
-/** What a run came to, in the largest type of the page; for several arms one line each. */
-import type { CSSProperties } from 'react';
+/** What a run came to, in the largest type of the page, for several arms one line each; and the share of each group of instances. */
+import { type CSSProperties, useMemo } from 'react';
 import { wilson } from '../../../report/statistics/proportions.ts';
 import type { RunDocument, Tally } from '../../documents/documents.ts';
+import { writeChosen } from '../../documents/facets.ts';
+import { type CellGroup, groupCells, type MapCell } from '../../documents/mapGroups.ts';
+import { type PlainColumn, PlainTable } from '../parts.tsx';
+import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
-import { integer, percent, reward } from '../text/numbers.ts';
+import { integer, nano, percent, rate, reward } from '../text/numbers.ts';
 
 const bare = (share: number): string => (share * 100).toFixed(1);
 
-/** Failures counted in and left out: the truth lies between. */
-function bounds({ resolved, graded, planned }: Tally): string {
-  return `${percent(resolved / planned)} to ${percent((resolved + planned - graded) / planned)}`;
-}
-
 function Rate({ tally, name }: { tally: Tally; name?: string }) {
   const { resolved, graded, planned } = tally;
+  const armName = name ? <span className="armname">{plain(name)}</span> : null;
   if (graded === 0)
     return (
       <div className="rate">
-        {name ? <span className="armname">{plain(name)}</span> : null}
+        {armName}
         <p className="quiet">
           No verdict yet: {integer(planned)} planned, {integer(tally.sealed)} done.{' '}
           <code>swebatch evaluate</code> grades what is done.
@@ -27,7 +27,7 @@ function Rate({ tally, name }: { tally: Tally; name?: string }) {
   const { low, high } = wilson(resolved, graded);
   return (
     <div className="rate">
-      {name ? <span className="armname">{plain(name)}</span> : null}
+      {armName}
       <p className="number">
         {bare(resolved / graded)}
         <span className="unit"> % resolved</span>
@@ -45,7 +45,8 @@ function Rate({ tally, name }: { tally: Tally; name?: string }) {
         ) : null}
         {graded < planned ? (
           <p className="quiet" title="everything missing counted as failed, and as resolved">
-            Bounds over all planned: {bounds(tally)}
+            Bounds over all planned: {percent(resolved / planned)} to{' '}
+            {percent((resolved + planned - graded) / planned)}
           </p>
         ) : null}
       </div>
@@ -64,7 +65,7 @@ export function Headline({ run }: { run: RunDocument }) {
   );
 }
 
-export function Interval({ x, n, big = false }: { x: number; n: number; big?: boolean }) {
+function Interval({ x, n, big = false }: { x: number; n: number; big?: boolean }) {
   if (n === 0) return <span className="interval none" aria-hidden="true" />;
   const { low, high } = wilson(x, n);
   const places = { '--low': low, '--high': high, '--at': x / n } as CSSProperties;
@@ -74,4 +75,61 @@ export function Interval({ x, n, big = false }: { x: number; n: number; big?: bo
       <span className="point" />
     </span>
   );
+}
+
+interface GroupTableProps {
+  title: string;
+  cells: readonly MapCell[];
+  by: 'repo' | 'difficulty';
+  run: string;
+}
+
+/** One group says nothing that the headline does not. */
+export function GroupTable({ title, cells, by, run }: GroupTableProps) {
+  const groups = useMemo(() => groupCells(cells, by), [cells, by]);
+  if (groups.length < 2) return null;
+  const shares: PlainColumn<CellGroup>[] = [
+    {
+      header: <span className="hide">Interval, drawn</span>,
+      className: 'drawn',
+      cell: ({ resolved, graded }) => <Interval x={resolved} n={graded} />,
+    },
+    { header: 'Resolved, 95 % interval', cell: ({ resolved, graded }) => rate(resolved, graded) },
+  ];
+  const columns: PlainColumn<CellGroup>[] = [
+    {
+      header: by === 'repo' ? 'Repository' : 'Difficulty',
+      cell: ({ name }) =>
+        name === '' ? (
+          'not said'
+        ) : (
+          <a href={href(['run', run, 'instances'], { [by]: writeChosen([name]) })}>{plain(name)}</a>
+        ),
+    },
+    {
+      header: 'Graded',
+      cell: ({ graded, cells: own }) => (
+        <>
+          {integer(graded)}
+          {graded < own.length ? <span className="quiet"> of {integer(own.length)}</span> : null}
+        </>
+      ),
+    },
+    // Before the first verdict there is no share to draw.
+    ...(groups.some(({ graded }) => graded > 0) ? shares : []),
+    { header: 'Median cost', cell: (group) => nano(medianCost(group)) },
+  ];
+  return (
+    <section className="keep">
+      <h2>{title}</h2>
+      <div className="wide">
+        <PlainTable className="forest" columns={columns} rows={groups} rowId={({ name }) => name} />
+      </div>
+    </section>
+  );
+}
+
+function medianCost({ cells }: CellGroup): number | null {
+  const costs = cells.flatMap(({ costNano }) => costNano ?? []).sort((a, b) => a - b);
+  return costs[Math.floor(costs.length / 2)] ?? null;
 }

@@ -4,52 +4,41 @@ import { type ReactNode, useMemo } from 'react';
 import type { TrialDocument } from '../../documents/documents.ts';
 import type { Fields, FieldValue } from '../../documents/filter.ts';
 import { pairKeyOf } from '../../documents/pairs.ts';
-import type { Side } from '../data/comparedSide.ts';
 import { Badge } from '../parts.tsx';
 import { href } from '../route.ts';
-import { plain } from '../text/foreignText.ts';
-import type { Column } from './column.ts';
-import { numberColumn, textColumn } from './columnKinds.tsx';
+import { type Column, numberColumn, textColumn } from './columns.tsx';
 import { FilteredTable } from './FilteredTable.tsx';
+import type { Side } from './PairSection.tsx';
 
 interface MatrixRow {
-  readonly key: string;
   readonly instanceId: string;
   readonly repo: string;
   readonly epoch: number;
-  readonly cells: readonly (TrialDocument | undefined)[];
+  readonly cells: (TrialDocument | undefined)[];
 }
 
-const rowsOfMatrix = (
-  sides: readonly Side[],
-  rowsOf: ReadonlyMap<string, readonly TrialDocument[]>,
-): MatrixRow[] => {
-  const rows = new Map<string, { first: TrialDocument; cells: (TrialDocument | undefined)[] }>();
+function rowsOf(sides: readonly Side[]): MatrixRow[] {
+  const rows = new Map<string, MatrixRow>();
   for (const [i, side] of sides.entries())
-    for (const trial of rowsOf.get(side.key) ?? []) {
-      const row = rows.get(pairKeyOf(trial)) ?? { first: trial, cells: [] };
+    for (const trial of side.rows) {
+      const { instance_id: instanceId, repo, epoch } = trial;
+      const row = rows.get(pairKeyOf(trial)) ?? { instanceId, repo, epoch, cells: [] };
       row.cells[i] = trial;
       rows.set(pairKeyOf(trial), row);
     }
-  return [...rows].map(([key, { first, cells }]) => ({
-    key,
-    instanceId: first.instance_id,
-    repo: first.repo,
-    epoch: first.epoch,
-    cells,
-  }));
-};
+  return [...rows.values()];
+}
 
 const resolvedShare = (row: MatrixRow): number =>
   row.cells.filter((cell) => cell?.verdict === 'resolved').length /
   Math.max(1, row.cells.filter((cell) => cell !== undefined).length);
 
 const FIELDS: Fields<MatrixRow> = new Map<string, (row: MatrixRow) => FieldValue>([
-  ['instance', (row: MatrixRow) => row.instanceId],
-  ['repo', (row: MatrixRow) => row.repo],
-  ['verdict', (row: MatrixRow) => row.cells.flatMap((cell) => (cell ? [cell.verdict] : []))],
-  ['a', (row: MatrixRow) => row.cells[0]?.verdict],
-  ['b', (row: MatrixRow) => row.cells[1]?.verdict],
+  ['instance', (row) => row.instanceId],
+  ['repo', (row) => row.repo],
+  ['verdict', (row) => row.cells.flatMap((cell) => cell?.verdict ?? [])],
+  ['a', (row) => row.cells[0]?.verdict],
+  ['b', (row) => row.cells[1]?.verdict],
   ['share', resolvedShare],
 ]);
 
@@ -65,7 +54,7 @@ const columnsOf = (sides: readonly Side[]): Column<MatrixRow>[] => [
   textColumn('instance', 'Instance', 230, (r) => r.instanceId),
   ...sides.map((side, i) => ({
     id: `side${i}`,
-    header: `${i === 0 ? 'A ' : i === 1 ? 'B ' : ''}${plain(side.label)}`,
+    header: `${['A ', 'B '][i] ?? ''}${side.label}`,
     width: 150,
     value: (r: MatrixRow) => r.cells[i]?.verdict,
     cell: (r: MatrixRow) => verdictCell(r.cells[i]),
@@ -78,14 +67,8 @@ const columnsOf = (sides: readonly Side[]): Column<MatrixRow>[] => [
   textColumn('repo', 'Repository', 150, (r) => r.repo),
 ];
 
-export function Matrix({
-  sides,
-  rowsOf,
-}: {
-  sides: readonly Side[];
-  rowsOf: ReadonlyMap<string, readonly TrialDocument[]>;
-}) {
-  const rows = useMemo(() => rowsOfMatrix(sides, rowsOf), [sides, rowsOf]);
+export function Matrix({ sides }: { sides: readonly Side[] }) {
+  const rows = useMemo(() => rowsOf(sides), [sides]);
   const columns = useMemo(() => columnsOf(sides), [sides]);
   return (
     <FilteredTable
@@ -97,7 +80,7 @@ export function Matrix({
       hint="django a=resolved b=unresolved share<0.5"
       csvName="matrix"
       wrapper="tall"
-      rowId={(row) => row.key}
+      rowId={(row) => `${row.instanceId} ${row.epoch}`}
       rowHref={(row) => href(['history', row.instanceId])}
       empty="No instance matches."
     />

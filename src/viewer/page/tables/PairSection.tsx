@@ -4,50 +4,82 @@ import {
   mcnemarExact,
   mcnemarMidP,
   newcombe10,
+  type PairedTable,
   totalOf,
 } from '../../../report/statistics/paired.ts';
-import type { TrialDocument } from '../../documents/documents.ts';
-import { type PairSummary, summarizePairs, type TrialPair } from '../../documents/pairs.ts';
-import { rewardOfPairs } from '../../documents/shownRewards.ts';
-import type { Side } from '../data/comparedSide.ts';
+import type { RunSummary, TrialDocument } from '../../documents/documents.ts';
+import {
+  pairsOf,
+  rewardOfPairs,
+  type Scored,
+  summarizePairs,
+  type TrialPair,
+} from '../../documents/pairs.ts';
 import { Badge, Foldout } from '../parts.tsx';
 import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
 import { cost, reward, words } from '../text/numbers.ts';
-import { ending } from './trialColumns.tsx';
+import { ending } from './columns.tsx';
 
-const points = (share: number): string => `${share >= 0 ? '+' : '−'}${Math.abs(share * 100).toFixed(1)}`;
+/** One arm of one run, and what it scored. */
+export interface Side {
+  readonly key: string;
+  readonly run: RunSummary;
+  readonly label: string;
+  readonly arm: string;
+  readonly rows: readonly TrialDocument[];
+  readonly score: Scored;
+}
+
+const sign = (value: number): string => (value >= 0 ? '+' : '−');
+const points = (share: number): string => `${sign(share)}${Math.abs(share * 100).toFixed(1)}`;
+const signed = (value: number): string => `${sign(value)}${reward(Math.abs(value))}`;
 const pValue = (p: number): string => (p < 0.0001 ? '< 0.0001' : p.toFixed(4));
 
-export function PairSection({ a, b, pairs }: { a: Side; b: Side; pairs: readonly TrialPair[] }) {
+function interval(table: PairedTable): string {
+  const { low, high } = newcombe10(table);
+  return `${points(-high)}, ${points(-low)}`;
+}
+
+export function PairSection({ a, b }: { a: Side; b: Side }) {
+  const pairs = pairsOf(a.rows, b.rows);
   const { table, onlyA, onlyB, apart } = summarizePairs(pairs);
-  const n = totalOf(table);
+  const rewards = rewardOfPairs(pairs);
   return (
     <>
+      {/* What makes a comparison unfair is said before its result. */}
+      {a.run.datasetHash !== b.run.datasetHash ? (
+        <p className="problem" role="note">
+          These runs worked on different data: only the instances that both have are compared.
+        </p>
+      ) : null}
+      {a.run.configHash !== b.run.configHash && a.run !== b.run ? (
+        <p className="problem" role="note">
+          The configurations of these runs differ in more than their names: see “Configuration” of each.
+        </p>
+      ) : null}
       <h2>
-        A ({plain(a.label)}) against B ({plain(b.label)})
+        A ({a.label}) against B ({b.label})
       </h2>
-      {n === 0 ? (
+      {totalOf(table) === 0 ? (
         <p>No instance has a verdict on both sides yet.</p>
       ) : (
         <>
           <p>
-            {n} pairs: both {table.both}, only A {table.aOnly}, only B {table.bOnly}, neither {table.neither};{' '}
-            {apart.length} not comparable.
+            {totalOf(table)} pairs: both {table.both}, only A {table.aOnly}, only B {table.bOnly}, neither{' '}
+            {table.neither}; {apart.length} not comparable.
           </p>
           <p>
             B − A, paired: <strong>{points(-differenceOf(table))} points</strong> [{interval(table)}]
             (Newcombe 10, 95 %). McNemar exact p {pValue(mcnemarExact(table.aOnly, table.bOnly))}, mid-p{' '}
             {pValue(mcnemarMidP(table.aOnly, table.bOnly))}.
           </p>
-          <Rewards pairs={pairs} />
+          {rewards ? <Rewards {...rewards} /> : null}
+          <div className="pair">
+            <Discordant a={a} b={b} title={`Only A resolved (${onlyA.length})`} pairs={onlyA} />
+            <Discordant a={a} b={b} title={`Only B resolved (${onlyB.length})`} pairs={onlyB} />
+          </div>
         </>
-      )}
-      {n === 0 ? null : (
-        <div className="pair">
-          <Discordant a={a} b={b} title={`Only A resolved (${onlyA.length})`} pairs={onlyA} />
-          <Discordant a={a} b={b} title={`Only B resolved (${onlyB.length})`} pairs={onlyB} />
-        </div>
       )}
       {apart.length > 0 ? (
         <Foldout title={`Not comparable (${apart.length})`}>
@@ -58,40 +90,31 @@ export function PairSection({ a, b, pairs }: { a: Side; b: Side; pairs: readonly
   );
 }
 
-const signed = (value: number): string => `${value >= 0 ? '+' : '−'}${reward(Math.abs(value))}`;
-
-function Rewards({ pairs }: { pairs: readonly TrialPair[] }) {
-  const found = rewardOfPairs(pairs);
-  if (!found) return null;
-  const { difference, interval: ends, method, n, sign, permutation } = found;
+function Rewards(found: NonNullable<ReturnType<typeof rewardOfPairs>>) {
+  const { interval, sign: signs, permutation } = found;
   return (
     <p>
-      Reward, B − A over {n} instances: <strong>{signed(difference)}</strong>
-      {ends ? ` [${signed(ends.low)}, ${signed(ends.high)}] (${method}, 95 %)` : ''}; {sign.better} better,{' '}
-      {sign.worse} worse.{' '}
-      {sign.p === null || permutation === null
+      Reward, B − A over {found.n} instances: <strong>{signed(found.difference)}</strong>
+      {interval ? ` [${signed(interval.low)}, ${signed(interval.high)}] (${found.method}, 95 %)` : ''};{' '}
+      {signs.better} better, {signs.worse} worse.{' '}
+      {signs.p === null || permutation === null
         ? 'Fewer than six instances differ: no test.'
-        : `Sign test p ${pValue(sign.p)}, sign-flip permutation p ${pValue(permutation.p)}.`}
+        : `Sign test p ${pValue(signs.p)}, sign-flip permutation p ${pValue(permutation.p)}.`}
     </p>
   );
-}
-
-function interval(table: PairSummary['table']): string {
-  const { low, high } = newcombe10(table);
-  return `${points(-high)}, ${points(-low)}`;
 }
 
 const AT_ONCE = 300;
 
 /** A trial of a side, as an address names it. */
-const sideOf = (side: Side, row: TrialDocument | undefined): string =>
-  `${side.runName}/${side.arm}@${row?.epoch ?? 1}`;
+const addressOf = ({ run, arm }: Side, row: TrialDocument | undefined): string =>
+  `${run.name}/${arm}@${row?.epoch ?? 1}`;
 
 interface DiscordantProps {
-  readonly a: Side;
-  readonly b: Side;
-  readonly title: string;
-  readonly pairs: readonly TrialPair[];
+  a: Side;
+  b: Side;
+  title: string;
+  pairs: readonly TrialPair[];
 }
 
 function Discordant({ a, b, title, pairs }: DiscordantProps) {
@@ -102,7 +125,7 @@ function Discordant({ a, b, title, pairs }: DiscordantProps) {
         {pairs.slice(0, AT_ONCE).map((pair) => (
           <li key={`${pair.instanceId} ${pair.epoch}`}>
             <a
-              href={href(['compare', sideOf(a, pair.a), sideOf(b, pair.b), pair.instanceId])}
+              href={href(['compare', addressOf(a, pair.a), addressOf(b, pair.b), pair.instanceId])}
               title="their steps beside each other"
             >
               {plain(pair.instanceId)}
@@ -128,12 +151,14 @@ function Discordant({ a, b, title, pairs }: DiscordantProps) {
 
 function One({ name, row }: { name: string; row: TrialDocument | undefined }) {
   if (!row) return <span className="quiet">{name}: not in this run</span>;
+  if (row.attempt === null)
+    return (
+      <span className="quiet">
+        {name}: <Badge word={row.verdict} />
+      </span>
+    );
   const text = `${name}: ${words(ending(row))}, ${row.steps ?? 0} steps, ${cost(row.money)}`;
-  return row.attempt === null ? (
-    <span className="quiet">
-      {name}: <Badge word={row.verdict} />
-    </span>
-  ) : (
+  return (
     <a className="side" href={href(['attempt', row.attempt])} title={plain(text)}>
       <span>{name}</span> <Badge word={row.verdict} />
     </a>

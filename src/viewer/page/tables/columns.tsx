@@ -1,20 +1,83 @@
-/** The columns of a trial, shared by the instances of a run and the history of an instance. */
+/** Columns of tables: what one shows, sorts by and exports; the order of rows by it; and the columns of a trial. */
 
-import type { TrialDocument } from '../../documents/documents.ts';
+import type { ReactNode } from 'react';
+import type { MoneyDocument, TrialDocument } from '../../documents/documents.ts';
 import { type Facet, facetTest, readChosen } from '../../documents/facets.ts';
-import { compileFilter, type Fields } from '../../documents/filter.ts';
-import { Flags } from '../parts.tsx';
+import { compileFilter, type Fields, type FieldValue } from '../../documents/filter.ts';
+import { Badge, Flags } from '../parts.tsx';
 import { plain } from '../text/foreignText.ts';
-import { DASH, duration, reward, time, words } from '../text/numbers.ts';
-import { type Column, inOrder } from './column.ts';
-import {
-  badgeColumn,
-  costColumn,
-  countColumn,
-  numberColumn,
-  textColumn,
-  tokensColumn,
-} from './columnKinds.tsx';
+import { cost, DASH, duration, reward, short, time, tokens, words } from '../text/numbers.ts';
+
+export interface Column<Row> {
+  readonly id: string;
+  readonly header: string;
+  /** What is sorted, filtered and exported. */
+  readonly value: (row: Row) => FieldValue;
+  readonly cell?: (row: Row) => ReactNode;
+  readonly width: number;
+  readonly numeric?: boolean;
+  /** Explains the column on hover and to screen readers. */
+  readonly title?: string;
+  readonly hidden?: boolean;
+}
+
+/** `sort` is `name` or `-name`; rows without a value come last, and an empty text is none. */
+export function inOrder<Row>(rows: readonly Row[], columns: readonly Column<Row>[], sort: string): Row[] {
+  const isDown = sort.startsWith('-');
+  const column = columns.find(({ id }) => id === sort.replace(/^-/, ''));
+  if (!column) return [...rows];
+  const sortedValue = (row: Row): FieldValue => {
+    const value = column.value(row);
+    return value === null || value === '' ? undefined : value;
+  };
+  return rows.toSorted((one, other) => {
+    const [a, b] = [sortedValue(one), sortedValue(other)];
+    if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);
+    const order =
+      typeof a === 'number' && typeof b === 'number'
+        ? a - b
+        : String(a).localeCompare(String(b), 'en', { numeric: true });
+    return isDown ? -order : order;
+  });
+}
+
+type MakeColumn<Value> = <Row>(
+  id: string,
+  header: string,
+  width: number,
+  value: (row: Row) => Value,
+  more?: Partial<Column<Row>>,
+) => Column<Row>;
+
+export const textColumn: MakeColumn<string | null | undefined> = (id, header, width, value, more) => ({
+  ...{ id, header, width, value, cell: (row) => plain(value(row) ?? DASH) },
+  ...more,
+});
+export const badgeColumn: MakeColumn<string | null | undefined> = (id, header, width, value, more) => ({
+  ...{ id, header, width, value, cell: (row) => <Badge word={value(row)} /> },
+  ...more,
+});
+export const numberColumn: MakeColumn<number | null> = (id, header, width, value, more) => ({
+  ...{ id, header, width, value, numeric: true },
+  ...more,
+});
+/** Large numbers, shortened for the eye: 12.3k. */
+const countColumn: MakeColumn<number | null> = (id, header, width, value, more) =>
+  numberColumn(id, header, width, value, { cell: (row) => short(value(row)), ...more });
+
+interface WithMoney {
+  readonly money: MoneyDocument;
+}
+
+export const costColumn = <Row extends WithMoney>(width: number, title?: string): Column<Row> => ({
+  ...numberColumn<Row>('cost', 'Cost', width, ({ money }) =>
+    money.costNano === null ? null : money.costNano / 1e9,
+  ),
+  cell: ({ money }) => cost(money),
+  ...(title && { title }),
+});
+export const tokensColumn = <Row extends WithMoney>(): Column<Row> =>
+  countColumn('tokens', 'Tokens', 80, (r) => tokens(r.money));
 
 const seconds = (ms: number | null): number | null => (ms === null ? null : ms / 1000);
 
@@ -43,7 +106,7 @@ export const TRIAL_COLUMNS: readonly Column<TrialDocument>[] = [
     hidden,
   }),
   numberColumn('steps', 'Steps', 70, (r) => r.steps),
-  costColumn(90, { title: 'of all attempts, in dollars' }),
+  costColumn(90, 'of all attempts, in dollars'),
   tokensColumn(),
   numberColumn('time', 'Time', 110, (r) => seconds(r.elapsed_ms), {
     title: 'in seconds when filtered: time>5m',
