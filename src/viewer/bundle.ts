@@ -9,17 +9,11 @@ import { html } from '../base/text/inert.ts';
 import { formatCost } from '../money.ts';
 import { openStore } from '../store/open.ts';
 import { type ViewerQueries, viewerQueries } from '../store/records/viewerQueries.ts';
-import type {
-  AttemptDocument,
-  MessageChunk,
-  PackedChunk,
-  RawChunk,
-  RunDocument,
-  RunList,
-  TrialPage,
-} from './documents/documents.ts';
+import type { AttemptDocument, MessageChunk, PackedChunk, RawChunk } from './documents/attemptDocuments.ts';
 import { lenientJson } from './documents/lenient.ts';
+import type { RunDocument, RunList } from './documents/resources.ts';
 import { createDocuments, type Documents } from './documents/resources.ts';
+import type { TrialPage } from './documents/trialDocuments.ts';
 import { databaseOf } from './laterRecord.ts';
 import { readPage, withMode } from './pageFiles.ts';
 

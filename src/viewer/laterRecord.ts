@@ -2,7 +2,7 @@
 import { basename, join, resolve } from 'node:path';
 import { openStore, StorageError, type Store } from '../store/open.ts';
 import { type ViewerQueries, viewerQueries } from '../store/records/viewerQueries.ts';
-import type { RunList } from './documents/documents.ts';
+import type { RunList } from './documents/resources.ts';
 import { createDocuments, type Documents } from './documents/resources.ts';
 
 export const databaseOf = (results: string): string =>

@@ -2,8 +2,13 @@
 
 import { inert } from '../base/text/inert.ts';
 import { formatCost } from '../money.ts';
-import { staysText } from './documents/attemptFacts.ts';
-import type { AttemptDocument, MessageDocument, OutlineRow, ThreadDocument } from './documents/documents.ts';
+import type {
+  AttemptDocument,
+  MessageDocument,
+  OutlineRow,
+  ThreadDocument,
+} from './documents/attemptDocuments.ts';
+import { staysText } from './documents/documents.ts';
 
 export interface LineOptions {
   /** Lines of one observation before its middle is left out; 0 shows all. */

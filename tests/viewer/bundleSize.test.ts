@@ -6,7 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { viewerQueries } from '../../src/store/records/viewerQueries.ts';
 import { writeBundle } from '../../src/viewer/bundle.ts';
-import type { PackedChunk } from '../../src/viewer/documents/documents.ts';
+import type { PackedChunk } from '../../src/viewer/documents/attemptDocuments.ts';
 import { createDocuments } from '../../src/viewer/documents/resources.ts';
 import { addRun, openFixture } from './fixture.ts';
 

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { RunList } from '../../src/viewer/documents/documents.ts';
+import type { RunList } from '../../src/viewer/documents/resources.ts';
 import { startViewer, type Viewer } from '../../src/viewer/server.ts';
 import { addRun, openFixture } from './fixture.ts';
 

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { viewerQueries } from '../../src/store/records/viewerQueries.ts';
-import type { RunDocument, TrialPage } from '../../src/viewer/documents/documents.ts';
 import {
   costSizes,
   groupCells,
@@ -13,8 +12,10 @@ import {
   type RunMap,
   readCells,
 } from '../../src/viewer/documents/mapGroups.ts';
+import type { RunDocument } from '../../src/viewer/documents/resources.ts';
 import { createDocuments } from '../../src/viewer/documents/resources.ts';
 import { paceOf } from '../../src/viewer/documents/runPace.ts';
+import type { TrialPage } from '../../src/viewer/documents/trialDocuments.ts';
 import { addRun, openFixture } from './fixture.ts';
 import { addHostileRun } from './hostileRun.ts';
 

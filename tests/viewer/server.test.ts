@@ -3,13 +3,9 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type {
-  AttemptDocument,
-  MessageChunk,
-  RunDocument,
-  RunList,
-  TrialPage,
-} from '../../src/viewer/documents/documents.ts';
+import type { AttemptDocument, MessageChunk } from '../../src/viewer/documents/attemptDocuments.ts';
+import type { RunDocument, RunList } from '../../src/viewer/documents/resources.ts';
+import type { TrialPage } from '../../src/viewer/documents/trialDocuments.ts';
 import { startViewer, type Viewer, type ViewerOptions } from '../../src/viewer/server.ts';
 import { addRun, openFixture } from './fixture.ts';
 import { iso, put } from './fixtureRows.ts';

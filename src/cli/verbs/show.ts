@@ -19,7 +19,7 @@ import {
 } from '../../store/records/runs.ts';
 import { attemptsOf, classCounts, type TrialLine, trialLines } from '../../store/records/trials.ts';
 import { viewerQueries } from '../../store/records/viewerQueries.ts';
-import type { AttemptDocument, MessageChunk } from '../../viewer/documents/documents.ts';
+import type { AttemptDocument, MessageChunk } from '../../viewer/documents/attemptDocuments.ts';
 import { createDocuments } from '../../viewer/documents/resources.ts';
 import { byThread, patchLines, programLines, trajectoryLines } from '../../viewer/trajectoryLines.ts';
 import { type Args, defineVerb, flags, json, namedRun, output, string, toggle } from '../flags/verb.ts';

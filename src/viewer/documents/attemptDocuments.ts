@@ -15,19 +15,7 @@ import type {
   ViewerQueries,
 } from '../../store/records/viewerQueries.ts';
 import { parts, type StepAction, type StepFacts, stepFacts } from '../steps/stepFacts.ts';
-import type { EngineStay } from './attemptFacts.ts';
-import type { Ledger } from './attemptMoney.ts';
-import {
-  type AttemptDocument,
-  type EvaluationDocument,
-  type EvaluationSummary,
-  MESSAGES_PER_CHUNK,
-  type MessageChunk,
-  type MessageDocument,
-  type OutlineRow,
-  type RawChunk,
-  type ThreadDocument,
-} from './documents.ts';
+import { MESSAGES_PER_CHUNK } from './documents.ts';
 import {
   lenientJson,
   readBytes,
@@ -38,20 +26,23 @@ import {
   readRow,
   readTexts,
 } from './lenient.ts';
+import type { Ledger } from './trialDocuments.ts';
 
 /** Longest test output sent to a page; the middle is left out and counted. */
 const LOG_LIMIT = 2_000_000;
 
-export function attemptDocument(
-  queries: ViewerQueries,
-  ledger: Ledger,
-  attemptId: number,
-): AttemptDocument | undefined {
+export type AttemptDocument = NonNullable<ReturnType<typeof attemptDocument>>;
+export type OutlineRow = AttemptDocument['outline'][number];
+/** A conversation of an agent that is a program: its own, or that of a sub-agent or a title. */
+export type ThreadDocument = AttemptDocument['threads'][number];
+
+export function attemptDocument(queries: ViewerQueries, ledger: Ledger, attemptId: number) {
   const attempt = queries.attempt(attemptId);
   const head = attempt && queries.trialHead(attempt.trial_id);
   if (!attempt || !head) return undefined;
   const row = readRow(head.row);
   const { outline, threads } = outlineOf(queries, attemptId);
+  const engines = queries.engineStays(attemptId);
   return {
     run: { id: head.run_id, name: head.run },
     trial: {
@@ -85,51 +76,49 @@ export function attemptDocument(
       startedAt: a.started_at,
       costNano: ledger.money(a).costNano,
     })),
-    attempt: factsOf(attempt, ledger, queries.engineStays(attemptId)),
+    attempt: {
+      id: attempt.id,
+      number: attempt.number,
+      state: attempt.state,
+      slot: attempt.slot,
+      startedAt: attempt.started_at,
+      endedAt: attempt.ended_at,
+      exitReason: attempt.exit_reason,
+      exitClass: attempt.exit_class,
+      exitDetail: attempt.exit_detail,
+      exitStatus: attempt.exit_status,
+      error: attempt.error_message,
+      steps: attempt.steps,
+      elapsedMs: attempt.elapsed_ms,
+      workingMs: attempt.working_ms,
+      history: attempt.history,
+      transport: attempt.transport,
+      imageDigest: attempt.image_digest,
+      oomKills: attempt.oom_kills,
+      patchSource: attempt.patch_source,
+      patchState: attempt.patch_state,
+      notes: readTexts(attempt.notes),
+      flags: readFlags(attempt.suspicion),
+      money: ledger.money(attempt),
+      program: readEvidence(attempt.error_evidence),
+      /** Only of a run on several engines. */
+      ...(engines.length > 0 && { engines }),
+    },
     patch: attempt.model_patch ?? '',
     submission: readBytes(attempt.submission),
     captured: readBytes(attempt.captured_patch),
     phases: queries.phases(attemptId),
     outline,
+    /** The agent's own first; empty for the built-in agent. */
     threads,
     chunks: Math.ceil(((outline.at(-1)?.seq ?? -1) + 1) / MESSAGES_PER_CHUNK),
     evaluations: queries
       .evaluationsOf(head.trial)
-      .map((evaluation) => ({ evaluation, ...evaluationSummary(evaluation, attempt) }))
-      .map(({ evaluation: _row, ...summary }, i, list) => ({
+      .map((evaluation) => evaluationSummary(evaluation, attempt))
+      .map((summary, i, list) => ({
         ...summary,
         current: summary.current && !list.slice(i + 1).some((later) => later.current),
       })),
-  };
-}
-
-function factsOf(attempt: AttemptRow, ledger: Ledger, engines: EngineStay[]): AttemptDocument['attempt'] {
-  return {
-    id: attempt.id,
-    number: attempt.number,
-    state: attempt.state,
-    slot: attempt.slot,
-    startedAt: attempt.started_at,
-    endedAt: attempt.ended_at,
-    exitReason: attempt.exit_reason,
-    exitClass: attempt.exit_class,
-    exitDetail: attempt.exit_detail,
-    exitStatus: attempt.exit_status,
-    error: attempt.error_message,
-    steps: attempt.steps,
-    elapsedMs: attempt.elapsed_ms,
-    workingMs: attempt.working_ms,
-    history: attempt.history,
-    transport: attempt.transport,
-    imageDigest: attempt.image_digest,
-    oomKills: attempt.oom_kills,
-    patchSource: attempt.patch_source,
-    patchState: attempt.patch_state,
-    notes: readTexts(attempt.notes),
-    flags: readFlags(attempt.suspicion),
-    money: ledger.money(attempt),
-    program: readEvidence(attempt.error_evidence),
-    ...(engines.length > 0 && { engines }),
   };
 }
 
@@ -137,7 +126,10 @@ function range(chunk: number): [from: number, to: number] {
   return [chunk * MESSAGES_PER_CHUNK, (chunk + 1) * MESSAGES_PER_CHUNK];
 }
 
-export function messageChunk(queries: ViewerQueries, attemptId: number, chunk: number): MessageChunk {
+export type MessageChunk = ReturnType<typeof messageChunk>;
+export type MessageDocument = MessageChunk['messages'][number];
+
+export function messageChunk(queries: ViewerQueries, attemptId: number, chunk: number) {
   const [from, to] = range(chunk);
   const commands = Map.groupBy(queries.commands(attemptId, from, to), (command) => command.message_seq);
   return {
@@ -149,7 +141,7 @@ export function messageChunk(queries: ViewerQueries, attemptId: number, chunk: n
   };
 }
 
-function messageDocument(row: ShownMessage, commands: readonly ViewedCommand[]): MessageDocument {
+function messageDocument(row: ShownMessage, commands: readonly ViewedCommand[]) {
   return {
     seq: row.seq,
     role: row.role,
@@ -157,12 +149,13 @@ function messageDocument(row: ShownMessage, commands: readonly ViewedCommand[]):
     ...readMessage(row.data),
     commands: commands.map((command) => {
       const output = command.output.toString('utf8');
-      const at = output === '' ? -1 : row.content.indexOf(output);
+      const start = output === '' ? -1 : row.content.indexOf(output);
+      const at: [start: number, end: number] | null = start < 0 ? null : [start, start + output.length];
       return {
         command: command.command,
-        // The observation usually repeats the output word for word: then it is sent once.
-        output: at >= 0 ? null : output,
-        at: at >= 0 ? [at, at + output.length] : null,
+        // The observation usually repeats the output word for word: then it is sent once, and `at` says where.
+        output: at ? null : output,
+        at,
         exitCode: command.exit_code,
         timedOut: command.timed_out === 1,
         oomKilled: command.oom_killed === 1,
@@ -174,7 +167,19 @@ function messageDocument(row: ShownMessage, commands: readonly ViewedCommand[]):
   };
 }
 
-export function rawChunk(queries: ViewerQueries, attemptId: number, chunk: number): RawChunk {
+export type RawChunk = ReturnType<typeof rawChunk>;
+/** Both in one file of a bundle. */
+export interface PackedChunk {
+  attempt: number;
+  from: number;
+  /** `value`: the parsed data, whose texts then repeat those of the message; `data` where it is no JSON. A large bundle has none. */
+  pairs: {
+    message: MessageDocument;
+    raw?: { seq: number; createdAt: string; value?: unknown; data?: string };
+  }[];
+}
+
+export function rawChunk(queries: ViewerQueries, attemptId: number, chunk: number) {
   const [from, to] = range(chunk);
   return {
     attempt: attemptId,
@@ -188,7 +193,7 @@ export function rawChunk(queries: ViewerQueries, attemptId: number, chunk: numbe
 function evaluationSummary(
   row: Omit<ShownEvaluation, 'log'>,
   attempt: Pick<AttemptRow, 'patch_sha256'> | undefined,
-): EvaluationSummary {
+) {
   return {
     id: row.id,
     attempt: row.attempt_id,
@@ -206,11 +211,14 @@ function evaluationSummary(
     startedAt: row.started_at,
     durationMs: row.duration_ms,
     flags: readFlags(row.suspicion),
+    /** The verdict that counts: of the patch this attempt predicts. */
     current: attempt !== undefined && row.patch_sha256 === attempt.patch_sha256,
   };
 }
 
-export function evaluationDocument(queries: ViewerQueries, id: number): EvaluationDocument | undefined {
+export type EvaluationDocument = NonNullable<ReturnType<typeof evaluationDocument>>;
+
+export function evaluationDocument(queries: ViewerQueries, id: number) {
   const row = queries.evaluation(id);
   if (!row) return undefined;
   const attempt = row.attempt_id === null ? undefined : queries.attempt(row.attempt_id);
@@ -286,7 +294,7 @@ function threadDocuments(
   heads: readonly Head[],
   program: readonly ProgramCallFacts[],
   byCall: Map<number, readonly CallRow[]>,
-): ThreadDocument[] {
+) {
   if (program.length === 0) return [];
   return threadsOf(heads, program).map(({ name, label, calls, messages }) => {
     const rows = calls.flatMap((call) => byCall.get(call) ?? []);
@@ -344,10 +352,7 @@ function actionsBehind(
 const observes = (role: string): boolean => role === 'user' || role === 'tool';
 
 /** Joins messages, calls and commands into one light row a message. Commands say themselves which observation shows them. */
-function outlineOf(
-  queries: ViewerQueries,
-  attemptId: number,
-): { outline: OutlineRow[]; threads: ThreadDocument[] } {
+function outlineOf(queries: ViewerQueries, attemptId: number) {
   const heads = queries.messageOutline(attemptId);
   const program = queries.programCalls(attemptId);
   const rows = program.length > 0 ? queries.callsOfProgram(attemptId) : [];
@@ -361,7 +366,7 @@ function outlineOf(
   const timed = heads.some((head) => head.created_at !== heads[0]!.created_at);
   let step: number | null = null;
   let turn = 0;
-  const outline = heads.map((message): OutlineRow => {
+  const outline = heads.map((message) => {
     const calls = behind.get(message.seq) ?? [];
     if (message.role === 'assistant') {
       turn += 1;
@@ -374,7 +379,9 @@ function outlineOf(
       role: message.role,
       chars: message.chars,
       at: timed ? message.created_at : null,
+      /** Of a program: whose conversation it belongs to. */
       thread: names[message.seq] ?? null,
+      /** Of an answer and of what follows it. */
       step,
       call: calls.findLast((call) => call.state === 'ok') ?? null,
       tries: calls.length,
@@ -417,7 +424,7 @@ function statusOf(report: unknown): Map<string, unknown> {
   return new Map();
 }
 
-export function testsOf(report: string | null, log: string | null): EvaluationDocument['tests'] {
+export function testsOf(report: string | null, log: string | null) {
   const status = statusOf(lenientJson(report));
   const tests = GROUPS.flatMap((group) => {
     const parsed = groupSchema.safeParse(status.get(group));

@@ -2,8 +2,7 @@
 
 import { z } from 'zod';
 import { isRecord, recordOf } from '../../base/isRecord.ts';
-import type { ProgramEnd } from './attemptFacts.ts';
-import type { TrialFlag } from './documents.ts';
+import type { ProgramEnd, TrialFlag } from './documents.ts';
 
 export function lenientJson(text: string | null | undefined): unknown {
   if (text === null || text === undefined || text === '') return undefined;

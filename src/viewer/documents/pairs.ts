@@ -79,9 +79,9 @@ export function rewardOfPairs(pairs: readonly TrialPair[]): PairedRewards | unde
   return pairedRewards(both, SEED) ?? undefined;
 }
 
-export type Scored = ReturnType<typeof scoreOf>;
+export type RowsScore = ReturnType<typeof scoreOfRows>;
 
-export function scoreOf(rows: readonly TrialDocument[]) {
+export function scoreOfRows(rows: readonly TrialDocument[]) {
   const scored = rows.filter(isScored);
   const nanos = rows.flatMap((row) => row.money.costNano ?? []);
   return {

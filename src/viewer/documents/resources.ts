@@ -1,18 +1,18 @@
 /** Names every document by a path, so that a live server, a static bundle and a single page answer the same questions. */
 import type { ShownEvent, ShownRun, ShownTrial, ViewerQueries } from '../../store/records/viewerQueries.ts';
 import { attemptDocument, evaluationDocument, messageChunk, rawChunk } from './attemptDocuments.ts';
-import { addMoney, createLedger, type Ledger } from './attemptMoney.ts';
-import {
-  type ArmDocument,
-  type RunDocument,
-  type RunList,
-  type RunSummary,
-  TRIALS_PER_PAGE,
-  type TrialDocument,
-} from './documents.ts';
+import { TRIALS_PER_PAGE, type TrialDocument } from './documents.ts';
 import { lenientJson } from './lenient.ts';
 import type { RunMap } from './mapGroups.ts';
-import { history, tally, trialPage, trialsWithMoney } from './trialDocuments.ts';
+import {
+  addMoney,
+  createLedger,
+  history,
+  type Ledger,
+  tally,
+  trialPage,
+  trialsWithMoney,
+} from './trialDocuments.ts';
 
 export interface Documents {
   /** The document of a path such as `runs/3` or `attempts/12/messages/0`; undefined where there is none. */
@@ -24,6 +24,13 @@ export interface DocumentOptions {
   /** Set for files: only these runs are shown. */
   readonly onlyRuns?: ReadonlySet<number>;
   readonly madeAt?: string;
+}
+
+export interface RunList {
+  title: string;
+  /** When the documents were made, for files; null on a live server. */
+  madeAt: string | null;
+  runs: RunSummary[];
 }
 
 export function createDocuments(queries: ViewerQueries, options: DocumentOptions): Documents {
@@ -120,12 +127,9 @@ function runMap(queries: ViewerQueries, ledger: Ledger, runId: number): RunMap {
   return { run: runId, words, cells };
 }
 
-function runSummary(
-  queries: ViewerQueries,
-  ledger: Ledger,
-  run: ShownRun,
-  rows: readonly ShownTrial[],
-): RunSummary {
+export type RunSummary = ReturnType<typeof runSummary>;
+
+function runSummary(queries: ViewerQueries, ledger: Ledger, run: ShownRun, rows: readonly ShownTrial[]) {
   return {
     id: run.id,
     name: run.name,
@@ -146,6 +150,7 @@ function runSummary(
 
 const SERIES_POINTS = 600;
 
+/** Where attempts ended: sums of spend, ended, sealed, resolved. None of an import, which knows no times. */
 function seriesOf(queries: ViewerQueries, ledger: Ledger, runId: number, rows: readonly ShownTrial[]) {
   const trials = new Map(rows.map((row) => [row.trial, row]));
   const ended = queries
@@ -167,7 +172,7 @@ function seriesOf(queries: ViewerQueries, ledger: Ledger, runId: number, rows: r
   return points.filter((_point, i) => i % every === 0 || i === points.length - 1);
 }
 
-function armsOf(trials: readonly ShownTrial[], documents: readonly TrialDocument[]): ArmDocument[] {
+function armsOf(trials: readonly ShownTrial[], documents: readonly TrialDocument[]) {
   const names = [...new Set(trials.map((row) => row.arm))];
   return names.map((arm) => ({
     arm,
@@ -181,7 +186,7 @@ const HELD = new Set(['breaker', 'paused']);
 const FREE = new Set(['resumed', 'run_started', 'run_ended']);
 
 /** The newest of these events says whether the run is held. */
-function breakerOf(events: readonly ShownEvent[]): RunDocument['breaker'] {
+function breakerOf(events: readonly ShownEvent[]) {
   const last = events
     .filter((event) => HELD.has(event.type) || FREE.has(event.type))
     .sort((a, b) => b.seq - a.seq)[0];
@@ -195,7 +200,9 @@ function pauseReason(data: string): string {
   return typeof event === 'object' && event !== null && 'reason' in event ? String(event.reason) : data;
 }
 
-function runDocument(queries: ViewerQueries, ledger: Ledger, runId: number): RunDocument | undefined {
+export type RunDocument = NonNullable<ReturnType<typeof runDocument>>;
+
+function runDocument(queries: ViewerQueries, ledger: Ledger, runId: number) {
   const run = queries.run(runId);
   if (!run) return undefined;
   const rows = queries.trials(runId, -1, 0);

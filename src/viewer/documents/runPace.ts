@@ -1,5 +1,5 @@
 /** How fast a run goes, and when it will be done at that rate. */
-import type { RunDocument } from './documents.ts';
+import type { RunDocument } from './resources.ts';
 
 /** The rate over the last hour of work, and the time left at that rate; null before any attempt ended. */
 export function paceOf(

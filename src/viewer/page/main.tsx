@@ -1,7 +1,7 @@
 /** The page: a header with the way back, and the view that the address names. */
 import { Component, type ReactNode, StrictMode, useEffect, useState } from 'react';
 import { createRoot } from 'react-dom/client';
-import type { RunList } from '../documents/documents.ts';
+import type { RunList } from '../documents/resources.ts';
 import { type LiveState, useDocument, useLiveUpdates } from './data/source.ts';
 import { useKeys } from './keys.ts';
 import { AlignedPage } from './pages/Aligned.tsx';

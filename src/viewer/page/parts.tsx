@@ -4,7 +4,6 @@ import { type ReactNode, useState } from 'react';
 import { toCsv } from '../../base/text/inert.ts';
 import { type Entry, MissingDocument } from './data/source.ts';
 import { href } from './route.ts';
-import type { Column } from './tables/columns.tsx';
 import { plain } from './text/foreignText.ts';
 import { words } from './text/numbers.ts';
 
@@ -113,7 +112,7 @@ export function save(name: string, type: string, text: string): void {
 
 interface CsvProps<Row> {
   name: string;
-  columns: readonly Column<Row>[];
+  columns: Parameters<typeof toCsv<Row>>[0];
   rows: readonly Row[];
 }
 
@@ -179,9 +178,10 @@ export const Scrolled = (props: { label: string; className: string; children: Re
 );
 
 export interface PlainColumn<Row> {
-  readonly header: ReactNode;
+  readonly header: string;
   readonly title?: string;
-  readonly className?: string;
+  /** Of a column that is drawn: its header is for screen readers. */
+  readonly drawn?: boolean;
   readonly cell: (row: Row) => ReactNode;
 }
 
@@ -198,9 +198,9 @@ export const PlainTable = <Row,>({ className = 'plain', columns, rows, rowId }: 
   <table className={className}>
     <thead>
       <tr>
-        {columns.map(({ header, title }, i) => (
-          <th key={i} scope="col" title={title}>
-            {header}
+        {columns.map(({ header, title, drawn }) => (
+          <th key={header} scope="col" title={title}>
+            {drawn ? <span className="hide">{header}</span> : header}
           </th>
         ))}
       </tr>
@@ -208,17 +208,12 @@ export const PlainTable = <Row,>({ className = 'plain', columns, rows, rowId }: 
     <tbody>
       {rows.map((row) => (
         <tr key={rowId(row)}>
-          {columns.map(({ cell, className }, i) =>
-            i === 0 ? (
-              <th key={i} scope="row">
-                {cell(row)}
-              </th>
-            ) : (
-              <td key={i} className={className}>
-                {cell(row)}
-              </td>
-            ),
-          )}
+          <th scope="row">{columns[0]!.cell(row)}</th>
+          {columns.slice(1).map(({ header, drawn, cell }) => (
+            <td key={header} className={drawn ? 'drawn' : undefined}>
+              {cell(row)}
+            </td>
+          ))}
         </tr>
       ))}
     </tbody>

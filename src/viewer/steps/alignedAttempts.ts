@@ -1,8 +1,41 @@
-/** Two attempts at one instance, step beside step: what the page and `swebatch compare --instance` show. */
+/** Attempts step by step, and two at one instance beside each other: what the page and `swebatch compare --instance` show. */
 
-import type { AttemptDocument, HistoryRow } from '../documents/documents.ts';
+import type { AttemptDocument, OutlineRow } from '../documents/attemptDocuments.ts';
+import type { HistoryRow } from '../documents/trialDocuments.ts';
 import type { StepFacts } from './stepFacts.ts';
-import { type StepLine, stepLines } from './stepLines.ts';
+
+export interface StepLine {
+  /** Place of the answer in the outline. */
+  readonly index: number;
+  readonly row: OutlineRow;
+  readonly does: StepFacts;
+  exitCode: number | null;
+  timedOut: boolean;
+  ms: number | null;
+}
+
+const NOTHING: StepFacts = { kind: 'talk', files: [], command: '', digest: 0 };
+
+/** One line for each answer; how it ended stands in the observations that follow it. */
+export function stepLines(outline: readonly OutlineRow[]): StepLine[] {
+  const lines: StepLine[] = [];
+  for (const [index, row] of outline.entries()) {
+    const open = lines.at(-1);
+    if (row.role === 'assistant') {
+      const ms = row.call?.latency_ms ?? null;
+      lines.push({ index, row, does: row.does ?? NOTHING, exitCode: null, timedOut: false, ms });
+    } else if (open) {
+      open.exitCode = row.exitCode ?? open.exitCode;
+      open.timedOut ||= row.timedOut;
+      if (row.execMs !== null) open.ms = (open.ms ?? 0) + row.execMs;
+    }
+  }
+  return lines;
+}
+
+/** "timed out" or "exit 1"; empty where nothing failed. */
+export const failureOf = ({ timedOut, exitCode }: Pick<OutlineRow, 'timedOut' | 'exitCode'>): string =>
+  timedOut ? 'timed out' : exitCode ? `exit ${exitCode}` : '';
 
 export interface AlignedAttempts {
   readonly a: readonly StepLine[];
@@ -14,8 +47,6 @@ export interface AlignedAttempts {
   readonly editsPartAt: number | null;
 }
 
-const NOTHING: StepFacts = { kind: 'talk', files: [], command: '', digest: 0 };
-
 /** Of a program its own conversation. */
 function ownLines({ outline, threads }: AttemptDocument): StepLine[] {
   const own = threads[0]?.name;
@@ -24,10 +55,12 @@ function ownLines({ outline, threads }: AttemptDocument): StepLine[] {
 
 export function alignAttempts(left: AttemptDocument, right: AttemptDocument): AlignedAttempts {
   const [a, b] = [ownLines(left), ownLines(right)];
-  const factsOf = (line: StepLine) => line.row.does ?? NOTHING;
-  const rows = alignSteps(a.map(factsOf), b.map(factsOf));
+  const rows = alignSteps(
+    a.map((line) => line.does),
+    b.map((line) => line.does),
+  );
   const isEdit = (lines: readonly StepLine[], at: number | null) =>
-    at !== null && factsOf(lines[at]!).kind === 'edit';
+    at !== null && lines[at]!.does.kind === 'edit';
   const edits = rows.findIndex((row) => row.how !== 'same' && (isEdit(a, row.a) || isEdit(b, row.b)));
   return { a, b, rows, partsAt: partingOf(rows), editsPartAt: edits < 0 ? null : edits };
 }

@@ -1,10 +1,9 @@
 /** Two aligned trajectories as a report for a terminal, Markdown or HTML, and as data. */
 import { formatCost } from '../../money.ts';
 import { block, type Document } from '../../report/render/document.ts';
-import type { AttemptDocument, EvaluationDocument } from '../documents/documents.ts';
+import type { AttemptDocument, EvaluationDocument } from '../documents/attemptDocuments.ts';
 import { clockTime } from '../trajectoryLines.ts';
-import { alignAttempts } from './alignedAttempts.ts';
-import type { StepLine } from './stepLines.ts';
+import { alignAttempts, failureOf, type StepLine } from './alignedAttempts.ts';
 
 export interface ReportedSide {
   readonly label: string;
@@ -21,8 +20,9 @@ const firstLine = (text: string, most: number): string => {
 
 function cells(line: StepLine | undefined): [step: string, does: string] {
   if (!line) return ['', ''];
-  const { kind, command } = line.row.does ?? { kind: 'talk', command: '' };
-  const end = line.timedOut ? ' [timed out]' : line.exitCode ? ` [exit ${line.exitCode}]` : '';
+  const { kind, command } = line.does;
+  const failure = failureOf(line);
+  const end = failure && ` [${failure}]`;
   return [String(line.row.step ?? ''), `${firstLine(`${kind} ${command}`, SHOWN - end.length)}${end}`];
 }
 
@@ -83,12 +83,12 @@ export function alignedDocument(a: ReportedSide, b: ReportedSide): Document {
 
 function stepData(line: StepLine | undefined) {
   if (!line) return null;
-  const { row } = line;
+  const { row, does } = line;
   return {
     step: row.step,
-    kind: row.does?.kind ?? 'talk',
-    command: row.does?.command ?? '',
-    files: row.does?.files ?? [],
+    kind: does.kind,
+    command: does.command,
+    files: does.files,
     exitCode: line.exitCode,
     timedOut: line.timedOut,
     ms: line.ms,

@@ -16,10 +16,8 @@ import {
   readNumbers,
   readTexts,
 } from '../../../src/viewer/documents/lenient.ts';
-import { countIn } from '../../../src/viewer/page/text/countIn.ts';
-import { ansiSpans, plain } from '../../../src/viewer/page/text/foreignText.ts';
+import { ansiSpans, countIn, outputIn, plain } from '../../../src/viewer/page/text/foreignText.ts';
 import { colouringOf, diffPieces, jsonPieces } from '../../../src/viewer/page/text/jsonTokens.ts';
-import { outputIn } from '../../../src/viewer/page/trajectory/observedOutput.ts';
 import { filesIn, parts, stepFacts } from '../../../src/viewer/steps/stepFacts.ts';
 import { patchLines } from '../../../src/viewer/trajectoryLines.ts';
 import { jsonValue, type Reader, readersOf } from './reader.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Store } from '../../../src/store/open.ts';
 import { viewerQueries } from '../../../src/store/records/viewerQueries.ts';
-import type { AttemptDocument } from '../../../src/viewer/documents/documents.ts';
+import type { AttemptDocument } from '../../../src/viewer/documents/attemptDocuments.ts';
 import { createDocuments } from '../../../src/viewer/documents/resources.ts';
 import { addRun, openFixture } from '../fixture.ts';
 

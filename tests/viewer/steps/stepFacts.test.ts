@@ -1,7 +1,7 @@
 // What a step does is read from its command: its kind, and the files that it names.
 import { describe, expect, test } from 'vitest';
+import { outputIn } from '../../../src/viewer/page/text/foreignText.ts';
 import { colouringOf, diffPieces, jsonPieces } from '../../../src/viewer/page/text/jsonTokens.ts';
-import { outputIn } from '../../../src/viewer/page/trajectory/observedOutput.ts';
 import { stepFacts } from '../../../src/viewer/steps/stepFacts.ts';
 import { cpuMs } from '../../support/cpuTime.ts';
 

@@ -1,7 +1,7 @@
 /** Money and trials of a run over time. */
 import { useMemo } from 'react';
 import type uPlot from 'uplot';
-import type { RunDocument } from '../../documents/documents.ts';
+import type { RunDocument } from '../../documents/resources.ts';
 import { paceOf } from '../../documents/runPace.ts';
 import { duration, nano } from '../text/numbers.ts';
 import { axis, ink, Plot } from './Plot.tsx';

@@ -3,14 +3,10 @@
  * drawn again when the document changes.
  */
 import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
-import {
-  type PackedChunk,
-  type RunDocument,
-  type RunList,
-  TRIALS_PER_PAGE,
-  type TrialDocument,
-  type TrialPage,
-} from '../../documents/documents.ts';
+import type { PackedChunk } from '../../documents/attemptDocuments.ts';
+import { TRIALS_PER_PAGE, type TrialDocument } from '../../documents/documents.ts';
+import type { RunDocument, RunList } from '../../documents/resources.ts';
+import type { TrialPage } from '../../documents/trialDocuments.ts';
 
 export type Mode = 'live' | 'static' | 'single';
 export const mode: Mode =

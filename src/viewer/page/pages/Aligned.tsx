@@ -1,22 +1,17 @@
 /** Two trajectories of one instance, their steps laid beside each other by what they do. */
 
 import { useMemo, useState } from 'react';
-import {
-  type AttemptDocument,
-  type EvaluationDocument,
-  type HistoryRow,
-  MESSAGES_PER_CHUNK,
-  type MessageChunk,
-} from '../../documents/documents.ts';
-import { type AlignedAttempts, alignAttempts, rowOfSide, sideName } from '../../steps/alignedAttempts.ts';
-import type { StepLine } from '../../steps/stepLines.ts';
+import type { AttemptDocument, EvaluationDocument, MessageChunk } from '../../documents/attemptDocuments.ts';
+import { MESSAGES_PER_CHUNK } from '../../documents/documents.ts';
+import type { HistoryRow } from '../../documents/trialDocuments.ts';
+import { alignAttempts, failureOf, rowOfSide, type StepLine, sideName } from '../../steps/alignedAttempts.ts';
 import { useDocument } from '../data/source.ts';
-import { Badge, Foldout, Nothing, Up, Waiting } from '../parts.tsx';
+import { Badge, Foldout, Nothing, PlainTable, Scrolled, Up, Waiting } from '../parts.tsx';
 import { go, href } from '../route.ts';
 import { Diff } from '../text/Diff.tsx';
 import { plain } from '../text/foreignText.ts';
 import { cost, duration, integer, nano } from '../text/numbers.ts';
-import { Conversation } from '../trajectory/Conversation.tsx';
+import { Conversation } from '../trajectory/Message.tsx';
 
 export function AlignedPage({ a, b, instance }: { a: string; b: string; instance: string }) {
   const entry = useDocument<HistoryRow[]>(`history/${instance}`);
@@ -72,17 +67,14 @@ export function AlignedPage({ a, b, instance }: { a: string; b: string; instance
   );
 }
 
-function SideHead({
-  name,
-  row,
-  rows,
-  choose,
-}: {
+interface SideProps {
   name: string;
   row: HistoryRow;
   rows: readonly HistoryRow[];
   choose: (side: string) => void;
-}) {
+}
+
+function SideHead({ name, row, rows, choose }: SideProps) {
   return (
     <section className="sidehead" aria-label={name}>
       <label>
@@ -107,13 +99,27 @@ function SideHead({
   );
 }
 
+const TELLING = new Set(['edit', 'test', 'submit']);
+
 function Steps({ left, right }: { left: AttemptDocument; right: AttemptDocument }) {
-  const aligned = useMemo(() => alignAttempts(left, right), [left, right]);
-  const [hidden, hide] = useState(false);
-  const { rows, partsAt, editsPartAt } = aligned;
+  const { a, b, rows, partsAt, editsPartAt } = useMemo(() => alignAttempts(left, right), [left, right]);
+  const [onlyTelling, hide] = useState(false);
+  const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
+  const toggle = (at: number) => {
+    const next = new Set(open);
+    if (!next.delete(at)) next.add(at);
+    setOpen(next);
+  };
   const same = rows.filter((row) => row.how === 'same').length;
   const alike = rows.filter((row) => row.how === 'alike').length;
-  const jump = (row: number) => document.getElementById(`row-${row}`)?.scrollIntoView({ block: 'center' });
+  const jump = (row: number, name: string) => (
+    <button
+      type="button"
+      onClick={() => document.getElementById(`row-${row}`)?.scrollIntoView({ block: 'center' })}
+    >
+      {name}
+    </button>
+  );
   return (
     <section aria-labelledby="steps-title">
       <h2 id="steps-title">Steps</h2>
@@ -122,76 +128,48 @@ function Steps({ left, right }: { left: AttemptDocument; right: AttemptDocument 
           {integer(same)} the same, {integer(alike)} alike, {integer(rows.length - same - alike)} on one side
           only
         </span>
-        {partsAt === null ? (
-          <span className="quiet">they never part</span>
-        ) : (
-          <button type="button" onClick={() => jump(partsAt)}>
-            where they part
-          </button>
-        )}
-        {editsPartAt === null ? null : (
-          <button type="button" onClick={() => jump(editsPartAt)}>
-            first different edit
-          </button>
-        )}
+        {partsAt === null ? <span className="quiet">they never part</span> : jump(partsAt, 'where they part')}
+        {editsPartAt === null ? null : jump(editsPartAt, 'first different edit')}
         <label>
-          <input type="checkbox" checked={hidden} onChange={(event) => hide(event.target.checked)} /> only
-          edits, tests and what one side did alone
+          <input type="checkbox" checked={onlyTelling} onChange={(event) => hide(event.target.checked)} />{' '}
+          only edits, tests and what one side did alone
         </label>
       </div>
-      <AlignedRows aligned={aligned} left={left.attempt.id} right={right.attempt.id} onlyTelling={hidden} />
+      <ol className="alignedrows">
+        {rows.map((row, at) => {
+          const [one, other] = [row.a === null ? undefined : a[row.a], row.b === null ? undefined : b[row.b]];
+          const { kind } = (one ?? other)!.does;
+          if (onlyTelling && row.how !== 'alone' && !TELLING.has(kind)) return null;
+          return (
+            <li
+              // biome-ignore lint/suspicious/noArrayIndexKey: rows of two ended trajectories
+              key={at}
+              id={`row-${at}`}
+              className={`alignedrow ${row.how}${at === partsAt ? ' parts' : ''}`}
+            >
+              {at === partsAt ? <p className="parting">they part here</p> : null}
+              <button type="button" className="two" aria-expanded={open.has(at)} onClick={() => toggle(at)}>
+                <Cell side="A" line={one} />
+                <Cell side="B" line={other} />
+              </button>
+              {open.has(at) ? (
+                <div className="two">
+                  <Body line={one} attempt={left.attempt.id} />
+                  <Body line={other} attempt={right.attempt.id} />
+                </div>
+              ) : null}
+            </li>
+          );
+        })}
+      </ol>
     </section>
-  );
-}
-
-const TELLING = new Set(['edit', 'test', 'submit']);
-
-interface RowsProps {
-  readonly aligned: AlignedAttempts;
-  readonly left: number;
-  readonly right: number;
-  readonly onlyTelling: boolean;
-}
-
-function AlignedRows({ aligned, left, right, onlyTelling }: RowsProps) {
-  const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
-  const { a, b, rows, partsAt } = aligned;
-  const toggle = (at: number) => {
-    const next = new Set(open);
-    if (!next.delete(at)) next.add(at);
-    setOpen(next);
-  };
-  return (
-    <ol className="alignedrows">
-      {rows.map((row, at) => {
-        const [one, other] = [row.a === null ? undefined : a[row.a]!, row.b === null ? undefined : b[row.b]!];
-        const kind = (one ?? other)?.row.does?.kind ?? 'talk';
-        if (onlyTelling && row.how !== 'alone' && !TELLING.has(kind)) return null;
-        return (
-          // biome-ignore lint/suspicious/noArrayIndexKey: rows of two ended trajectories
-          <li key={at} id={`row-${at}`} className={`alignedrow ${row.how}${at === partsAt ? ' parts' : ''}`}>
-            {at === partsAt ? <p className="parting">they part here</p> : null}
-            <button type="button" className="two" aria-expanded={open.has(at)} onClick={() => toggle(at)}>
-              <Cell side="A" line={one} />
-              <Cell side="B" line={other} />
-            </button>
-            {open.has(at) ? (
-              <div className="two">
-                <Body line={one} attempt={left} />
-                <Body line={other} attempt={right} />
-              </div>
-            ) : null}
-          </li>
-        );
-      })}
-    </ol>
   );
 }
 
 function Cell({ side, line }: { side: 'A' | 'B'; line: StepLine | undefined }) {
   if (!line) return <span className="empty" />;
-  const { kind, command } = line.row.does ?? { kind: 'talk', command: '' };
-  const failed = line.timedOut || (line.exitCode !== null && line.exitCode !== 0);
+  const { kind, command } = line.does;
+  const failure = failureOf(line);
   return (
     <span className="alignedcell">
       <span className="number">
@@ -201,9 +179,7 @@ function Cell({ side, line }: { side: 'A' | 'B'; line: StepLine | undefined }) {
       <span className={`kind ${kind}`}>{kind}</span>
       <code>{command === '' ? 'says' : plain(command.split('\n', 1)[0]!.slice(0, 200))}</code>
       <span className="quiet facts">
-        {failed ? (
-          <span className="bad">{line.timedOut ? 'timed out' : `exit ${line.exitCode}`} </span>
-        ) : null}
+        {failure ? <span className="bad">{failure} </span> : null}
         {line.ms === null ? '' : `${duration(line.ms)} `}
         {line.row.call?.cost_nano ? nano(line.row.call.cost_nano) : ''}
       </span>
@@ -262,29 +238,17 @@ function TestsBeside({ left, right }: { left: AttemptDocument; right: AttemptDoc
           : null}
       </p>
       {failed.length > 0 ? (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolled region must be reachable by keyboard
-        <section className="wide" aria-label="Tests that failed" tabIndex={0}>
-          <table className="plain">
-            <thead>
-              <tr>
-                <th scope="col">Test</th>
-                <th scope="col">A</th>
-                <th scope="col">B</th>
-              </tr>
-            </thead>
-            <tbody>
-              {failed.slice(0, MOST).map((name) => (
-                <tr key={name}>
-                  <th scope="row">
-                    <code>{plain(name.slice(name.indexOf(' ') + 1))}</code>
-                  </th>
-                  <td>{said(resultsA.get(name))}</td>
-                  <td>{said(resultsB.get(name))}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </section>
+        <Scrolled className="wide" label="Tests that failed">
+          <PlainTable
+            columns={[
+              { header: 'Test', cell: (name) => <code>{plain(name.slice(name.indexOf(' ') + 1))}</code> },
+              { header: 'A', cell: (name) => said(resultsA.get(name)) },
+              { header: 'B', cell: (name) => said(resultsB.get(name)) },
+            ]}
+            rows={failed.slice(0, MOST)}
+            rowId={(name) => name}
+          />
+        </Scrolled>
       ) : null}
     </section>
   );

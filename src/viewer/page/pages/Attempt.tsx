@@ -1,9 +1,9 @@
 /** One attempt: its conversation, its time, its patch beside the gold patch and the test output, all attempts of its trial. */
-import { useMemo, useState } from 'react';
-import { staysText } from '../../documents/attemptFacts.ts';
-import type { AttemptDocument, RawChunk, TrialDocument } from '../../documents/documents.ts';
+import { type ReactNode, useMemo, useState } from 'react';
+import type { AttemptDocument, RawChunk } from '../../documents/attemptDocuments.ts';
+import { staysText } from '../../documents/documents.ts';
 import { mode, readDocument, useDocument, useTrials } from '../data/source.ts';
-import { Badge, Fact, Flags, Foldout, save, Tabs, Waiting } from '../parts.tsx';
+import { Badge, Fact, Flags, Foldout, parsed, Scrolled, save, Tabs, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
 import { rowsOfList } from '../tables/columns.tsx';
 import { plain } from '../text/foreignText.ts';
@@ -144,11 +144,22 @@ export function Head({ doc }: { doc: AttemptDocument }) {
   );
 }
 
-function Task({ doc }: { doc: AttemptDocument }) {
-  const { instance, attempt } = doc;
+/** The list of an ended attempt does not change, so a place in it names its item. */
+const List = ({ title, items }: { title: string; items: readonly ReactNode[] }) => (
+  <>
+    {items.length > 0 ? <h2>{title}</h2> : null}
+    <ul>
+      {items.map((item, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: see above
+        <li key={i}>{item}</li>
+      ))}
+    </ul>
+  </>
+);
+
+function Task({ doc: { instance, attempt } }: { doc: AttemptDocument }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is scrolled by keys too
-    <section className="scroll pad" aria-label="Task" tabIndex={0}>
+    <Scrolled className="scroll pad" label="Task">
       <h2>Problem</h2>
       <pre className="output">{plain(instance.problem)}</pre>
       <h2>Tests</h2>
@@ -164,24 +175,17 @@ function Task({ doc }: { doc: AttemptDocument }) {
       </ul>
       <h2>Image</h2>
       <code>{plain(attempt.imageDigest ?? instance.image)}</code>
-      {attempt.flags.length > 0 ? <h2>Flags</h2> : null}
-      <ul>
-        {attempt.flags.map((flag, i) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: the list of an ended attempt does not change
-          <li key={i}>
-            {plain(flag.rule)} {flag.step === null ? '' : `at step ${flag.step}`}:{' '}
-            <code>{plain(flag.evidence.slice(0, 500))}</code>
-          </li>
+      <List
+        title="Flags"
+        items={attempt.flags.map(({ rule, step, evidence }) => (
+          <>
+            {plain(rule)} {step === null ? '' : `at step ${step}`}:{' '}
+            <code>{plain(evidence.slice(0, 500))}</code>
+          </>
         ))}
-      </ul>
-      {attempt.notes.length > 0 ? <h2>Notes</h2> : null}
-      <ul>
-        {attempt.notes.map((note, i) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: the list of an ended attempt does not change
-          <li key={i}>{plain(note)}</li>
-        ))}
-      </ul>
-    </section>
+      />
+      <List title="Notes" items={attempt.notes.map(plain)} />
+    </Scrolled>
   );
 }
 
@@ -199,8 +203,19 @@ function Neighbours({ doc }: { doc: AttemptDocument }) {
     [data, list],
   );
   const at = rows.findIndex((row) => row.trial === doc.trial.id);
-  const to = (row: TrialDocument | undefined) => row && href(['attempt', row.attempt!], { list, tab });
-  const [before, after] = at < 0 ? [undefined, undefined] : [rows[at - 1], rows[at + 1]];
+  const link = (to: number, text: string, key: string, mark: object) => {
+    const row = at < 0 ? undefined : rows[to];
+    if (!row) return <span className="quiet">{text}</span>;
+    return (
+      <a
+        {...mark}
+        href={href(['attempt', row.attempt!], { list, tab })}
+        title={`${plain(row.instance_id)} (key ${key})`}
+      >
+        {text}
+      </a>
+    );
+  };
   return (
     <nav className="neighbours" aria-label="Neighbours in the list">
       <a className="up" href={listHref(doc.run.name, list)}>
@@ -208,23 +223,11 @@ function Neighbours({ doc }: { doc: AttemptDocument }) {
         {list === '' ? 'Instances' : 'The filtered list'}
       </a>
       <span className="spacer" />
-      {before ? (
-        <a data-previous="" href={to(before)} title={`${plain(before.instance_id)} (key [)`}>
-          ← previous
-        </a>
-      ) : (
-        <span className="quiet">← previous</span>
-      )}
+      {link(at - 1, '← previous', '[', { 'data-previous': '' })}
       <span className="quiet">
         {at < 0 ? '–' : integer(at + 1)} of {integer(list === '' ? total : rows.length)}
       </span>
-      {after ? (
-        <a data-next="" href={to(after)} title={`${plain(after.instance_id)} (key ])`}>
-          next →
-        </a>
-      ) : (
-        <span className="quiet">next →</span>
-      )}
+      {link(at + 1, 'next →', ']', { 'data-next': '' })}
     </nav>
   );
 }
@@ -240,15 +243,14 @@ function RawPanel({ doc }: { doc: AttemptDocument }) {
     const messages: unknown[] = [];
     for (let i = 0; i < doc.chunks; i += 1) {
       const part = await readDocument<RawChunk>(`attempts/${doc.attempt.id}/raw/${i}`);
-      messages.push(...part.messages.map((message) => parse(message.data)));
+      messages.push(...part.messages.map((message) => parsed(message.data)));
     }
     save(`${doc.instance.instanceId}.messages.json`, 'application/json', JSON.stringify(messages, null, 2));
   };
   if (mode === 'single')
     return <p className="pad quiet">Raw messages are left out of a single file; swebatch view has them.</p>;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is scrolled by keys too
-    <section className="scroll pad" aria-label="Raw messages" tabIndex={0}>
+    <Scrolled className="scroll pad" label="Raw messages">
       <div className="bar">
         <button type="button" disabled={chunk === 0} onClick={() => setChunk(chunk - 1)}>
           earlier
@@ -270,20 +272,12 @@ function RawPanel({ doc }: { doc: AttemptDocument }) {
             <summary>
               {message.seq} {plain(message.data.slice(0, 100))}
             </summary>
-            <pre className="output">{plain(JSON.stringify(parse(message.data), null, 2))}</pre>
+            <pre className="output">{plain(JSON.stringify(parsed(message.data), null, 2))}</pre>
           </details>
         ))
       ) : (
         <Waiting entry={entry} />
       )}
-    </section>
+    </Scrolled>
   );
-}
-
-function parse(data: string): unknown {
-  try {
-    return JSON.parse(data) as unknown;
-  } catch {
-    return data;
-  }
 }

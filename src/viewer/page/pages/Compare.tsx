@@ -1,7 +1,7 @@
 /** Runs against each other on the same instances: who resolved what, at which price, and where two disagree. */
 import { useMemo } from 'react';
-import type { RunList } from '../../documents/documents.ts';
-import { type Scored, scoreOf } from '../../documents/pairs.ts';
+import { type RowsScore, scoreOfRows } from '../../documents/pairs.ts';
+import type { RunList } from '../../documents/resources.ts';
 import { CostPlot } from '../charts/CostPlot.tsx';
 import { useDocument, useManyTrials } from '../data/source.ts';
 import { Nothing, type PlainColumn, PlainTable, Scrolled, Up, Waiting } from '../parts.tsx';
@@ -49,7 +49,7 @@ export function ComparePage() {
     () =>
       chosen.map((side): Side => {
         const rows = (trials.get(side.run.id) ?? []).filter((row) => row.arm === side.arm);
-        return { ...side, rows, score: scoreOf(rows) };
+        return { ...side, rows, score: scoreOfRows(rows) };
       }),
     [chosen, trials],
   );
@@ -134,7 +134,7 @@ function Picker({ all, keys }: { all: readonly { key: string; label: string }[];
   );
 }
 
-const each = ({ resolved, money }: Scored) =>
+const each = ({ resolved, money }: RowsScore) =>
   resolved > 0 && money.costNano !== null ? cost({ ...money, costNano: money.costNano / resolved }) : DASH;
 
 function Summary({ sides }: { sides: readonly Side[] }) {

@@ -1,7 +1,7 @@
 /** One instance across all runs: does it always resolve, never, or by luck? */
 
-import type { HistoryRow } from '../../documents/documents.ts';
-import { scoreOf } from '../../documents/pairs.ts';
+import { scoreOfRows } from '../../documents/pairs.ts';
+import type { HistoryRow } from '../../documents/trialDocuments.ts';
 import { useDocument } from '../data/source.ts';
 import { CsvButton, Up, Waiting } from '../parts.tsx';
 import { href } from '../route.ts';
@@ -24,7 +24,7 @@ export function HistoryPage({ instanceId }: { instanceId: string }) {
   const sorting = useSort('-date');
   const rows = entry.data;
   if (!rows) return <Waiting entry={entry} />;
-  const { graded, resolved } = scoreOf(rows);
+  const { graded, resolved } = scoreOfRows(rows);
   return (
     <section className="page">
       <Up to={href(['runs'])}>All runs</Up>

@@ -1,7 +1,7 @@
 /** The trials of one run: filter, sort, choose columns, open one, take the rest away as CSV. */
 import { useMemo } from 'react';
 import type { TrialDocument } from '../../documents/documents.ts';
-import { scoreOf } from '../../documents/pairs.ts';
+import { scoreOfRows } from '../../documents/pairs.ts';
 import { useRunId, useTrials } from '../data/source.ts';
 import { NoRun, Up, Waiting } from '../parts.tsx';
 import { href, keep, kept, setQuery, useRoute } from '../route.ts';
@@ -13,7 +13,7 @@ import { rate } from '../text/numbers.ts';
 const DEFAULT = new Set(TRIAL_COLUMNS.filter((column) => column.hidden !== true).map((column) => column.id));
 
 function counted(rows: readonly TrialDocument[]): string {
-  const { graded, resolved } = scoreOf(rows);
+  const { graded, resolved } = scoreOfRows(rows);
   return graded > 0 ? `; resolved ${resolved}/${graded} = ${rate(resolved, graded)}` : '; none graded';
 }
 

@@ -1,7 +1,7 @@
 /** One run as a report: what it came to, every instance at one look, what is missing, where money and time went; while it runs, each slot. */
 import { useMemo } from 'react';
-import type { RunDocument } from '../../documents/documents.ts';
 import { type RunMap, readCells } from '../../documents/mapGroups.ts';
+import type { RunDocument } from '../../documents/resources.ts';
 import { RunSeries } from '../charts/RunSeries.tsx';
 import { useDocument, useRun, useRunId } from '../data/source.ts';
 import { Badge, Fact, Foldout, NoRun, parsed, Up, Waiting } from '../parts.tsx';

@@ -1,8 +1,8 @@
 /** All runs of a results root. */
 
-import type { RunList, RunSummary } from '../../documents/documents.ts';
 import type { Facet } from '../../documents/facets.ts';
 import type { Fields } from '../../documents/filter.ts';
+import type { RunList, RunSummary } from '../../documents/resources.ts';
 import { useDocument } from '../data/source.ts';
 import { Waiting } from '../parts.tsx';
 import { href } from '../route.ts';

@@ -1,6 +1,6 @@
 /** Two attempts next to each other, their steps moved together. */
 import { useState } from 'react';
-import type { AttemptDocument } from '../../documents/documents.ts';
+import type { AttemptDocument } from '../../documents/attemptDocuments.ts';
 import { useDocument } from '../data/source.ts';
 import { Tabs, Up, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';

@@ -1,12 +1,15 @@
 /** Money, tokens and cache of each arm. Columns that no arm has a value for are left out. */
 import { useMemo } from 'react';
-import type { ArmDocument, MoneyDocument, RunDocument } from '../../documents/documents.ts';
+import type { MoneyDocument } from '../../documents/documents.ts';
 import { writeChosen } from '../../documents/facets.ts';
 import { type MapCell, missingParts } from '../../documents/mapGroups.ts';
+import type { RunDocument } from '../../documents/resources.ts';
 import { Badge, type PlainColumn, PlainTable, Scrolled } from '../parts.tsx';
 import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
 import { cost, DASH, integer, percent, rate, rewardRange, short, words } from '../text/numbers.ts';
+
+type ArmDocument = RunDocument['arms'][number];
 
 /** Of what was sent, how much the provider had in its cache. */
 export const cacheShare = (money: MoneyDocument): number => money.cacheReadTokens / Math.max(1, sent(money));

@@ -1,9 +1,10 @@
 /** What a run came to, in the largest type of the page, for several arms one line each; and the share of each group of instances. */
 import { type CSSProperties, useMemo } from 'react';
 import { wilson } from '../../../report/statistics/proportions.ts';
-import type { RunDocument, Tally } from '../../documents/documents.ts';
 import { writeChosen } from '../../documents/facets.ts';
 import { type CellGroup, groupCells, type MapCell } from '../../documents/mapGroups.ts';
+import type { RunDocument } from '../../documents/resources.ts';
+import type { Tally } from '../../documents/trialDocuments.ts';
 import { type PlainColumn, PlainTable } from '../parts.tsx';
 import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
@@ -90,8 +91,8 @@ export function GroupTable({ title, cells, by, run }: GroupTableProps) {
   if (groups.length < 2) return null;
   const shares: PlainColumn<CellGroup>[] = [
     {
-      header: <span className="hide">Interval, drawn</span>,
-      className: 'drawn',
+      header: 'Interval, drawn',
+      drawn: true,
       cell: ({ resolved, graded }) => <Interval x={resolved} n={graded} />,
     },
     { header: 'Resolved, 95 % interval', cell: ({ resolved, graded }) => rate(resolved, graded) },

@@ -1,6 +1,6 @@
 /** A run that works: how fast, what each slot does now, and the buttons that change it. */
 import { useEffect, useState } from 'react';
-import type { RunDocument, Slot } from '../../documents/documents.ts';
+import type { RunDocument } from '../../documents/resources.ts';
 import { pace } from '../charts/RunSeries.tsx';
 import { mode } from '../data/source.ts';
 import { href } from '../route.ts';
@@ -8,6 +8,8 @@ import { badgeColumn, type Column, numberColumn, textColumn } from '../tables/co
 import { DataTable } from '../tables/DataTable.tsx';
 import { plain } from '../text/foreignText.ts';
 import { duration, nano, words } from '../text/numbers.ts';
+
+type Slot = RunDocument['slots'][number];
 
 export function Now({ run }: { run: RunDocument }) {
   const phases = Map.groupBy(run.slots, (slot) => slot.phase ?? 'starting');

@@ -7,14 +7,15 @@ import {
   type PairedTable,
   totalOf,
 } from '../../../report/statistics/paired.ts';
-import type { RunSummary, TrialDocument } from '../../documents/documents.ts';
+import type { TrialDocument } from '../../documents/documents.ts';
 import {
   pairsOf,
+  type RowsScore,
   rewardOfPairs,
-  type Scored,
   summarizePairs,
   type TrialPair,
 } from '../../documents/pairs.ts';
+import type { RunSummary } from '../../documents/resources.ts';
 import { Badge, Foldout } from '../parts.tsx';
 import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
@@ -28,7 +29,7 @@ export interface Side {
   readonly label: string;
   readonly arm: string;
   readonly rows: readonly TrialDocument[];
-  readonly score: Scored;
+  readonly score: RowsScore;
 }
 
 const sign = (value: number): string => (value >= 0 ? '+' : '−');

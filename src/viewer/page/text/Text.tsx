@@ -1,6 +1,6 @@
-import { memo, useMemo, useState } from 'react';
-import { Ansi } from './Ansi.tsx';
-import { plain } from './foreignText.ts';
+/** Foreign text in its colours: of terminals, of JSON and of diffs; long text is folded. */
+import { memo, type ReactNode, useMemo, useState } from 'react';
+import { ansiSpans, plain } from './foreignText.ts';
 import { colouringOf, diffPieces, jsonPieces } from './jsonTokens.ts';
 import { size } from './numbers.ts';
 
@@ -16,72 +16,73 @@ const holds = (text: string, asked: string): boolean =>
 export function Output({ text, label, asked = '' }: { text: string; label: string; asked?: string }) {
   const [shown, setShown] = useState(0);
   const lines = useMemo(() => text.split('\n'), [text]);
+  const pre = (part: ReactNode) => <pre className="output">{part}</pre>;
+  const button = (to: number, says: string) => (
+    <button type="button" className="fold" onClick={() => setShown(to)}>
+      {says}
+    </button>
+  );
   // A single endless line is as heavy as many short ones.
-  const capped = lines.length <= FOLD_OVER && text.length > 200_000 && shown === 0;
-  if (lines.length <= FOLD_OVER && !capped)
-    return (
-      <pre className="output">
-        <Coloured text={text} whole={text} />
-      </pre>
-    );
-  if (capped)
+  if (lines.length <= FOLD_OVER && text.length > 200_000 && shown === 0)
     return (
       <>
-        <pre className="output">
-          <Ansi text={text.slice(0, 20_000)} />
-        </pre>
-        <button type="button" className="fold" onClick={() => setShown(MORE)}>
-          … show all {text.length.toLocaleString('en-US')} characters of {label}
-        </button>
+        {pre(<Ansi text={text.slice(0, 20_000)} />)}
+        {button(MORE, `… show all ${text.length.toLocaleString('en-US')} characters of ${label}`)}
       </>
     );
   const head = lines.slice(0, Math.max(HEAD, shown));
   const rest = lines.length - head.length - TAIL;
-  const hidden = lines.slice(head.length, -TAIL).join('\n');
-  if (rest <= 0)
+  if (lines.length <= FOLD_OVER || rest <= 0)
     return (
       <>
-        <pre className="output">
-          <Coloured text={text} whole={text} />
-        </pre>
-        <button type="button" className="fold" onClick={() => setShown(0)}>
-          fold {label}
-        </button>
+        {pre(<Coloured text={text} whole={text} />)}
+        {lines.length > FOLD_OVER ? button(0, `fold ${label}`) : null}
       </>
     );
+  const hidden = lines.slice(head.length, -TAIL).join('\n');
+  const found = holds(hidden, asked) ? ', what you search is inside' : '';
   return (
     <>
-      <pre className="output">
-        <Coloured text={head.join('\n')} whole={text} />
-      </pre>
-      <button type="button" className="fold" onClick={() => setShown(shown + MORE)}>
-        … {rest.toLocaleString('en-US')} more lines of {label} ({size(hidden.length)}
-        {holds(hidden, asked) ? ', what you search is inside' : ''})
-      </button>
-      <pre className="output">
-        <Coloured text={lines.slice(-TAIL).join('\n')} whole={text} />
-      </pre>
+      {pre(<Coloured text={head.join('\n')} whole={text} />)}
+      {button(
+        shown + MORE,
+        `… ${rest.toLocaleString('en-US')} more lines of ${label} (${size(hidden.length)}${found})`,
+      )}
+      {pre(<Coloured text={lines.slice(-TAIL).join('\n')} whole={text} />)}
     </>
   );
 }
 
-const Coloured = memo(function Coloured({ text, whole }: { text: string; whole: string }) {
-  const kind = useMemo(() => colouringOf(whole), [whole]);
-  const pieces = useMemo(
-    () => (kind === 'none' ? [] : kind === 'json' ? jsonPieces(plain(text)) : diffPieces(plain(text))),
-    [kind, text],
-  );
-  if (kind === 'none') return <Ansi text={text} />;
-  return pieces.map((piece, i) =>
-    piece.tone === '' ? (
-      piece.text
+interface Piece {
+  readonly text: string;
+  readonly className: string;
+}
+
+const Pieces = ({ pieces }: { pieces: readonly Piece[] }) =>
+  pieces.map(({ text, className }, i) =>
+    className === '' ? (
+      text
     ) : (
       // biome-ignore lint/suspicious/noArrayIndexKey: pieces of one immutable text
-      <span key={i} className={`tone ${piece.tone}`}>
-        {piece.text}
+      <span key={i} className={className}>
+        {text}
       </span>
     ),
   );
+
+/** Text of a terminal in its colours. */
+export const Ansi = memo(function Ansi({ text }: { text: string }) {
+  return <Pieces pieces={useMemo(() => ansiSpans(text), [text])} />;
+});
+
+const Coloured = memo(function Coloured({ text, whole }: { text: string; whole: string }) {
+  const kind = useMemo(() => colouringOf(whole), [whole]);
+  const pieces = useMemo(() => {
+    if (kind === 'none') return ansiSpans(text);
+    const found = kind === 'json' ? jsonPieces(plain(text)) : diffPieces(plain(text));
+    return found.map((piece) => ({ text: piece.text, className: piece.tone && `tone ${piece.tone}` }));
+  }, [kind, text]);
+  return <Pieces pieces={pieces} />;
 });
 
 async function copy(text: string): Promise<void> {

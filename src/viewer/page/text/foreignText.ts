@@ -50,3 +50,28 @@ const spanOf = (part: ReturnType<Anser['ansiToJson']>[number]): Span => ({
     .filter((name) => /^ansi-[a-z-]+$/.test(name ?? ''))
     .join(' '),
 });
+
+/** How often a text holds a word. */
+export function countIn(text: string, word: string): number {
+  if (word === '') return 0;
+  let n = 0;
+  for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + word.length)) n += 1;
+  return n;
+}
+
+const BEGINS = '<output>';
+const ENDS = '</output>';
+/** What may stand before it: the exit code. */
+const AT_MOST_BEFORE = 60;
+
+/** The output inside of an observation of mini-swe-agent, without what is wrapped around it; undefined where it has another form. */
+export function outputIn(content: string): string | undefined {
+  const start = content.indexOf(BEGINS);
+  if (!content.startsWith('<returncode>') || start < 0 || start > AT_MOST_BEFORE) return undefined;
+  const end = content.lastIndexOf(ENDS);
+  if (end < start || content.slice(end + ENDS.length).trim() !== '') return undefined;
+  return content
+    .slice(start + BEGINS.length, end)
+    .replace(/^\r?\n/, '')
+    .trimEnd();
+}

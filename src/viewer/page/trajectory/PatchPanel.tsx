@@ -2,13 +2,13 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useMemo, useRef, useState } from 'react';
 import { settleLines } from '../../../base/text/inert.ts';
-import type { AttemptDocument, EvaluationDocument } from '../../documents/documents.ts';
+import type { AttemptDocument, EvaluationDocument } from '../../documents/attemptDocuments.ts';
 import { useDocument } from '../data/source.ts';
 import { Badge, Flags, Foldout, save, Waiting } from '../parts.tsx';
-import { Ansi } from '../text/Ansi.tsx';
 import { Diff } from '../text/Diff.tsx';
 import { plain } from '../text/foreignText.ts';
 import { duration, reward, rewardNames, words } from '../text/numbers.ts';
+import { Ansi } from '../text/Text.tsx';
 
 export function PatchPanel({ doc }: { doc: AttemptDocument }) {
   const own = doc.evaluations.filter(
@@ -18,6 +18,10 @@ export function PatchPanel({ doc }: { doc: AttemptDocument }) {
   const [picked, setPicked] = useState<number | undefined>(undefined);
   const [split, setSplit] = useState(false);
   const shown = own.find((evaluation) => evaluation.id === picked) ?? current;
+  const another = (title: string, label: string, text: string | null) =>
+    text === null || text === doc.patch ? null : (
+      <Foldout title={title}>{() => <Diff text={text} label={label} />}</Foldout>
+    );
   return (
     <div className="scroll">
       <div className="bar">
@@ -50,16 +54,8 @@ export function PatchPanel({ doc }: { doc: AttemptDocument }) {
         <section aria-label="Patch">
           <h2>Patch</h2>
           <Diff text={doc.patch} label="patch" split={split} />
-          {doc.captured !== null && doc.captured !== doc.patch ? (
-            <Foldout title="what the harness found in the tree">
-              {() => <Diff text={doc.captured ?? ''} label="captured patch" />}
-            </Foldout>
-          ) : null}
-          {doc.submission !== null && doc.submission !== doc.patch ? (
-            <Foldout title="what was submitted">
-              {() => <Diff text={doc.submission ?? ''} label="submission" />}
-            </Foldout>
-          ) : null}
+          {another('what the harness found in the tree', 'captured patch', doc.captured)}
+          {another('what was submitted', 'submission', doc.submission)}
         </section>
         <section aria-label="Gold patch">
           <h2>Gold patch</h2>
@@ -112,8 +108,8 @@ function Verdict({ id }: { id: number }) {
                 test.line === null ? 'the output does not mention it' : `line ${test.line} of the output`
               }
               onClick={() => {
-                setMarked(test.line ?? undefined);
-                if (test.line !== null) jump.current(test.line);
+                setMarked(test.line!);
+                jump.current(test.line!);
               }}
             >
               {plain(test.name)}
@@ -136,15 +132,13 @@ function Verdict({ id }: { id: number }) {
   );
 }
 
-function Log({
-  text,
-  jump,
-  marked,
-}: {
+interface LogProps {
   text: string;
   jump: { current: (line: number) => void };
   marked: number | undefined;
-}) {
+}
+
+function Log({ text, jump, marked }: LogProps) {
   const lines = useMemo(() => settleLines(text).split('\n'), [text]);
   const scroller = useRef<HTMLDivElement>(null);
   const virtualizer = useVirtualizer({

@@ -10,55 +10,66 @@ import {
   useRef,
   useState,
 } from 'react';
-import type { AttemptDocument, OutlineRow, ThreadDocument } from '../../documents/documents.ts';
+import type { AttemptDocument, OutlineRow } from '../../documents/attemptDocuments.ts';
+import { failureOf } from '../../steps/alignedAttempts.ts';
 import { setQuery, useRoute } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
 import { cost, integer } from '../text/numbers.ts';
-import { isFailure } from './isFailure.ts';
-import { isFolded, MessageItem } from './MessageItem.tsx';
-import { ReadingBar } from './ReadingBar.tsx';
+import { isFolded, MessageItem } from './Message.tsx';
 import { StepOutline } from './StepOutline.tsx';
 import { type Found, markMatches, useSearch } from './trajectorySearch.ts';
 
-const estimate = (row: OutlineRow): number =>
-  isFolded(row) ? 76 : 70 + Math.min(620, Math.ceil(row.chars / 90) * 18);
+interface TrajectoryProps {
+  doc: AttemptDocument;
+  step?: number | undefined;
+  linked?: boolean;
+}
+
+const counted = (n: number, what: string): string => `${integer(n)} ${what}${n === 1 ? '' : 's'}`;
 
 /** Of a program, one conversation at a time: the one that the step of the address is in, else its own. */
 export function Trajectory(props: TrajectoryProps) {
-  const { doc } = props;
+  const { doc, step } = props;
   const [chosen, choose] = useState<string | null>(null);
   const { query } = useRoute();
   if (doc.threads.length < 2) return <OneThread key="only" {...props} />;
-  const wanted = props.step ?? Number(query.get('step') ?? Number.NaN);
+  const wanted = step ?? Number(query.get('step') ?? Number.NaN);
   const found = doc.outline.find((row) => row.step === wanted && row.role === 'assistant')?.thread;
-  const name = chosen ?? found ?? doc.threads[0]!.name;
-  const outline = doc.outline.filter((row) => row.thread === name);
+  const current = chosen ?? found ?? doc.threads[0]!.name;
+  const outline = doc.outline.filter((row) => row.thread === current);
   return (
     <>
-      <Threads threads={doc.threads} current={name} choose={choose} />
-      <OneThread key={name} {...props} doc={{ ...doc, outline }} />
+      <div className="bar">
+        <label>
+          conversation{' '}
+          <select value={current} onChange={(event) => choose(event.target.value)}>
+            {doc.threads.map(({ name, label, calls, messages, ...money }) => (
+              <option key={name} value={name} disabled={messages === 0}>
+                {plain(name)}
+                {label?.startsWith('subagent') ? ' (sub-agent)' : ''}: {counted(messages, 'message')},{' '}
+                {counted(calls, 'call')}, {cost(money)}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      <OneThread key={current} {...props} doc={{ ...doc, outline }} />
     </>
   );
 }
 
-/** The next row in this direction that is looked for: a match while something is searched, else a failed command. */
-function nextOf(
-  outline: readonly OutlineRow[],
-  hits: Found['hits'],
-  from: number,
-  by: number,
-): number | undefined {
-  const isWanted = hits.size > 0 ? (row: OutlineRow) => hits.has(row.seq) : isFailure;
-  for (let i = from + by; i >= 0 && i < outline.length; i += by) if (isWanted(outline[i]!)) return i;
-  return undefined;
-}
+type Rows = Virtualizer<HTMLDivElement, Element>;
+
+const estimate = (row: OutlineRow): number =>
+  isFolded(row) ? 76 : 70 + Math.min(620, Math.ceil(row.chars / 90) * 18);
 
 function OneThread(props: TrajectoryProps) {
   const { doc, linked = true } = props;
-  const { outline } = doc;
+  const { outline, attempt } = doc;
   const scroller = useRef<HTMLDivElement>(null);
   const [asked, ask] = useState('');
-  const { hits, isReading } = useSearch(doc, asked);
+  const search = useSearch(doc, asked);
+  const { hits } = search;
   const virtualizer = useVirtualizer({
     count: outline.length,
     getScrollElement: () => scroller.current,
@@ -68,19 +79,46 @@ function OneThread(props: TrajectoryProps) {
   });
   const { active, show, unpin, onScroll, follows, follow } = usePlace(props, virtualizer);
   useMarks(scroller, asked, virtualizer);
+  /** To the next row in this direction that is looked for: a match while something is searched, else a failed command. */
   const seek = (by: number) => {
-    const next = nextOf(outline, hits, active, by);
-    if (next !== undefined) show(next);
+    const isWanted = (row: OutlineRow) => (hits.size > 0 ? hits.has(row.seq) : failureOf(row) !== '');
+    for (let i = active + by; i >= 0 && i < outline.length; i += by)
+      if (isWanted(outline[i]!)) return show(i);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.metaKey || event.ctrlKey || event.altKey) return;
+    if (event.key === 'j' || event.key === 'ArrowDown') show(active + 1);
+    else if (event.key === 'k' || event.key === 'ArrowUp') show(active - 1);
+    else if (event.key === 'n') seek(1);
+    else if (event.key === 'p') seek(-1);
+    else if (event.key === 'Home') show(0);
+    else if (event.key === 'End') show(outline.length - 1);
+    else return;
+    event.preventDefault();
   };
   return (
     <div className="trajectory">
-      <ReadingBar
-        outline={outline}
-        search={{ asked, ask, hits, isReading }}
-        tail={doc.attempt.state === 'running' ? { follows, follow } : undefined}
-        show={show}
-        seek={seek}
-      />
+      <div className="bar readingbar noprint">
+        <SearchBar outline={outline} search={search} asked={asked} ask={ask} seek={seek} />
+        <label>
+          step{' '}
+          <input
+            type="number"
+            min={1}
+            aria-label="go to step"
+            onChange={(event) => {
+              const index = placeOfStep(outline, Number(event.target.value));
+              if (index >= 0) show(index);
+            }}
+          />
+        </label>
+        {attempt.state === 'running' ? (
+          <label>
+            <input type="checkbox" checked={follows} onChange={(event) => follow(event.target.checked)} />{' '}
+            follow the newest
+          </label>
+        ) : null}
+      </div>
       <div className="reading">
         {linked ? <StepOutline outline={outline} active={active} hits={hits} show={show} /> : null}
         <div
@@ -91,65 +129,85 @@ function OneThread(props: TrajectoryProps) {
           // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolled region must be reachable by keyboard
           tabIndex={0}
           data-keys=""
-          onKeyDown={(event) => onKey(event, { active, last: outline.length - 1, show, seek })}
+          onKeyDown={onKeyDown}
           onWheel={unpin}
           onPointerDown={unpin}
           onTouchMove={unpin}
           onScroll={onScroll}
         >
-          <Rows doc={doc} virtualizer={virtualizer} active={active} asked={asked} linked={linked} />
+          <div className="rows" style={{ height: virtualizer.getTotalSize() }}>
+            {virtualizer.getVirtualItems().map(({ key, index, start }) => (
+              <div
+                key={key}
+                ref={virtualizer.measureElement}
+                data-index={index}
+                className="placed"
+                style={{ transform: `translateY(${start}px)` }}
+              >
+                <MessageItem
+                  row={outline[index]!}
+                  attempt={attempt.id}
+                  live={attempt.state === 'running'}
+                  active={index === active}
+                  count={outline.length}
+                  index={index}
+                  asked={asked}
+                  linked={linked}
+                />
+              </div>
+            ))}
+          </div>
         </div>
-        <ScrollMarks
-          outline={outline}
-          hits={hits}
-          startOf={(index) => virtualizer.measurementsCache[index]?.start ?? 0}
-          height={virtualizer.getTotalSize()}
-          show={show}
-        />
+        <ScrollMarks outline={outline} hits={hits} virtualizer={virtualizer} show={show} />
       </div>
     </div>
   );
 }
 
-type Rows = Virtualizer<HTMLDivElement, Element>;
+const placeOfStep = (outline: readonly OutlineRow[], step: number): number =>
+  outline.findIndex((row) => row.step === step && row.role === 'assistant');
 
-function Rows({
-  doc,
-  virtualizer,
-  active,
-  asked,
-  linked,
-}: {
-  doc: AttemptDocument;
-  virtualizer: Rows;
-  active: number;
+interface SearchProps {
+  outline: readonly OutlineRow[];
+  search: Found;
   asked: string;
-  linked: boolean;
-}) {
-  const { outline } = doc;
+  ask: (word: string) => void;
+  seek: (by: number) => void;
+}
+
+/** The search, how much it found or failed, and the way to the next of them. */
+function SearchBar({ outline, search: { hits, isReading }, asked, ask, seek }: SearchProps) {
+  const failures = outline.filter((row) => failureOf(row) !== '').length;
+  const what = asked.trim().length > 1 ? 'match' : 'failure';
+  const none = what === 'match' ? hits.size === 0 : failures === 0;
+  const matches = [...hits.values()].reduce((sum, n) => sum + n, 0);
   return (
-    <div className="rows" style={{ height: virtualizer.getTotalSize() }}>
-      {virtualizer.getVirtualItems().map((item) => (
-        <div
-          key={item.key}
-          ref={virtualizer.measureElement}
-          data-index={item.index}
-          className="placed"
-          style={{ transform: `translateY(${item.start}px)` }}
-        >
-          <MessageItem
-            row={outline[item.index]!}
-            attempt={doc.attempt.id}
-            live={doc.attempt.state === 'running'}
-            active={item.index === active}
-            count={outline.length}
-            index={item.index}
-            asked={asked}
-            linked={linked}
-          />
-        </div>
-      ))}
-    </div>
+    <>
+      <input
+        type="search"
+        aria-label="Search this trajectory"
+        placeholder="search all messages"
+        value={asked}
+        spellCheck={false}
+        onChange={(event) => ask(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter') seek(event.shiftKey ? -1 : 1);
+        }}
+      />
+      <span className="quiet" role="status">
+        {what === 'failure'
+          ? `${integer(outline.length)} messages, ${failures} failed ${failures === 1 ? 'command' : 'commands'}`
+          : isReading
+            ? 'reading …'
+            : `${integer(matches)} found in ${integer(hits.size)} messages`}
+      </span>
+      <button type="button" disabled={none} onClick={() => seek(-1)}>
+        previous {what}
+      </button>
+      <button type="button" disabled={none} onClick={() => seek(1)}>
+        next {what}
+      </button>
+    </>
   );
 }
 
@@ -164,60 +222,28 @@ function useMarks(scroller: RefObject<HTMLDivElement | null>, asked: string, vir
   }, [asked, inSight]);
 }
 
-interface Moves {
-  readonly active: number;
-  readonly last: number;
-  readonly show: (index: number) => void;
-  readonly seek: (by: number) => void;
-}
-
-function onKey(event: KeyboardEvent, { active, last, show, seek }: Moves): void {
-  if (event.metaKey || event.ctrlKey || event.altKey) return;
-  if (event.key === 'j' || event.key === 'ArrowDown') show(active + 1);
-  else if (event.key === 'k' || event.key === 'ArrowUp') show(active - 1);
-  else if (event.key === 'n') seek(1);
-  else if (event.key === 'p') seek(-1);
-  else if (event.key === 'Home') show(0);
-  else if (event.key === 'End') show(last);
-  else return;
-  event.preventDefault();
-}
-
 /** So many places are told apart on a screen. */
 const PLACES = 240;
 
-interface Mark {
-  readonly place: number;
-  readonly index: number;
-  readonly isHit: boolean;
+interface MarksProps {
+  outline: readonly OutlineRow[];
+  hits: Found['hits'];
+  virtualizer: Rows;
+  show: (index: number) => void;
 }
 
-function ScrollMarks({
-  outline,
-  hits,
-  startOf,
-  height,
-  show,
-}: {
-  outline: readonly OutlineRow[];
-  hits: ReadonlyMap<number, number>;
-  startOf: (index: number) => number;
-  height: number;
-  show: (index: number) => void;
-}) {
-  const marks = useMemo(() => {
-    const found = new Map<number, Mark>();
-    for (const [index, row] of outline.entries()) {
-      const isHit = hits.has(row.seq);
-      if (!isHit && !isFailure(row)) continue;
-      const place = Math.floor((startOf(index) / Math.max(1, height)) * PLACES);
-      if (isHit || !found.has(place)) found.set(place, { place, index, isHit });
-    }
-    return [...found.values()];
-  }, [outline, hits, startOf, height]);
+function ScrollMarks({ outline, hits, virtualizer, show }: MarksProps) {
+  const height = Math.max(1, virtualizer.getTotalSize());
+  const marks = new Map<number, { index: number; isHit: boolean }>();
+  for (const [index, row] of outline.entries()) {
+    const isHit = hits.has(row.seq);
+    if (!isHit && failureOf(row) === '') continue;
+    const place = Math.floor(((virtualizer.measurementsCache[index]?.start ?? 0) / height) * PLACES);
+    if (isHit || !marks.has(place)) marks.set(place, { index, isHit });
+  }
   return (
     <div className="marks noprint" aria-hidden="true">
-      {marks.map(({ place, index, isHit }) => (
+      {[...marks].map(([place, { index, isHit }]) => (
         <button
           key={place}
           type="button"
@@ -231,45 +257,8 @@ function ScrollMarks({
   );
 }
 
-const counted = (n: number, what: string): string => `${integer(n)} ${what}${n === 1 ? '' : 's'}`;
-
-function Threads({
-  threads,
-  current,
-  choose,
-}: {
-  threads: readonly ThreadDocument[];
-  current: string;
-  choose: (name: string) => void;
-}) {
-  return (
-    <div className="bar">
-      <label>
-        conversation{' '}
-        <select value={current} onChange={(event) => choose(event.target.value)}>
-          {threads.map(({ name, label, calls, messages, ...money }) => (
-            <option key={name} value={name} disabled={messages === 0}>
-              {plain(name)}
-              {label?.startsWith('subagent') ? ' (sub-agent)' : ''}: {counted(messages, 'message')},{' '}
-              {counted(calls, 'call')}, {cost(money)}
-            </option>
-          ))}
-        </select>
-      </label>
-    </div>
-  );
-}
-
-interface TrajectoryProps {
-  readonly doc: AttemptDocument;
-  readonly step?: number | undefined;
-  readonly linked?: boolean;
-}
-
-function usePlace(
-  { doc, step, linked = true }: TrajectoryProps,
-  virtualizer: Virtualizer<HTMLDivElement, Element>,
-) {
+/** The message that is read, and how it changes: by keys and addresses, and by the newest one while it is followed. */
+function usePlace({ doc, step, linked = true }: TrajectoryProps, virtualizer: Rows) {
   const { outline } = doc;
   const { query } = useRoute();
   const [active, setActive] = useState(0);
@@ -280,7 +269,7 @@ function usePlace(
   // biome-ignore lint/correctness/useExhaustiveDependencies: only another step moves the view, not every new message
   useEffect(() => {
     if (wanted === undefined) return;
-    const index = outline.findIndex((row) => row.step === wanted && row.role === 'assistant');
+    const index = placeOfStep(outline, wanted);
     if (index < 0) return;
     setActive(index);
     pinned.current = index;

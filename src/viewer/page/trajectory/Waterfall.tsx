@@ -1,7 +1,8 @@
 /** Where the time of an attempt went: one lane a phase along the clock, with the sums as text. */
 import { useEffect, useMemo, useRef } from 'react';
-import type { AttemptDocument } from '../../documents/documents.ts';
+import type { AttemptDocument } from '../../documents/attemptDocuments.ts';
 import { ink } from '../charts/Plot.tsx';
+import { PlainTable, Scrolled } from '../parts.tsx';
 import { plain } from '../text/foreignText.ts';
 import { duration, percent, words } from '../text/numbers.ts';
 
@@ -27,8 +28,7 @@ export function Waterfall({ doc: whole }: { doc: AttemptDocument }) {
   }, [doc, lanes, end]);
   if (doc.phases.length === 0) return <p className="pad quiet">No phases were recorded.</p>;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is scrolled by keys too
-    <section className="scroll pad" aria-label="Time" tabIndex={0}>
+    <Scrolled className="scroll pad" label="Time">
       <canvas
         ref={canvas}
         className="waterfall"
@@ -39,30 +39,18 @@ export function Waterfall({ doc: whole }: { doc: AttemptDocument }) {
       {queued > 0 && (
         <p className="quiet">Before that it waited {duration(queued)} for a slot and its image.</p>
       )}
-      <table className="plain">
-        <caption className="hide">Time by phase</caption>
-        <thead>
-          <tr>
-            <th scope="col">Phase</th>
-            <th scope="col">Times</th>
-            <th scope="col">Sum</th>
-            <th scope="col">Share</th>
-            <th scope="col">Longest</th>
-          </tr>
-        </thead>
-        <tbody>
-          {totals.map((total) => (
-            <tr key={total.name}>
-              <th scope="row">{plain(words(total.name))}</th>
-              <td>{total.n}</td>
-              <td>{duration(total.ms)}</td>
-              <td>{percent(total.ms / Math.max(1, end))}</td>
-              <td>{duration(total.longest)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+      <PlainTable
+        columns={[
+          { header: 'Phase', cell: (total) => plain(words(total.name)) },
+          { header: 'Times', cell: (total) => total.n },
+          { header: 'Sum', cell: (total) => duration(total.ms) },
+          { header: 'Share', cell: (total) => percent(total.ms / Math.max(1, end)) },
+          { header: 'Longest', cell: (total) => duration(total.longest) },
+        ]}
+        rows={totals}
+        rowId={(total) => total.name}
+      />
+    </Scrolled>
   );
 }
 

@@ -1,14 +1,10 @@
 /** Search over a whole trajectory: every message is read once, then each question is answered from memory. */
 
 import { useEffect, useMemo, useState } from 'react';
-import {
-  type AttemptDocument,
-  MESSAGES_PER_CHUNK,
-  type MessageChunk,
-  type MessageDocument,
-} from '../../documents/documents.ts';
+import type { AttemptDocument, MessageChunk, MessageDocument } from '../../documents/attemptDocuments.ts';
+import { MESSAGES_PER_CHUNK } from '../../documents/documents.ts';
 import { readDocument } from '../data/source.ts';
-import { countIn } from '../text/countIn.ts';
+import { countIn } from '../text/foreignText.ts';
 
 const textOf = (message: MessageDocument): string =>
   [
