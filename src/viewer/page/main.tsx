@@ -58,35 +58,26 @@ function Header({ onKeys }: { onKeys: () => void }) {
   const { path } = useRoute();
   const live = useLiveUpdates();
   const { data } = useDocument<RunList>('runs');
-  const [theme, setTheme] = useTheme();
+  const [theme, nextTheme] = useTheme();
   const madeAt = data?.madeAt;
+  const link = (to: string[], text: string, isHere: boolean) => (
+    <a href={href(to)} aria-current={isHere ? 'page' : undefined}>
+      {text}
+    </a>
+  );
   return (
     <header className="top">
       <nav aria-label="Pages">
         <a className="brand" href={href(['runs'])}>
           swebatch
         </a>
-        <a
-          href={href(['runs'])}
-          aria-current={path[0] === undefined || path[0] === 'runs' ? 'page' : undefined}
-        >
-          Runs
-        </a>
-        <a href={href(['compare'])} aria-current={path[0] === 'compare' ? 'page' : undefined}>
-          Compare
-        </a>
+        {link(['runs'], 'Runs', path[0] === undefined || path[0] === 'runs')}
+        {link(['compare'], 'Compare', path[0] === 'compare')}
         {path[0] === 'run' && path[1] !== undefined ? (
           <>
             <span aria-hidden="true">›</span>
-            <a href={href(['run', path[1]])} aria-current={path[2] === undefined ? 'page' : undefined}>
-              {plain(path[1])}
-            </a>
-            <a
-              href={href(['run', path[1], 'instances'])}
-              aria-current={path[2] === 'instances' ? 'page' : undefined}
-            >
-              Instances
-            </a>
+            {link(['run', path[1]], plain(path[1]), path[2] === undefined)}
+            {link(['run', path[1], 'instances'], 'Instances', path[2] === 'instances')}
           </>
         ) : null}
       </nav>
@@ -103,11 +94,7 @@ function Header({ onKeys }: { onKeys: () => void }) {
           {LIVE[live]}
         </span>
       )}
-      <button
-        type="button"
-        onClick={() => setTheme(nextTheme(theme))}
-        title="colours: follow the system, light, dark"
-      >
+      <button type="button" onClick={nextTheme} title="colours: follow the system, light, dark">
         {theme}
       </button>
     </header>
@@ -187,27 +174,19 @@ function App() {
   );
 }
 
+const THEMES = ['auto', 'light', 'dark'];
+
+function useTheme(): [theme: string, next: () => void] {
+  const [theme, setTheme] = useState(() => THEMES.find((one) => one === kept('theme')) ?? 'auto');
+  useEffect(() => {
+    document.documentElement.dataset.theme = theme;
+    keep('theme', theme);
+  }, [theme]);
+  return [theme, () => setTheme(THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]!)];
+}
+
 createRoot(document.getElementById('app')!).render(
   <StrictMode>
     <App />
   </StrictMode>,
 );
-
-const THEMES = ['auto', 'light', 'dark'] as const;
-type Theme = (typeof THEMES)[number];
-
-const nextTheme = (theme: Theme): Theme => THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]!;
-
-function stored(): Theme {
-  const found = kept('theme');
-  return THEMES.find((theme) => theme === found) ?? 'auto';
-}
-
-function useTheme(): [Theme, (theme: Theme) => void] {
-  const [theme, setTheme] = useState<Theme>(stored);
-  useEffect(() => {
-    document.documentElement.dataset.theme = theme;
-    keep('theme', theme);
-  }, [theme]);
-  return [theme, setTheme];
-}

@@ -84,14 +84,21 @@ export const Flags = ({ flags }: { flags: readonly string[] }) =>
     </span>
   ));
 
-export function Fact({ name, children, title }: { name: string; children: ReactNode; title?: string }) {
-  return (
-    <div className="fact" title={title}>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  );
-}
+export type Fact = readonly [name: string, value: ReactNode, title?: string];
+
+/** Of these those that have a value. */
+export const Facts = ({ facts }: { facts: readonly Fact[] }) => (
+  <dl className="facts">
+    {facts.map(([name, value, title]) =>
+      value === null ? null : (
+        <div key={name} className="fact" title={title}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ),
+    )}
+  </dl>
+);
 
 /** What a text holds as JSON; itself where it is none. */
 export function parsed(text: string): unknown {

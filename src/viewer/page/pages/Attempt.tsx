@@ -1,9 +1,9 @@
 /** One attempt: its conversation, its time, its patch beside the gold patch and the test output, all attempts of its trial. */
-import { type ReactNode, useMemo, useState } from 'react';
+import { useMemo, useState } from 'react';
 import type { AttemptDocument, RawChunk } from '../../documents/attemptDocuments.ts';
 import { staysText } from '../../documents/documents.ts';
 import { mode, readDocument, useDocument, useTrials } from '../data/source.ts';
-import { Badge, Fact, Flags, Foldout, parsed, Scrolled, save, Tabs, Waiting } from '../parts.tsx';
+import { Badge, type Fact, Facts, Flags, Foldout, parsed, Scrolled, save, Tabs, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
 import { rowsOfList } from '../tables/columns.tsx';
 import { plain } from '../text/foreignText.ts';
@@ -83,47 +83,7 @@ export function Head({ doc }: { doc: AttemptDocument }) {
           </>
         ) : null}
       </p>
-      <dl className="facts">
-        <Fact name="Steps">
-          {attempt.state === 'running'
-            ? doc.outline.filter((row) => row.role === 'assistant').length
-            : attempt.steps}
-        </Fact>
-        {verdict?.reward === undefined ? null : (
-          <Fact name="Reward" title={plain(rewardNames(verdict.rewards))}>
-            {reward(verdict.reward)}
-          </Fact>
-        )}
-        <Fact name="Cost">{cost(attempt.money)}</Fact>
-        <Fact
-          name="Tokens"
-          title={`input ${attempt.money.inputTokens}, cache read ${attempt.money.cacheReadTokens}, cache write ${attempt.money.cacheWriteTokens}, output ${attempt.money.outputTokens}, of it reasoning ${attempt.money.reasoningTokens}`}
-        >
-          {short(tokens(attempt.money))}
-        </Fact>
-        <Fact name="Calls">
-          {integer(attempt.money.calls)}
-          {attempt.money.failedCalls > 0 ? `, ${integer(attempt.money.failedCalls)} failed` : ''}
-        </Fact>
-        {attempt.elapsedMs === null ? null : (
-          <>
-            <Fact name="Time" title="working: without pulls, rate waits and back-off">
-              {duration(attempt.elapsedMs)}
-              {attempt.workingMs === null ? '' : ` (working ${duration(attempt.workingMs)})`}
-            </Fact>
-            <Fact name="Started">{time(attempt.startedAt)}</Fact>
-          </>
-        )}
-        <Fact name="Patch">
-          {words(attempt.patchSource ?? '–')}, {words(attempt.patchState ?? '–')}
-        </Fact>
-        {attempt.transport === null && attempt.history === null ? null : (
-          <Fact name="Container">
-            {plain(attempt.transport ?? '–')}, history {attempt.history ?? '–'}
-          </Fact>
-        )}
-        {attempt.engines ? <Fact name="Engine">{plain(staysText(attempt.engines))}</Fact> : null}
-      </dl>
+      <Facts facts={factsOf(doc)} />
       {attempt.error ? (
         <p className="problem" role="note">
           {plain(attempt.error.slice(0, 2000))}
@@ -144,14 +104,57 @@ export function Head({ doc }: { doc: AttemptDocument }) {
   );
 }
 
-/** The list of an ended attempt does not change, so a place in it names its item. */
-const List = ({ title, items }: { title: string; items: readonly ReactNode[] }) => (
+function factsOf({ attempt, evaluations, outline }: AttemptDocument): Fact[] {
+  const { money, elapsedMs, workingMs } = attempt;
+  const verdict = evaluations.find((evaluation) => evaluation.current);
+  const isRunning = attempt.state === 'running';
+  const failed = money.failedCalls > 0 ? `, ${integer(money.failedCalls)} failed` : '';
+  const working = workingMs === null ? '' : ` (working ${duration(workingMs)})`;
+  const hasContainer = attempt.transport !== null || attempt.history !== null;
+  return [
+    ['Steps', isRunning ? outline.filter((row) => row.role === 'assistant').length : attempt.steps],
+    [
+      'Reward',
+      verdict?.reward === undefined ? null : reward(verdict.reward),
+      plain(rewardNames(verdict?.rewards)),
+    ],
+    ['Cost', cost(money)],
+    [
+      'Tokens',
+      short(tokens(money)),
+      `input ${money.inputTokens}, cache read ${money.cacheReadTokens}, cache write ${money.cacheWriteTokens}, output ${money.outputTokens}, of it reasoning ${money.reasoningTokens}`,
+    ],
+    ['Calls', integer(money.calls) + failed],
+    [
+      'Time',
+      elapsedMs === null ? null : duration(elapsedMs) + working,
+      'working: without pulls, rate waits and back-off',
+    ],
+    ['Started', elapsedMs === null ? null : time(attempt.startedAt)],
+    ['Patch', `${words(attempt.patchSource ?? '–')}, ${words(attempt.patchState ?? '–')}`],
+    [
+      'Container',
+      hasContainer ? `${plain(attempt.transport ?? '–')}, history ${attempt.history ?? '–'}` : null,
+    ],
+    ['Engine', attempt.engines ? plain(staysText(attempt.engines)) : null],
+  ];
+}
+
+interface ListProps {
+  title: string;
+  items: readonly (readonly [text: string, evidence?: string])[];
+}
+
+const List = ({ title, items }: ListProps) => (
   <>
     {items.length > 0 ? <h2>{title}</h2> : null}
     <ul>
-      {items.map((item, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: see above
-        <li key={i}>{item}</li>
+      {items.map(([text, evidence], i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the list of an ended attempt does not change
+        <li key={i}>
+          {plain(text)}
+          {evidence === undefined ? null : <code>{plain(evidence.slice(0, 500))}</code>}
+        </li>
       ))}
     </ul>
   </>
@@ -177,14 +180,12 @@ function Task({ doc: { instance, attempt } }: { doc: AttemptDocument }) {
       <code>{plain(attempt.imageDigest ?? instance.image)}</code>
       <List
         title="Flags"
-        items={attempt.flags.map(({ rule, step, evidence }) => (
-          <>
-            {plain(rule)} {step === null ? '' : `at step ${step}`}:{' '}
-            <code>{plain(evidence.slice(0, 500))}</code>
-          </>
-        ))}
+        items={attempt.flags.map(({ rule, step, evidence }) => [
+          `${rule} ${step === null ? '' : `at step ${step}`}: `,
+          evidence,
+        ])}
       />
-      <List title="Notes" items={attempt.notes.map(plain)} />
+      <List title="Notes" items={attempt.notes.map((note) => [note])} />
     </Scrolled>
   );
 }

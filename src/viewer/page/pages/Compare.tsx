@@ -1,6 +1,6 @@
 /** Runs against each other on the same instances: who resolved what, at which price, and where two disagree. */
 import { useMemo } from 'react';
-import { type RowsScore, scoreOfRows } from '../../documents/pairs.ts';
+import { scoreOfRows } from '../../documents/pairs.ts';
 import type { RunList } from '../../documents/resources.ts';
 import { CostPlot } from '../charts/CostPlot.tsx';
 import { useDocument, useManyTrials } from '../data/source.ts';
@@ -9,7 +9,7 @@ import { href, setQuery, useRoute } from '../route.ts';
 import { Matrix } from '../tables/Matrix.tsx';
 import { PairSection, type Side } from '../tables/PairSection.tsx';
 import { plain } from '../text/foreignText.ts';
-import { cost, DASH, rate, rewardRange } from '../text/numbers.ts';
+import { cost, costOfEach, DASH, rate, rewardRange } from '../text/numbers.ts';
 
 const MOST = 8;
 
@@ -134,9 +134,6 @@ function Picker({ all, keys }: { all: readonly { key: string; label: string }[];
   );
 }
 
-const each = ({ resolved, money }: RowsScore) =>
-  resolved > 0 && money.costNano !== null ? cost({ ...money, costNano: money.costNano / resolved }) : DASH;
-
 function Summary({ sides }: { sides: readonly Side[] }) {
   const reward: PlainColumn<Side> = {
     header: 'Reward, 95 % interval',
@@ -152,7 +149,7 @@ function Summary({ sides }: { sides: readonly Side[] }) {
     },
     ...(sides.some(({ score }) => score.reward !== undefined) ? [reward] : []),
     { header: 'Cost', cell: ({ score }) => cost(score.money) },
-    { header: 'Cost of one resolved', cell: ({ score }) => each(score) },
+    { header: 'Cost of one resolved', cell: ({ score }) => costOfEach(score.money, score.resolved) },
   ];
   return (
     <Scrolled className="wide" label="Summary of the runs">

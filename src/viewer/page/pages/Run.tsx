@@ -4,14 +4,25 @@ import { type RunMap, readCells } from '../../documents/mapGroups.ts';
 import type { RunDocument } from '../../documents/resources.ts';
 import { RunSeries } from '../charts/RunSeries.tsx';
 import { useDocument, useRun, useRunId } from '../data/source.ts';
-import { Badge, Fact, Foldout, NoRun, parsed, Up, Waiting } from '../parts.tsx';
+import { Badge, type Fact, Facts, Foldout, NoRun, parsed, Up, Waiting } from '../parts.tsx';
 import { ArmTable, cacheShare, MissingList } from '../report/ArmTable.tsx';
 import { GroupTable, Headline } from '../report/Headline.tsx';
 import { InstanceMap } from '../report/InstanceMap.tsx';
 import { Now } from '../report/Now.tsx';
 import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
-import { cost, duration, integer, nano, percent, short, time, tokens, words } from '../text/numbers.ts';
+import {
+  cost,
+  costOfEach,
+  duration,
+  integer,
+  nano,
+  percent,
+  short,
+  time,
+  tokens,
+  words,
+} from '../text/numbers.ts';
 
 export function RunPage({ run }: { run: string }) {
   const found = useRunId(run);
@@ -33,12 +44,11 @@ function Report({ run }: { run: RunDocument }) {
         {plain(summary.name)} <Badge word={summary.status} />
       </h1>
       <p className="sub">
-        {plain(summary.arms.map((arm) => arm.model).join(', '))} on {plain(summary.dataset)} ·{' '}
-        <When run={run} />
+        {plain(summary.arms.map((arm) => arm.model).join(', '))} on {plain(summary.dataset)} · {when(summary)}
       </p>
       <div className="hero">
         <Headline run={run} />
-        <Facts run={run} />
+        <Facts facts={factsOf(run)} />
       </div>
       <Ways run={run} />
       {isGoing ? <Now run={run} /> : null}
@@ -72,15 +82,10 @@ function Report({ run }: { run: RunDocument }) {
   );
 }
 
-function When({ run: { summary } }: { run: RunDocument }) {
-  if (summary.imported) return <>imported {time(summary.createdAt)}</>;
-  if (summary.finishedAt === null) return <>began {time(summary.createdAt)}</>;
-  const ms = Date.parse(summary.finishedAt) - Date.parse(summary.createdAt);
-  return (
-    <>
-      {time(summary.createdAt)}, {duration(ms)}
-    </>
-  );
+function when({ imported, createdAt, finishedAt }: RunDocument['summary']): string {
+  if (imported) return `imported ${time(createdAt)}`;
+  if (finishedAt === null) return `began ${time(createdAt)}`;
+  return `${time(createdAt)}, ${duration(Date.parse(finishedAt) - Date.parse(createdAt))}`;
 }
 
 /** Where to go from here. */
@@ -129,57 +134,47 @@ function Foldouts({ run }: { run: RunDocument }) {
 }
 
 /** Only what there is: an imported run has no pulls and no breaker. */
-function Facts({ run }: { run: RunDocument }) {
-  const { summary, breaker, pulls } = run;
+function factsOf({ summary, breaker, pulls }: RunDocument): Fact[] {
   const { tally, money, budgetNano } = summary;
-  const isKnown = money.costNano !== null;
-  const waiting = tally.running + tally.pending;
-  return (
-    <dl className="facts">
-      {isKnown || money.calls > 0 ? (
-        <Fact name="Cost">
-          {cost(money)}
-          {budgetNano ? ` of ${nano(budgetNano)} (${percent((money.costNano ?? 0) / budgetNano)})` : ''}
-        </Fact>
-      ) : null}
-      {isKnown && tally.resolved > 0 ? (
-        <Fact name="Cost of one resolved">
-          {cost({ ...money, costNano: Math.round(money.costNano! / tally.resolved) })}
-        </Fact>
-      ) : null}
-      {tokens(money) > 0 ? (
-        <Fact name="Tokens">
-          {short(tokens(money))}
-          {money.cacheReadTokens > 0 ? `, ${percent(cacheShare(money))} of what was sent from cache` : ''}
-        </Fact>
-      ) : null}
-      <Fact name="Valid" title="trials whose ending says something final about the model">
-        {integer(tally.valid)} of {integer(tally.planned)}
-      </Fact>
-      {waiting > 0 ? (
-        <Fact name="Running, pending">
-          {integer(tally.running)}, {integer(tally.pending)}
-        </Fact>
-      ) : null}
-      {money.failedCalls > 0 ? (
-        <Fact name="Failed calls">
-          {integer(money.failedCalls)} of {integer(money.calls)}
-        </Fact>
-      ) : null}
-      {breaker?.open ? (
-        <Fact name="Breaker">
-          <span className="badge warn">open: {plain(breaker.reason)}</span>
-        </Fact>
-      ) : null}
-      {pulls.done + pulls.now > 0 ? (
-        <Fact name="Image pulls">
-          {pulls.now > 0 ? `${pulls.now} now, ` : ''}
-          {integer(pulls.done)} in {duration(pulls.ms)}
-        </Fact>
-      ) : null}
-      {tally.flagged > 0 ? <Fact name="Flagged">{integer(tally.flagged)}</Fact> : null}
-    </dl>
-  );
+  const { costNano, cacheReadTokens } = money;
+  const ofBudget = budgetNano ? ` of ${nano(budgetNano)} (${percent((costNano ?? 0) / budgetNano)})` : '';
+  const cached = cacheReadTokens > 0 ? `, ${percent(cacheShare(money))} of what was sent from cache` : '';
+  const pulling = pulls.now > 0 ? `${pulls.now} now, ` : '';
+  const shown = (isKnown: boolean, text: string) => (isKnown ? text : null);
+  return [
+    ['Cost', shown(costNano !== null || money.calls > 0, cost(money) + ofBudget)],
+    [
+      'Cost of one resolved',
+      shown(costNano !== null && tally.resolved > 0, costOfEach(money, tally.resolved)),
+    ],
+    ['Tokens', shown(tokens(money) > 0, short(tokens(money)) + cached)],
+    [
+      'Valid',
+      `${integer(tally.valid)} of ${integer(tally.planned)}`,
+      'trials whose ending says something final about the model',
+    ],
+    [
+      'Running, pending',
+      shown(tally.running + tally.pending > 0, `${integer(tally.running)}, ${integer(tally.pending)}`),
+    ],
+    [
+      'Failed calls',
+      shown(money.failedCalls > 0, `${integer(money.failedCalls)} of ${integer(money.calls)}`),
+    ],
+    [
+      'Breaker',
+      breaker?.open ? (
+        <span key="breaker" className="badge warn">
+          open: {plain(breaker.reason)}
+        </span>
+      ) : null,
+    ],
+    [
+      'Image pulls',
+      shown(pulls.done + pulls.now > 0, `${pulling}${integer(pulls.done)} in ${duration(pulls.ms)}`),
+    ],
+    ['Flagged', shown(tally.flagged > 0, integer(tally.flagged))],
+  ];
 }
 
 function Phases({ run }: { run: RunDocument }) {

@@ -7,7 +7,17 @@ import type { RunDocument } from '../../documents/resources.ts';
 import { Badge, type PlainColumn, PlainTable, Scrolled } from '../parts.tsx';
 import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
-import { cost, DASH, integer, percent, rate, rewardRange, short, words } from '../text/numbers.ts';
+import {
+  cost,
+  costOfEach,
+  DASH,
+  integer,
+  percent,
+  rate,
+  rewardRange,
+  short,
+  words,
+} from '../text/numbers.ts';
 
 type ArmDocument = RunDocument['arms'][number];
 
@@ -16,11 +26,6 @@ export const cacheShare = (money: MoneyDocument): number => money.cacheReadToken
 const sent = (money: MoneyDocument): number =>
   money.inputTokens + money.cacheReadTokens + money.cacheWriteTokens;
 
-const each = ({ money, tally }: ArmDocument): string =>
-  tally.resolved === 0 || money.costNano === null
-    ? DASH
-    : cost({ ...money, costNano: Math.round(money.costNano / tally.resolved) });
-
 const COLUMNS: readonly (readonly [header: string, text: (arm: ArmDocument) => string, title?: string])[] = [
   [
     'Resolved, 95 % interval',
@@ -28,7 +33,7 @@ const COLUMNS: readonly (readonly [header: string, text: (arm: ArmDocument) => s
   ],
   ['Reward', ({ tally }) => rewardRange(tally.reward), 'mean over instances, 95 % interval'],
   ['Cost', ({ money }) => (money.costNano === null ? DASH : cost(money))],
-  ['Of one resolved', each],
+  ['Of one resolved', ({ money, tally }) => costOfEach(money, tally.resolved)],
   ['Sent', ({ money }) => short(sent(money) || null), 'tokens of all requests, cached or not'],
   [
     'From cache',

@@ -23,7 +23,7 @@ function endOfPart(text: string, from: number, changes: number): number {
   return at < 0 ? text.length : at;
 }
 
-/** Only the 16 named colours and weights become classes; anything else falls back to plain text. */
+/** Only the named colours, whether bright or not, and weights become classes; anything else falls back to plain text. */
 export function ansiSpans(text: string): Span[] {
   const settled = settleLines(text);
   // Not all sequences set colours, so more are looked at than are shown.
@@ -48,7 +48,8 @@ const spanOf = (part: ReturnType<Anser['ansiToJson']>[number]): Span => ({
   text: part.content,
   className: [part.fg, part.bg && `${part.bg}-bg`, ...new Set(part.decorations.map((name) => `ansi-${name}`))]
     .filter((name) => /^ansi-[a-z-]+$/.test(name ?? ''))
-    .join(' '),
+    .join(' ')
+    .replaceAll('bright-', ''),
 });
 
 /** How often a text holds a word. */
