@@ -11,7 +11,7 @@ import { askRun } from '../run/askRun.ts';
 import { UserError } from '../run/userError.ts';
 import type { Documents } from './documents/resources.ts';
 import { databaseOf, openRecord } from './laterRecord.ts';
-import { type PageFile, readPage, withMode } from './pageFiles.ts';
+import { readPage, withMode } from './pageFiles.ts';
 
 export interface ViewerOptions {
   /** A results root, or the database file itself. */
@@ -55,19 +55,53 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
   const record = openRecord(options.results);
   try {
     const token = options.token ?? (isLoopback(host) ? undefined : randomBytes(24).toString('base64url'));
-    const live = liveUpdates(
-      () => record.version(),
-      () => record.newestEvent(),
-      options.pollMs ?? 500,
-    );
+    const live = liveUpdates(record, options.pollMs ?? 500);
     const rules = { hosts: new Set<string>(), token, cookie: 'swebatch-view' };
+    const handle = (request: IncomingMessage, response: ServerResponse): ServerResponse => {
+      const target = request.url ?? '/';
+      // Anything but a plain path (another authority, the form for proxies) is refused.
+      const url = /^\/(?!\/)/.test(target) ? URL.parse(target, 'http://viewer.invalid') : null;
+      if (url === null) return say(response, 404, 'no such page');
+      const decision = decide(rules, {
+        method: request.method ?? '',
+        host: request.headers.host,
+        origin: request.headers.origin,
+        control: url.pathname === CONTROL_PATH && request.headers[CONTROL_HEADER] === '1',
+        fetchSite: single(request.headers['sec-fetch-site']),
+        visit: request.headers['sec-fetch-mode'] === 'navigate' && !url.pathname.startsWith('/api/'),
+        authorization: request.headers.authorization,
+        cookie: request.headers.cookie,
+        queryToken: url.searchParams.get('token') ?? undefined,
+      });
+      if (!decision.allow) return say(response, decision.status, decision.why);
+      if (decision.setCookie && !url.pathname.startsWith('/api/')) {
+        // Lax, since a link in a chat or a mail leads here too. The token leaves the address bar at once, so that it ends up in no bookmark and no screenshot.
+        response.setHeader('Set-Cookie', `${rules.cookie}=${rules.token}; HttpOnly; SameSite=Lax; Path=/`);
+        response.setHeader('Location', url.pathname);
+        return say(response, 303, 'see the page');
+      }
+      if (request.method === 'POST') {
+        void handleControl(options.results, request).then(({ status, body }) =>
+          send(response, status, 'application/json; charset=utf-8', JSON.stringify(body)),
+        );
+        return response;
+      }
+      if (url.pathname === '/api/live') return live.follow(request, response);
+      if (url.pathname.startsWith('/api/'))
+        return sendDocument(record.documents, url.pathname.slice(5), response);
+      const file = page.get(url.pathname === '/' ? 'index.html' : url.pathname.slice(1));
+      if (!file) return say(response, 404, 'no such page');
+      const isIndex = file.name === 'index.html';
+      return send(
+        response,
+        200,
+        file.type,
+        isIndex ? withMode(file.body.toString('utf8'), 'live') : file.body,
+      );
+    };
     const server = createServer((request, response) => {
       try {
-        handle(
-          { results: options.results, rules, page, documents: record.documents, live },
-          request,
-          response,
-        );
+        handle(request, response);
       } catch (error) {
         say(response, 500, `the viewer failed: ${errorText(error)}`);
       }
@@ -104,55 +138,6 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
   }
 }
 
-interface Serving {
-  readonly results: string;
-  readonly rules: AccessRules;
-  readonly page: ReadonlyMap<string, PageFile>;
-  readonly documents: Documents;
-  readonly live: LiveUpdates;
-}
-
-function handle(serving: Serving, request: IncomingMessage, response: ServerResponse): ServerResponse {
-  const target = request.url ?? '/';
-  // Anything but a plain path (another authority, the form for proxies) is refused.
-  const url = /^\/(?!\/)/.test(target) ? URL.parse(target, 'http://viewer.invalid') : null;
-  if (url === null) return say(response, 404, 'no such page');
-  const decision = decide(serving.rules, {
-    method: request.method ?? '',
-    host: request.headers.host,
-    origin: request.headers.origin,
-    control: url.pathname === CONTROL_PATH && request.headers[CONTROL_HEADER] === '1',
-    fetchSite: single(request.headers['sec-fetch-site']),
-    visit: request.headers['sec-fetch-mode'] === 'navigate' && !url.pathname.startsWith('/api/'),
-    authorization: request.headers.authorization,
-    cookie: request.headers.cookie,
-    queryToken: url.searchParams.get('token') ?? undefined,
-  });
-  if (!decision.allow) return say(response, decision.status, decision.why);
-  if (decision.setCookie && !url.pathname.startsWith('/api/')) {
-    // Lax, since a link in a chat or a mail leads here too. The token leaves the address bar at once, so that it ends up in no bookmark and no screenshot.
-    response.setHeader(
-      'Set-Cookie',
-      `${serving.rules.cookie}=${serving.rules.token}; HttpOnly; SameSite=Lax; Path=/`,
-    );
-    response.setHeader('Location', url.pathname);
-    return say(response, 303, 'see the page');
-  }
-  if (request.method === 'POST') {
-    void handleControl(serving.results, request).then(({ status, body }) =>
-      send(response, status, 'application/json; charset=utf-8', JSON.stringify(body)),
-    );
-    return response;
-  }
-  if (url.pathname === '/api/live') return serving.live.follow(request, response);
-  if (url.pathname.startsWith('/api/'))
-    return sendDocument(serving.documents, url.pathname.slice(5), response);
-  const file = serving.page.get(url.pathname === '/' ? 'index.html' : url.pathname.slice(1));
-  if (!file) return say(response, 404, 'no such page');
-  const isIndex = file.name === 'index.html';
-  return send(response, 200, file.type, isIndex ? withMode(file.body.toString('utf8'), 'live') : file.body);
-}
-
 function sendDocument(documents: Documents, path: string, response: ServerResponse): ServerResponse {
   let decoded: string;
   try {
@@ -174,13 +159,8 @@ function send(response: ServerResponse, status: number, type: string, body: stri
 const say = (response: ServerResponse, status: number, text: string): ServerResponse =>
   send(response, status, 'text/plain; charset=utf-8', `${text}\n`);
 
-interface LiveUpdates {
-  follow(request: IncomingMessage, response: ServerResponse): ServerResponse;
-  close(): void;
-}
-
 /** Server-sent events; the database is polled only while somebody listens. */
-function liveUpdates(version: () => string, lastEvent: () => number, pollMs: number): LiveUpdates {
+function liveUpdates({ version, newestEvent }: ReturnType<typeof openRecord>, pollMs: number) {
   const followers = new Set<ServerResponse>();
   let timer: NodeJS.Timeout | undefined;
   let seen = '';
@@ -190,7 +170,7 @@ function liveUpdates(version: () => string, lastEvent: () => number, pollMs: num
     let newest: number;
     try {
       now = version();
-      newest = now === seen ? 0 : lastEvent();
+      newest = now === seen ? 0 : newestEvent();
     } catch {
       // A backup or a checkpoint may hold the file for a moment; the next poll sees what this one missed.
       return;
@@ -209,9 +189,9 @@ function liveUpdates(version: () => string, lastEvent: () => number, pollMs: num
     for (const follower of followers) follower.write(text);
   };
   return {
-    follow(request, response) {
+    follow(request: IncomingMessage, response: ServerResponse): ServerResponse {
       // Both may throw: an error can be said only before the head.
-      const newest = lastEvent();
+      const newest = newestEvent();
       if (timer === undefined) seen = version();
       response.writeHead(200, { ...SECURITY_HEADERS, 'Content-Type': 'text/event-stream' });
       response.write(`retry: 2000\nevent: hello\ndata: ${JSON.stringify({ seq: newest })}\n\n`);
@@ -345,15 +325,10 @@ const requestSchema = z.strictObject({
   argument: z.string().max(500).nullable(),
 });
 
-interface Answer {
-  readonly status: number;
-  readonly body: { readonly answer: string } | { readonly error: string };
-}
-
 const LONGEST_BYTES = 10_000;
 
 /** Never rejects. */
-async function handleControl(results: string, request: IncomingMessage): Promise<Answer> {
+async function handleControl(results: string, request: IncomingMessage) {
   try {
     const read = await bodyOf(request);
     const asked = read === null ? null : requestSchema.safeParse(read);

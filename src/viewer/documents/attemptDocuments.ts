@@ -26,7 +26,7 @@ import {
   readRow,
   readTexts,
 } from './lenient.ts';
-import type { Ledger } from './trialDocuments.ts';
+import type { ViewedRecord } from './trialDocuments.ts';
 
 /** Longest test output sent to a page; the middle is left out and counted. */
 const LOG_LIMIT = 2_000_000;
@@ -36,13 +36,13 @@ export type OutlineRow = AttemptDocument['outline'][number];
 /** A conversation of an agent that is a program: its own, or that of a sub-agent or a title. */
 export type ThreadDocument = AttemptDocument['threads'][number];
 
-export function attemptDocument(queries: ViewerQueries, ledger: Ledger, attemptId: number) {
-  const attempt = queries.attempt(attemptId);
-  const head = attempt && queries.trialHead(attempt.trial_id);
+export function attemptDocument(record: ViewedRecord, attemptId: number) {
+  const attempt = record.attempt(attemptId);
+  const head = attempt && record.trialHead(attempt.trial_id);
   if (!attempt || !head) return undefined;
   const row = readRow(head.row);
-  const { outline, threads } = outlineOf(queries, attemptId);
-  const engines = queries.engineStays(attemptId);
+  const { outline, threads } = outlineOf(record, attemptId);
+  const engines = record.engineStays(attemptId);
   return {
     run: { id: head.run_id, name: head.run },
     trial: {
@@ -64,7 +64,7 @@ export function attemptDocument(queries: ViewerQueries, ledger: Ledger, attemptI
       failToPass: row.FAIL_TO_PASS,
       passToPass: row.PASS_TO_PASS.length,
     },
-    attempts: queries.attemptsOf(head.trial).map((a) => ({
+    attempts: record.attemptsOf(head.trial).map((a) => ({
       id: a.id,
       number: a.number,
       final: a.id === head.final_attempt_id,
@@ -74,7 +74,7 @@ export function attemptDocument(queries: ViewerQueries, ledger: Ledger, attemptI
       steps: a.steps,
       elapsedMs: a.elapsed_ms,
       startedAt: a.started_at,
-      costNano: ledger.money(a).costNano,
+      costNano: record.money(a).costNano,
     })),
     attempt: {
       id: attempt.id,
@@ -99,7 +99,7 @@ export function attemptDocument(queries: ViewerQueries, ledger: Ledger, attemptI
       patchState: attempt.patch_state,
       notes: readTexts(attempt.notes),
       flags: readFlags(attempt.suspicion),
-      money: ledger.money(attempt),
+      money: record.money(attempt),
       program: readEvidence(attempt.error_evidence),
       /** Only of a run on several engines. */
       ...(engines.length > 0 && { engines }),
@@ -107,12 +107,12 @@ export function attemptDocument(queries: ViewerQueries, ledger: Ledger, attemptI
     patch: attempt.model_patch ?? '',
     submission: readBytes(attempt.submission),
     captured: readBytes(attempt.captured_patch),
-    phases: queries.phases(attemptId),
+    phases: record.phases(attemptId),
     outline,
     /** The agent's own first; empty for the built-in agent. */
     threads,
     chunks: Math.ceil(((outline.at(-1)?.seq ?? -1) + 1) / MESSAGES_PER_CHUNK),
-    evaluations: queries
+    evaluations: record
       .evaluationsOf(head.trial)
       .map((evaluation) => evaluationSummary(evaluation, attempt))
       .map((summary, i, list) => ({

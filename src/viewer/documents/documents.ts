@@ -32,6 +32,10 @@ export interface TrialDocument extends ShownRow {
   money: MoneyDocument;
 }
 
+/** Why a trial ended, or what it waits for. */
+export const endingOf = (row: TrialDocument): string =>
+  row.attempt_state === 'running' ? 'running' : (row.exit_reason ?? row.not_run_reason ?? row.state);
+
 export interface TrialFlag {
   rule: string;
   step: number | null;

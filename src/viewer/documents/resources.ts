@@ -1,17 +1,17 @@
 /** Names every document by a path, so that a live server, a static bundle and a single page answer the same questions. */
 import type { ShownEvent, ShownRun, ShownTrial, ViewerQueries } from '../../store/records/viewerQueries.ts';
 import { attemptDocument, evaluationDocument, messageChunk, rawChunk } from './attemptDocuments.ts';
-import { TRIALS_PER_PAGE, type TrialDocument } from './documents.ts';
+import { endingOf, TRIALS_PER_PAGE, type TrialDocument } from './documents.ts';
 import { lenientJson } from './lenient.ts';
 import type { RunMap } from './mapGroups.ts';
 import {
   addMoney,
-  createLedger,
   history,
-  type Ledger,
   tally,
   trialPage,
   trialsWithMoney,
+  type ViewedRecord,
+  viewedRecord,
 } from './trialDocuments.ts';
 
 export interface Documents {
@@ -34,36 +34,31 @@ export interface RunList {
 }
 
 export function createDocuments(queries: ViewerQueries, options: DocumentOptions): Documents {
-  const ledger = createLedger(queries);
+  const record = viewedRecord(queries);
   const summaries = new Map<number, { key: string; summary: RunSummary }>();
   const runs = (): RunList => ({
     title: options.title,
     madeAt: options.madeAt ?? null,
-    runs: queries
+    runs: record
       .runs()
       .filter((run) => options.onlyRuns?.has(run.id) ?? true)
       .map((run) => {
-        const key = `${run.status} ${run.finished_at} ${JSON.stringify(queries.runSignature(run.id))}`;
+        const key = `${run.status} ${run.finished_at} ${JSON.stringify(record.runSignature(run.id))}`;
         const known = summaries.get(run.id);
         if (known?.key === key && run.status !== 'running') return known.summary;
-        const summary = runSummary(queries, ledger, run, queries.trials(run.id, -1, 0));
+        const summary = runSummary(record, run, record.trials(run.id, -1, 0));
         summaries.set(run.id, { key, summary });
         return summary;
       }),
   });
-  return { read: (path) => (path === 'runs' ? runs() : readOne(queries, ledger, path, options.onlyRuns)) };
+  return { read: (path) => (path === 'runs' ? runs() : readOne(record, path, options.onlyRuns)) };
 }
 
-function readOne(
-  queries: ViewerQueries,
-  ledger: Ledger,
-  path: string,
-  onlyRuns: ReadonlySet<number> | undefined,
-): unknown {
+function readOne(record: ViewedRecord, path: string, onlyRuns: ReadonlySet<number> | undefined): unknown {
   const [kind, name = '', part, chunk, ...rest] = path.split('/');
   if (rest.length > 0) return undefined;
   if (kind === 'history' && part === undefined) {
-    const rows = history(queries, ledger, name).filter((row) => onlyRuns?.has(row.runId) ?? true);
+    const rows = history(record, name).filter((row) => onlyRuns?.has(row.runId) ?? true);
     return rows.length > 0 ? rows : undefined;
   }
   const id = numberOf(name);
@@ -72,19 +67,19 @@ function readOne(
   if (part !== undefined && n === undefined) return undefined;
   switch (part === undefined ? kind : `${kind}/${part}`) {
     case 'runs':
-      return runDocument(queries, ledger, id);
+      return runDocument(record, id);
     case 'runs/trials':
-      return queries.run(id) && trialPage(queries, ledger, id, n!);
+      return record.run(id) && trialPage(record, id, n!);
     case 'runs/map':
-      return n === 0 && queries.run(id) ? runMap(queries, ledger, id) : undefined;
+      return n === 0 && record.run(id) ? runMap(record, id) : undefined;
     case 'attempts':
-      return attemptDocument(queries, ledger, id);
+      return attemptDocument(record, id);
     case 'attempts/messages':
-      return queries.attempt(id) && messageChunk(queries, id, n!);
+      return record.attempt(id) && messageChunk(record, id, n!);
     case 'attempts/raw':
-      return queries.attempt(id) && rawChunk(queries, id, n!);
+      return record.attempt(id) && rawChunk(record, id, n!);
     case 'evaluations':
-      return evaluationDocument(queries, id);
+      return evaluationDocument(record, id);
     default:
       return undefined;
   }
@@ -105,12 +100,9 @@ function wordList(): { words: string[]; place: (word: string) => number } {
   return { words, place };
 }
 
-const reasonOf = (row: TrialDocument): string =>
-  row.attempt_state === 'running' ? 'running' : (row.exit_reason ?? row.not_run_reason ?? row.state);
-
-function runMap(queries: ViewerQueries, ledger: Ledger, runId: number): RunMap {
+function runMap(record: ViewedRecord, runId: number): RunMap {
   const { words, place } = wordList();
-  const rows = trialsWithMoney(queries, ledger, runId, queries.trials(runId, -1, 0));
+  const rows = trialsWithMoney(record, runId, record.trials(runId, -1, 0));
   const cells = rows.map((row): RunMap['cells'][number] => [
     row.instance_id,
     place(row.repo),
@@ -119,7 +111,7 @@ function runMap(queries: ViewerQueries, ledger: Ledger, runId: number): RunMap {
     row.epoch,
     place(row.verdict),
     place(row.exit_class ?? 'not_run'),
-    place(reasonOf(row)),
+    place(endingOf(row)),
     row.money.costNano,
     row.steps,
     row.attempt,
@@ -129,7 +121,7 @@ function runMap(queries: ViewerQueries, ledger: Ledger, runId: number): RunMap {
 
 export type RunSummary = ReturnType<typeof runSummary>;
 
-function runSummary(queries: ViewerQueries, ledger: Ledger, run: ShownRun, rows: readonly ShownTrial[]) {
+function runSummary(record: ViewedRecord, run: ShownRun, rows: readonly ShownTrial[]) {
   return {
     id: run.id,
     name: run.name,
@@ -141,9 +133,9 @@ function runSummary(queries: ViewerQueries, ledger: Ledger, run: ShownRun, rows:
     datasetRevision: run.dataset_revision,
     datasetHash: run.dataset_hash,
     configHash: run.config_hash,
-    arms: queries.arms(run.id).map(({ name, model }) => ({ name, model })),
+    arms: record.arms(run.id).map(({ name, model }) => ({ name, model })),
     tally: tally(rows),
-    money: addMoney(queries.attemptIds(run.id).map((attempt) => ledger.money(attempt))),
+    money: addMoney(record.attemptIds(run.id).map((attempt) => record.money(attempt))),
     budgetNano: run.budget_nano,
   };
 }
@@ -151,16 +143,16 @@ function runSummary(queries: ViewerQueries, ledger: Ledger, run: ShownRun, rows:
 const SERIES_POINTS = 600;
 
 /** Where attempts ended: sums of spend, ended, sealed, resolved. None of an import, which knows no times. */
-function seriesOf(queries: ViewerQueries, ledger: Ledger, runId: number, rows: readonly ShownTrial[]) {
+function seriesOf(record: ViewedRecord, runId: number, rows: readonly ShownTrial[]) {
   const trials = new Map(rows.map((row) => [row.trial, row]));
-  const ended = queries
+  const ended = record
     .attemptIds(runId)
     .filter((attempt) => attempt.ended_at !== null)
     .sort((a, b) => a.ended_at!.localeCompare(b.ended_at!));
   let [costNano, sealed, resolved] = [0, 0, 0];
   const points = ended.map((attempt, i) => {
     const trial = trials.get(attempt.trial_id);
-    costNano += ledger.money(attempt).costNano ?? 0;
+    costNano += record.money(attempt).costNano ?? 0;
     if (trial?.state === 'sealed' && trial.attempt === attempt.id) {
       sealed += 1;
       resolved += trial.resolved ?? 0;
@@ -202,18 +194,18 @@ function pauseReason(data: string): string {
 
 export type RunDocument = NonNullable<ReturnType<typeof runDocument>>;
 
-function runDocument(queries: ViewerQueries, ledger: Ledger, runId: number) {
-  const run = queries.run(runId);
+function runDocument(record: ViewedRecord, runId: number) {
+  const run = record.run(runId);
   if (!run) return undefined;
-  const rows = queries.trials(runId, -1, 0);
-  const documents = trialsWithMoney(queries, ledger, runId, rows);
+  const rows = record.trials(runId, -1, 0);
+  const documents = trialsWithMoney(record, runId, rows);
   const totals = new Map<string, { n: number; ms: number }>();
-  for (const attempt of queries.attemptIds(runId))
-    for (const { name, n, ms } of ledger.phases(attempt)) {
+  for (const attempt of record.attemptIds(runId))
+    for (const { name, n, ms } of record.phasesOf(attempt)) {
       const known = totals.get(name) ?? { n: 0, ms: 0 };
       totals.set(name, { n: known.n + n, ms: known.ms + ms });
     }
-  const slots = queries.slots(runId).map((row) => ({
+  const slots = record.slots(runId).map((row) => ({
     slot: row.slot,
     trial: row.trial,
     attempt: row.attempt,
@@ -227,23 +219,23 @@ function runDocument(queries: ViewerQueries, ledger: Ledger, runId: number) {
         ? null
         : new Date(Date.parse(row.started_at) + row.phase_offset_ms).toISOString(),
     startedAt: row.started_at,
-    costNano: ledger.money({ id: row.attempt, state: 'running' }).costNano,
+    costNano: record.money({ id: row.attempt, state: 'running' }).costNano,
   }));
   return {
-    summary: runSummary(queries, ledger, run, rows),
+    summary: runSummary(record, run, rows),
     arms: armsOf(rows, documents),
     config: run.config,
     manifest: run.manifest,
     trialPages: Math.max(1, Math.ceil(rows.length / TRIALS_PER_PAGE)),
     slots,
-    series: run.imported === 1 ? [] : seriesOf(queries, ledger, runId, rows),
+    series: run.imported === 1 ? [] : seriesOf(record, runId, rows),
     phases: [...totals].map(([name, total]) => ({ name, ...total })).sort((a, b) => b.ms - a.ms),
-    breaker: breakerOf(queries.lastEventsByType(runId)),
+    breaker: breakerOf(record.lastEventsByType(runId)),
     pulls: {
       now: slots.filter((slot) => slot.phase === 'pull').length,
       done: totals.get('pull')?.n ?? 0,
       ms: totals.get('pull')?.ms ?? 0,
     },
-    events: queries.events(runId, 50),
+    events: record.events(runId, 50),
   };
 }

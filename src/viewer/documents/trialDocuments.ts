@@ -33,15 +33,13 @@ export function addMoney(parts: Iterable<MoneyDocument>): MoneyDocument {
 
 type Attempt = { readonly id: number; readonly state: string };
 
-/** The ledger of an ended attempt never changes again, so each is summed once; that keeps a live table of 500 x 200 steps cheap. */
-export interface Ledger {
-  money(attempt: Attempt): MoneyDocument;
-  phases(attempt: Attempt): { name: string; n: number; ms: number }[];
-}
+export type ViewedRecord = ReturnType<typeof viewedRecord>;
 
-export const createLedger = (queries: ViewerQueries): Ledger => ({
-  money: remember((id) => ({ ...NO_MONEY, ...queries.cost(id) })),
-  phases: remember((id) => queries.phaseTotals(id)),
+/** The ledger of an ended attempt never changes again, so each is summed once; that keeps a live table of 500 x 200 steps cheap. */
+export const viewedRecord = (queries: ViewerQueries) => ({
+  ...queries,
+  money: remember((id): MoneyDocument => ({ ...NO_MONEY, ...queries.cost(id) })),
+  phasesOf: remember((id) => queries.phaseTotals(id)),
 });
 
 function remember<T>(read: (id: number) => T): (attempt: Attempt) => T {
@@ -129,36 +127,35 @@ function trialDocument(row: ShownTrial, money: MoneyDocument, graded: boolean): 
 
 /** Each trial with the money of all of its attempts: a retry costs too. */
 export function trialsWithMoney(
-  queries: ViewerQueries,
-  ledger: Ledger,
+  record: ViewedRecord,
   runId: number,
   rows: readonly ShownTrial[],
 ): TrialDocument[] {
-  const attempts = Map.groupBy(queries.attemptIds(runId), (attempt) => attempt.trial_id);
+  const attempts = Map.groupBy(record.attemptIds(runId), (attempt) => attempt.trial_id);
   // The whole run decides, not these rows, so that all pages of a run that is being graded agree.
-  const graded = queries.anyVerdict(runId) !== undefined;
+  const graded = record.anyVerdict(runId) !== undefined;
   return rows.map((row) => {
-    const money = addMoney((attempts.get(row.trial) ?? []).map(ledger.money));
+    const money = addMoney((attempts.get(row.trial) ?? []).map(record.money));
     return trialDocument(row, money, graded);
   });
 }
 
 export type TrialPage = ReturnType<typeof trialPage>;
 
-export function trialPage(queries: ViewerQueries, ledger: Ledger, runId: number, page: number) {
-  const rows = queries.trials(runId, TRIALS_PER_PAGE, page * TRIALS_PER_PAGE);
+export function trialPage(record: ViewedRecord, runId: number, page: number) {
+  const rows = record.trials(runId, TRIALS_PER_PAGE, page * TRIALS_PER_PAGE);
   return {
     run: runId,
-    total: queries.trialsPlanned(runId)!.n,
-    rows: trialsWithMoney(queries, ledger, runId, rows),
+    total: record.trialsPlanned(runId)!.n,
+    rows: trialsWithMoney(record, runId, rows),
   };
 }
 
 export type HistoryRow = ReturnType<typeof history>[number];
 
-export function history(queries: ViewerQueries, ledger: Ledger, instanceId: string) {
-  return queries.history(instanceId).map(({ run, created_at, ...row }) => {
-    const money = addMoney(queries.attemptsOf(row.trial).map((attempt) => ledger.money(attempt)));
+export function history(record: ViewedRecord, instanceId: string) {
+  return record.history(instanceId).map(({ run, created_at, ...row }) => {
+    const money = addMoney(record.attemptsOf(row.trial).map((attempt) => record.money(attempt)));
     return {
       ...trialDocument(row, money, row.outcome !== null),
       run,

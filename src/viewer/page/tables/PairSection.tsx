@@ -7,7 +7,7 @@ import {
   type PairedTable,
   totalOf,
 } from '../../../report/statistics/paired.ts';
-import type { TrialDocument } from '../../documents/documents.ts';
+import { endingOf, type TrialDocument } from '../../documents/documents.ts';
 import {
   pairsOf,
   type RowsScore,
@@ -20,7 +20,6 @@ import { Badge, Foldout } from '../parts.tsx';
 import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
 import { cost, reward, words } from '../text/numbers.ts';
-import { ending } from './columns.tsx';
 
 /** One arm of one run, and what it scored. */
 export interface Side {
@@ -158,7 +157,7 @@ function One({ name, row }: { name: string; row: TrialDocument | undefined }) {
         {name}: <Badge word={row.verdict} />
       </span>
     );
-  const text = `${name}: ${words(ending(row))}, ${row.steps ?? 0} steps, ${cost(row.money)}`;
+  const text = `${name}: ${words(endingOf(row))}, ${row.steps ?? 0} steps, ${cost(row.money)}`;
   return (
     <a className="side" href={href(['attempt', row.attempt])} title={plain(text)}>
       <span>{name}</span> <Badge word={row.verdict} />

@@ -1,7 +1,7 @@
 /** Columns of tables: what one shows, sorts by and exports; the order of rows by it; and the columns of a trial. */
 
 import type { ReactNode } from 'react';
-import type { MoneyDocument, TrialDocument } from '../../documents/documents.ts';
+import { endingOf, type MoneyDocument, type TrialDocument } from '../../documents/documents.ts';
 import { type Facet, facetTest, readChosen } from '../../documents/facets.ts';
 import { compileFilter, type Fields, type FieldValue } from '../../documents/filter.ts';
 import { Badge, Flags } from '../parts.tsx';
@@ -81,9 +81,6 @@ export const tokensColumn = <Row extends WithMoney>(): Column<Row> =>
 
 const seconds = (ms: number | null): number | null => (ms === null ? null : ms / 1000);
 
-export const ending = (row: TrialDocument): string =>
-  row.attempt_state === 'running' ? 'running' : (row.exit_reason ?? row.not_run_reason ?? row.state);
-
 const strict = ({ resolved_strict }: TrialDocument): string | null =>
   resolved_strict === null ? null : resolved_strict === 1 ? 'yes' : 'no';
 
@@ -94,9 +91,9 @@ export const TRIAL_COLUMNS: readonly Column<TrialDocument>[] = [
   badgeColumn('verdict', 'Verdict', 120, (r) => r.verdict, {
     title: 'resolved, unresolved, or why it is missing from the score',
   }),
-  textColumn('reason', 'Ended', 170, ending, {
+  textColumn('reason', 'Ended', 170, endingOf, {
     title: 'exit reason',
-    cell: (r) => plain(words(ending(r))),
+    cell: (r) => plain(words(endingOf(r))),
   }),
   badgeColumn('class', 'Class', 90, (r) => r.exit_class, { title: 'exit class' }),
   badgeColumn('outcome', 'Outcome', 120, (r) => r.outcome, { title: 'what the grader found', hidden }),
@@ -157,12 +154,12 @@ export const TRIAL_FIELDS: Fields<TrialDocument> = new Map(
 );
 
 export const trialWords = (row: TrialDocument): string =>
-  `${row.instance_id} ${row.repo} ${ending(row)} ${row.exit_class ?? ''} ${row.outcome ?? ''} ${row.verdict} ${row.arm} ${row.model} ${row.flags.join(' ')}`;
+  `${row.instance_id} ${row.repo} ${endingOf(row)} ${row.exit_class ?? ''} ${row.outcome ?? ''} ${row.verdict} ${row.arm} ${row.model} ${row.flags.join(' ')}`;
 
 export const TRIAL_FACETS: readonly Facet<TrialDocument>[] = [
   { id: 'verdict', label: 'Verdict', values: (row) => [row.verdict] },
   { id: 'class', label: 'Class', values: (row) => [row.exit_class ?? 'not_run'] },
-  { id: 'reason', label: 'Ended', values: (row) => [ending(row)] },
+  { id: 'reason', label: 'Ended', values: (row) => [endingOf(row)] },
   { id: 'repo', label: 'Repository', values: (row) => [row.repo] },
   { id: 'difficulty', label: 'Difficulty', values: (row) => (row.difficulty ? [row.difficulty] : []) },
   { id: 'flags', label: 'Flags', values: (row) => row.flags },
