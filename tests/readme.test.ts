@@ -2,8 +2,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { VERSION } from '../src/base/files/packageFile.ts';
 import { loadVerbs, VERBS as names } from '../src/cli/verbs.ts';
-import { VERSION } from '../src/run/version.ts';
 import { cli, REPO } from './support/cli.ts';
 
 const readme = readFileSync(join(REPO, 'README.md'), 'utf8');

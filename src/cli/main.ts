@@ -1,8 +1,8 @@
 /** From a command line to the exit code of a verb. */
 
+import { VERSION } from '../base/files/packageFile.ts';
 import { closest } from '../base/text/closest.ts';
 import { inert } from '../base/text/inert.ts';
-import { VERSION } from '../run/version.ts';
 import {
   COLOR,
   COLOR_SAYS,

@@ -21,7 +21,7 @@ import type { ArmRow } from '../store/records/runs.ts';
 import { armProgram } from './agents/armAgent.ts';
 import { type Variables, variable } from './caller.ts';
 import type { RunEvents } from './events.ts';
-import { plannedArm } from './plan/plannedConfig.ts';
+import { plannedArm } from './plan/planRecord.ts';
 import { rateBooks } from './record/rateBooks.ts';
 
 export interface ArmRuntime {
@@ -108,7 +108,7 @@ function modelFactoryOf(row: ArmRow, { store, env, events }: Around): Promise<Mo
     variable: secret,
     requestStyle: agent.compat ? 'litellm' : 'own',
     async fetchReplay(name) {
-      const { openReplay } = await import('./record/replayModel.ts');
+      const { openReplay } = await import('./record/recordedReplies.ts');
       return openReplay(name, () => store, row.name).source;
     },
     onDivergence: (divergence) => events.emit({ type: 'note', text: divergenceText(divergence) }),

@@ -10,16 +10,19 @@ import { StorageError } from '../store/open.ts';
 import type { Settlement } from '../store/records/trials.ts';
 import { needsOf, suiteOf } from '../suites/suites.ts';
 import { choosePatch } from './attempt/choosePatch.ts';
-import { captureWork, leaveWork, removeEnvironment } from './attempt/leaveEnvironment.ts';
+import {
+  captureWork,
+  enterEnvironment,
+  leaveWork,
+  probeEnvironment,
+  removeEnvironment,
+} from './attempt/environment.ts';
 import { ledAttempt } from './attempt/ledAttempt.ts';
-import { probeEnvironment } from './attempt/probeEnvironment.ts';
 import type { Run } from './contract.ts';
 import { crashPoint } from './control/crash.ts';
-import { followAbort, orAbort } from './control/orAbort.ts';
-import { settlementOf } from './control/retryPolicy.ts';
-import { type Ending, endingOfError, endingOfResult, withEarlierEnds } from './exit.ts';
+import { followAbort, orAbort } from './control/stop.ts';
+import { type Ending, endingOfError, endingOfResult, settlementOf, withEarlierEnds } from './exit.ts';
 import { type AttemptJournal, openJournal } from './record/attemptJournal.ts';
-import { startRequestOf } from './schedule/startRequest.ts';
 import type { Turn } from './schedule/trialQueue.ts';
 
 export interface AttemptOutcome {
@@ -53,10 +56,10 @@ export async function runAttempt(
   let agentBegan = false;
   try {
     try {
-      environment = await startEnvironment(run, turn, journal, signal);
+      environment = await enterEnvironment(run, turn, journal, signal);
       crashPoint('after_container_started');
       journal.environmentStarted(environment.info);
-      await probeEnvironment(trial, environment, journal.phases, signal);
+      await probeEnvironment(trial, environment, journal, signal);
       agentBegan = true;
       result = await runAgent(run, turn, journal, environment, signal);
       ending = endingOfResult(result);
@@ -80,7 +83,8 @@ export async function runAttempt(
     // An environment that has started is always removed.
     for (const leave of unfollow) leave();
     if (environment) await removeEnvironment(run, journal, environment);
-    journal.closeToAgent();
+    // From now on an agent that ignores its signal can neither spend money nor write.
+    journal.recorder.close();
   }
   journal.phases.end();
 
@@ -96,25 +100,6 @@ export async function runAttempt(
   if (!ended) return null;
   const patchBytes = Buffer.byteLength(patch.modelPatch);
   return { attemptId: journal.attemptId, ending, settlement, patchBytes };
-}
-
-/** Starts a fresh environment. One that starts after the attempt has ended is closed again. */
-async function startEnvironment(
-  { row }: Run,
-  { trial, admission }: Turn,
-  journal: AttemptJournal,
-  signal: AbortSignal,
-): Promise<Environment> {
-  journal.phases.begin('start');
-  // A trial whose image is not available ends like every other, with an attempt and a reason.
-  if (admission?.failure) throw admission.failure;
-  const starting = trial.arm.environmentFactory.start({
-    ...startRequestOf(trial, row.name, journal.number),
-    ...(admission?.place && { place: admission.place }),
-    signal,
-    onPhase: (phase) => journal.phases.begin(phase),
-  });
-  return orAbort(starting, signal, (late) => late.close());
 }
 
 async function runAgent(

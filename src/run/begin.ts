@@ -11,13 +11,17 @@ import { leaveUnjudged } from '../store/records/baselines.ts';
 import { insertRun, type RunRow, runByName, setRunBudget } from '../store/records/runs.ts';
 import { reopenTrials, type TrialLine, trialLines, trialsOf } from '../store/records/trials.ts';
 import type { Caller, Tell } from './caller.ts';
-import { withRunLock } from './control/runLock.ts';
-import { checkSameImages, checkSameRun, tellOtherRevision } from './plan/continuity.ts';
+import { withRunLock } from './control/lock.ts';
+import {
+  checkSameImages,
+  checkSameRun,
+  tellOtherAddress,
+  tellOtherRevision,
+  withoutAddresses,
+} from './plan/continuity.ts';
 import { gatherManifest } from './plan/manifest.ts';
-import { type PlannedConfig, plannedConfig } from './plan/plannedConfig.ts';
-import { type RunRequest, runRows } from './plan/planRecord.ts';
+import { type PlannedConfig, plannedConfig, type RunRequest, runRows } from './plan/planRecord.ts';
 import { preflight } from './plan/preflight.ts';
-import { tellOtherAddress, withoutAddresses } from './plan/recordedAddress.ts';
 import { withKeys } from './plan/resolveConfig.ts';
 import type { Plan } from './plan.ts';
 import { requireRun } from './resultsRoot.ts';

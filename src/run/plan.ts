@@ -5,12 +5,10 @@ import { selectInstances } from '../dataset/select.ts';
 import { shownAddress } from '../model/describe.ts';
 import { trialLines } from '../store/records/trials.ts';
 import type { Caller, Tell, Variables } from './caller.ts';
-import { beyondAgents } from './plan/beyondAgents.ts';
-import { withinEngines } from './plan/beyondEngine.ts';
+import { requireDataset } from './datasets/checkDataset.ts';
 import type { ArmConfig, RunRequest } from './plan/planRecord.ts';
 import { type ResolvedConfig, type RunOptions, resolveConfig } from './plan/resolveConfig.ts';
-import { withoutUnsupported } from './plan/unsupported.ts';
-import { requireDataset } from './requireDataset.ts';
+import { beyondAgents, withinEngines, withoutUnsupported } from './plan/unsupported.ts';
 import { openForReading, refuseRunName, refuseUnwritable, requireRun } from './resultsRoot.ts';
 import { UserError } from './userError.ts';
 
@@ -72,7 +70,7 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
 /** What reads recordings is loaded where one is played. */
 const recordedArm = async (arm: ArmConfig, root: string): Promise<ArmConfig> =>
   arm.model.model_name?.startsWith('replay:')
-    ? (await import('./record/replayModel.ts')).asRecorded(arm, root)
+    ? (await import('./record/recordedReplies.ts')).asRecorded(arm, root)
     : arm;
 
 function datasetOf(

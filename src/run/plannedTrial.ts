@@ -2,11 +2,14 @@
 
 import { OWN_HOST } from '../base/imageReference.ts';
 import { type Instance, instanceSchema } from '../dataset/instance.ts';
+import type { StartRequest } from '../environment/environment.ts';
 import { onEngines } from '../environment/environments.ts';
+import { currentOwner } from '../environment/owner.ts';
 import type { Store } from '../store/open.ts';
 import { type InstanceFacts, instanceFacts, kindsOf, type RunRow, rowTextOf } from '../store/records/runs.ts';
 import type { TrialRow } from '../store/records/trials.ts';
-import { loadSuites, rememberBuilds } from '../suites/suites.ts';
+import { loadSuites, needsOf, rememberBuilds } from '../suites/suites.ts';
+import { render } from '../template/render.ts';
 import type { ArmRuntime } from './arms.ts';
 import type { TrialLabel } from './events.ts';
 
@@ -76,4 +79,24 @@ export function imageToBring(trial: PlannedTrial): string | undefined {
   if (!onEngines(arm.environment)) return undefined;
   if (image.startsWith(`${OWN_HOST}/`)) rememberBuilds(trial.instance);
   return image;
+}
+
+export function startRequestOf(
+  { id, arm, instance, image }: PlannedTrial,
+  runName: string,
+  attemptNumber: number,
+): StartRequest {
+  const { startup_command } = arm.environment;
+  const { container } = needsOf(instance);
+  return {
+    instanceId: instance.instance_id,
+    image,
+    owner: currentOwner(runName, `${id}.${attemptNumber}`),
+    baseCommit: instance.base_commit,
+    ...(container && { container }),
+    // The environment runs it before it saves the start tree, so that its changes do not count as the agent's work.
+    ...(startup_command && {
+      startupCommand: render(startup_command, { ...instance.extra, ...instance }),
+    }),
+  };
 }

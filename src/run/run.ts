@@ -10,6 +10,7 @@
  * contract.ts says what an open run consists of.
  */
 import { type Closing, createClosing } from '../base/async/timer.ts';
+import { VERSION } from '../base/files/packageFile.ts';
 import { pathInside } from '../base/files/pathInside.ts';
 import { errorText } from '../base/text/errorText.ts';
 import type { Redactor } from '../base/text/redact.ts';
@@ -27,33 +28,32 @@ import { gradedSoFar } from '../store/records/evaluations.ts';
 import { armsOf, type RunRow, runByName, setRunStatus, spentNano } from '../store/records/runs.ts';
 import { attemptById, type TrialRow, trialLines, trialsOf } from '../store/records/trials.ts';
 import { startArms } from './arms.ts';
-import { discardAbandonedWork } from './attempt/abandonedWork.ts';
+import { discardAbandonedWork } from './attempt/environment.ts';
 import { type BatchResult, runBatch } from './batch.ts';
 import { attended, type Caller } from './caller.ts';
 import type { Run } from './contract.ts';
-import { awakeClock } from './control/awakeClock.ts';
 import { createBudget, type RunBudget } from './control/budget.ts';
 import { createDiskFloor, leastFree, reserveFile } from './control/diskFloor.ts';
+import { keepLiveState } from './control/liveControls.ts';
 import { createNotifier, warningTo } from './control/notify.ts';
+import { awakeClock } from './control/phases.ts';
 import { recoverRun, refuseLostRecords } from './control/recover.ts';
 import { cleanedBy, createEvents, type RunEvents } from './events.ts';
-import { createGates } from './grader/gates.ts';
 import { createGrader, type GradingSummary } from './grader/grader.ts';
+import { createGates, type GradedRun } from './grader/gradeTrial.ts';
 import { openRunImages } from './places/openImages.ts';
 import { keepEngines, reapOrphans } from './places/sessionEngines.ts';
 import { createSessionImages, orderForImages } from './places/trialImages.ts';
 import type { ArmConfig } from './plan/planRecord.ts';
 import { plannedInstances, plannedTrial } from './plannedTrial.ts';
+import { tellOtherModels } from './record/attemptJournal.ts';
 import { keepBackups } from './record/backups.ts';
 import { createExporter, exportRun } from './record/exportRun.ts';
-import { keepLiveState } from './record/liveStates.ts';
-import { tellOtherModels } from './record/recorder.ts';
 import { logEvents, openLog } from './record/runLog.ts';
 import { exportRunReports } from './record/runReports.ts';
 import { biasWarning } from './schedule/order.ts';
 import { expectedSeconds, scheduleTrials } from './schedule/schedule.ts';
 import { ordinarySecrets, redactorOfModels } from './secrets.ts';
-import { VERSION } from './version.ts';
 
 /** A run of the record, and what this process does of it. */
 export interface Sitting {
@@ -192,17 +192,11 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   // A row that cannot be read ends the sitting before anything starts.
   for (const trial of pending) void instances.get(trial.instance_pk)!.instance;
   const budget = budgetOf(store, row, events);
-  const beside = {
-    config: grading,
-    arms: armRows,
-    images: opened?.images,
-    pool: pool?.beside(),
-    engine,
-    events,
+  const graded: GradedRun = {
+    ...{ store, row, grading, dir, redactor, events, stop, arms, instances, engine },
+    gradedOn: { images: opened?.images, pool: pool?.beside() },
   };
-  const grader = grading.enabled
-    ? await createGrader({ ...beside, store, run: row, dir, instances, redactor, stop, cwd })
-    : null;
+  const grader = grading.enabled ? await createGrader(graded, cwd) : null;
   closing.add(() => grader?.close());
   const plan = (trial: TrialRow) => plannedTrial(trial, arms, instances);
   const scheduled = scheduleTrials(store, row, config, pending);
@@ -229,10 +223,10 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   const clock = awakeClock(() => performance.now());
   closing.add(() => clock.stop());
   const owner = currentOwner(row.name, 'run');
-  const gates = createGates(beside, row.name);
+  const gates = createGates(graded);
   const run: Run = {
-    ...{ store, row, config, grading, dir, redactor, events, log, stop, budget },
-    ...{ arms, instances, trials, pool, engine, images, grader, gates },
+    ...graded,
+    ...{ config, log, budget, arms, trials, pool, images, grader, gates },
     leaseOwner: `${owner.host}:${owner.bootId}:${owner.pid}:${owner.pidStart}`,
     retry: { ...config.retry, made: new Map(), outages: new Map() },
     now: () => clock.now() - (engine?.awayMs() ?? 0),

@@ -26,7 +26,7 @@ export function openedRun({ store = freshStore(), ...more }: Partial<Run> = {}):
     arms: new Map(),
     instances: new Map(),
     trials: [],
-    ...{ pool: undefined, engine: undefined, images: undefined, disk: undefined, grader: null },
+    ...{ pool: undefined, engine: undefined, images: undefined, disk: undefined, grader: null, gradedOn: {} },
     gates: { request: () => Promise.reject(new Error('nothing is graded here')), close: async () => {} },
     exporter: { attemptEnded: () => {}, flush: async () => {} },
     suspicionRules: [],

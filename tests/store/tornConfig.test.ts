@@ -1,6 +1,6 @@
 // A stored configuration that cannot be read is shown as unknown, but nothing goes on by it: the defaults could spend money or grade by another rule.
 import { expect, test } from 'vitest';
-import { plannedArm, plannedConfig } from '../../src/run/plan/plannedConfig.ts';
+import { plannedArm, plannedConfig } from '../../src/run/plan/planRecord.ts';
 import { exportConfig } from '../../src/run/record/exportConfig.ts';
 import { type RunRow, storedConfig } from '../../src/store/records/runs.ts';
 

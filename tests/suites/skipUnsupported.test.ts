@@ -2,8 +2,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { beyondAgents } from '../../src/run/plan/beyondAgents.ts';
-import { beyondEngine } from '../../src/run/plan/beyondEngine.ts';
+import { beyondAgents, beyondEngine } from '../../src/run/plan/unsupported.ts';
 import { loadDataset } from '../../src/suites/loadDataset.ts';
 import { cli, tempDir } from '../support/cli.ts';
 import { harborTask } from '../support/kinds/harborTask.ts';

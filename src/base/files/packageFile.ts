@@ -1,5 +1,5 @@
 /** Files that come with the program: its configurations and the bundled dataset. */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 
 /** From src/base/files as from dist/base/files. */
@@ -12,3 +12,7 @@ export function orPackaged(path: string, cwd = ''): string {
   const packaged = join(PACKAGE_ROOT, path);
   return existsSync(packaged) ? packaged : own;
 }
+
+export const VERSION = (
+  JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')) as { version: string }
+).version;

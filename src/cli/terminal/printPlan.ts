@@ -6,9 +6,8 @@ import { type Forecast, type Range, USUAL_DISCORDANCE } from '../../report/measu
 import { toJson } from '../../report/render/document.ts';
 import { duration, plural } from '../../report/render/format.ts';
 import { renderTerminal } from '../../report/render/renderers.ts';
-import type { DryRun } from '../../run/plan/dryRun.ts';
+import type { DryRun, PlanForecast } from '../../run/plan/dryRun.ts';
 import { type DiskAnswer, type DiskPlan, plansOf } from '../../run/plan/planDisk.ts';
-import type { PlanForecast } from '../../run/plan/planForecast.ts';
 import { EXIT, printData, printJson } from './context.ts';
 import { tableBlocks } from './table.ts';
 

@@ -3,8 +3,7 @@
 import { hostname, userInfo } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 import { inert } from '../../base/text/inert.ts';
-import { askRun, howItIs, stopRun } from '../../run/askRun.ts';
-import { deleteRun, requireDeletable } from '../../run/deleteRun.ts';
+import { askRun, deleteRun, howItIs, requireDeletable, stopRun } from '../../run/askRun.ts';
 import { openForWriting, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
 import { spentNano } from '../../store/records/runs.ts';

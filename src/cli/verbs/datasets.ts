@@ -4,14 +4,17 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, extname } from 'node:path';
 import { inert } from '../../base/text/inert.ts';
-import type { Dataset } from '../../dataset/dataset.ts';
-import { datasetText } from '../../dataset/dataset.ts';
+import { type Dataset, datasetText } from '../../dataset/dataset.ts';
 import { hubAccess, pullDataset, verifySnapshot } from '../../dataset/hub.ts';
 import { IMAGE_BUILDERS } from '../../dataset/imageNames.ts';
 import { DATASET_ALIASES, KNOWN_DATASETS, locateDataset } from '../../dataset/read/locate.ts';
 import { addDataset } from '../../run/datasets/addDataset.ts';
-import { type CheckedDataset, checkDataset, type Unfit } from '../../run/datasets/checkDataset.ts';
-import { requireDataset } from '../../run/requireDataset.ts';
+import {
+  type CheckedDataset,
+  checkDataset,
+  requireDataset,
+  type Unfit,
+} from '../../run/datasets/checkDataset.ts';
 import { UserError } from '../../run/userError.ts';
 import { type Args, defineVerb, flags, json, string, toggle } from '../flags/verb.ts';
 import { EXIT, printData, printJson, printResult, say } from '../terminal/context.ts';

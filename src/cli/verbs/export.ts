@@ -3,6 +3,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
+import { VERSION } from '../../base/files/packageFile.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { inert } from '../../base/text/inert.ts';
 import { instanceFolder } from '../../formats/harness/logFolders.ts';
@@ -19,9 +20,9 @@ import {
 } from '../../report/submission/metadata.ts';
 import { type Box, CHECKLIST } from '../../report/submission/review.ts';
 import { type SubmissionResult, writeSubmission } from '../../report/submission/writeSubmission.ts';
-import { exportAtif } from '../../run/record/exportAtif.ts';
 import { exportConfig } from '../../run/record/exportConfig.ts';
 import {
+  exportAtif,
   exportManifest,
   exportPredictions,
   exportTrajectories,
@@ -33,7 +34,6 @@ import { pricesOfRun } from '../../run/record/tokenPrices.ts';
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
 import { redactorOfArms } from '../../run/secrets.ts';
 import { UserError } from '../../run/userError.ts';
-import { VERSION } from '../../run/version.ts';
 import type { Store } from '../../store/open.ts';
 import { loadRunData } from '../../store/records/reportQueries.ts';
 import { armsOf, instancesOf, type RunRow } from '../../store/records/runs.ts';

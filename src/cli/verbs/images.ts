@@ -17,9 +17,9 @@ import {
   parsePolicy,
 } from '../../environment/places/imagesConfig.ts';
 import type { StageEvent } from '../../environment/places/pullStage.ts';
+import { requireDataset } from '../../run/datasets/checkDataset.ts';
 import { openImages } from '../../run/places/engines.ts';
 import { loadLayers } from '../../run/plan/resolveConfig.ts';
-import { requireDataset } from '../../run/requireDataset.ts';
 import { UserError } from '../../run/userError.ts';
 import { rememberBuilds } from '../../suites/suites.ts';
 import { filledText, integer } from '../flags/checks.ts';

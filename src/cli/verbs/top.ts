@@ -4,7 +4,7 @@ import { shorten } from '../../base/text/columns.ts';
 import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
 import { isFinalReason } from '../../outcome.ts';
-import { workerOn } from '../../run/control/runLock.ts';
+import { workerOn } from '../../run/control/lock.ts';
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
 import { type LiveState, readLiveState } from '../../store/live/controls.ts';
 import type { Store } from '../../store/open.ts';

@@ -11,7 +11,7 @@ import { type Prediction, parsePredictions } from '../../formats/predictions.ts'
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { goldPredictions, recordPredictions, unknownIds } from '../../grading/recordPredictions.ts';
 import type { Caller, Tell } from '../../run/caller.ts';
-import { withRunLock } from '../../run/control/runLock.ts';
+import { withRunLock } from '../../run/control/lock.ts';
 import type { GradedWhole } from '../../run/record/runReports.ts';
 import { makeAndOpen, refuseRunName } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';

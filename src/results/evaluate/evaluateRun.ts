@@ -6,8 +6,8 @@ import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingCo
 import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
 import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
 import type { Caller, Variables } from '../../run/caller.ts';
-import { withRunLock } from '../../run/control/runLock.ts';
-import { requireDataset } from '../../run/requireDataset.ts';
+import { withRunLock } from '../../run/control/lock.ts';
+import { requireDataset } from '../../run/datasets/checkDataset.ts';
 import { databasePath, openForWriting, requireRun } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
 import { wholeConfig } from '../../store/records/runs.ts';

@@ -16,7 +16,7 @@ import { type Attendant, attended, type Caller, type Work } from '../../run/call
 import { cleanedBy, createEvents, type RunEvents } from '../../run/events.ts';
 import { createGrader, type Grader } from '../../run/grader/grader.ts';
 import { openGradingImages } from '../../run/places/openImages.ts';
-import { plannedArm } from '../../run/plan/plannedConfig.ts';
+import { plannedArm } from '../../run/plan/planRecord.ts';
 import type { PlannedInstance } from '../../run/plannedTrial.ts';
 import { exportRunReports, type GradedWhole } from '../../run/record/runReports.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
@@ -75,17 +75,18 @@ const GRACE_S = 30;
 export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evaluation> {
   const { store, root, run, config } = task;
   const instances = await gradableInstances(task);
-  const redactor = redactorOfArms(caller.env, armsOf(store, run.id));
+  const arms = armsOf(store, run.id);
+  const redactor = redactorOfArms(caller.env, arms);
   const events = createEvents(undefined, cleanedBy(redactor));
   const work = { run: run.name, root, workers: config.workers, events };
   const { stop, attendant } = attended(caller, work, { onInterrupt: 'capture', graceS: GRACE_S });
-  const arms = armsOf(store, run.id);
   const images = gradingImages(task, work, caller);
   const engine = images ? watchOf(task, events) : undefined;
-  const grader = await createGrader({
-    ...{ store, run, config, arms, images, engine, instances, redactor, events, stop },
-    ...{ cwd: caller.cwd, dir: pathInside(root, run.name) },
-  });
+  const graded = {
+    ...{ store, row: run, grading: config, dir: pathInside(root, run.name), redactor, events, stop },
+    ...{ arms: new Map(arms.map((row) => [row.id, { row }])), instances, engine, gradedOn: { images } },
+  };
+  const grader = await createGrader(graded, caller.cwd);
   const asked = (g: Gradable) => !task.only || task.only.has(instances.get(g.instance_pk)!.row.instance_id);
   try {
     await gradeAll(task, grader, asked, attendant);

@@ -1,6 +1,7 @@
 /** Results of other tools as a run of a results root. */
 import { existsSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
+import { VERSION } from '../../base/files/packageFile.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { percent } from '../../base/text/numbers.ts';
 import { SourceError } from '../../formats/foreignFile.ts';
@@ -9,11 +10,10 @@ import { readForeignRun, recogniseSource } from '../../formats/formats.ts';
 import type { Outcome } from '../../outcome.ts';
 import { scoredTrials } from '../../report/measure/score.ts';
 import type { Caller } from '../../run/caller.ts';
+import { requireDataset } from '../../run/datasets/checkDataset.ts';
 import { exportRun } from '../../run/record/exportRun.ts';
-import { requireDataset } from '../../run/requireDataset.ts';
 import { makeAndOpen, refuseRunName } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
-import { VERSION } from '../../run/version.ts';
 import type { Store } from '../../store/open.ts';
 import { insertEvaluation } from '../../store/records/evaluations.ts';
 import { loadRunData, type RunData } from '../../store/records/reportQueries.ts';

@@ -18,11 +18,11 @@ import { homedir, tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { makeFolder } from '../../base/files/makeFolder.ts';
+import { VERSION } from '../../base/files/packageFile.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { type Recognised, recogniseSource } from '../../formats/formats.ts';
 import { type Caller, type Notice, type Variables, variable } from '../../run/caller.ts';
 import { databasePath, openForReading } from '../../run/resultsRoot.ts';
-import { VERSION } from '../../run/version.ts';
 import { findRun } from '../../store/records/runs.ts';
 import { importedName, importInto } from './importResults.ts';
 

@@ -8,7 +8,7 @@ import { NIGHT_ERROR } from '../../report/statistics/nightTests.ts';
 import type { Caller } from '../../run/caller.ts';
 import { createNotifier, warningTo } from '../../run/control/notify.ts';
 import type { RunEvent } from '../../run/events.ts';
-import { plannedConfig } from '../../run/plan/plannedConfig.ts';
+import { plannedConfig } from '../../run/plan/planRecord.ts';
 import { requireRun } from '../../run/resultsRoot.ts';
 import type { RunOutcome } from '../../run/run.ts';
 import type { Store } from '../../store/open.ts';

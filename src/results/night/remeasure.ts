@@ -1,8 +1,8 @@
 /** Measures instances of a run again in a new run with the same arm and rows, K epochs, graded. Its manifest names the first run. */
 
 import type { Caller } from '../../run/caller.ts';
-import { withRunLock } from '../../run/control/runLock.ts';
-import { plannedConfig } from '../../run/plan/plannedConfig.ts';
+import { withRunLock } from '../../run/control/lock.ts';
+import { plannedConfig } from '../../run/plan/planRecord.ts';
 import { type RunOutcome, workOn } from '../../run/run.ts';
 import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';

@@ -7,10 +7,9 @@ import type { AgentCallbacks, AgentResult } from '../../agent/contract.ts';
 import type { Environment } from '../../environment/environment.ts';
 import { nanoToDollars } from '../../money.ts';
 import type { AgentPart, LedAttempt } from '../../suites/suite.ts';
-import { orAbort } from '../control/orAbort.ts';
+import { orAbort } from '../control/stop.ts';
 import { endingOfResult } from '../exit.ts';
-import type { AttemptJournal } from '../record/attemptJournal.ts';
-import type { Recorder } from '../record/recorder.ts';
+import type { AttemptJournal, Recorder } from '../record/attemptJournal.ts';
 
 export function ledAttempt(parts: {
   readonly environment: Environment;

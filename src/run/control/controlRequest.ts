@@ -14,6 +14,9 @@ export interface ControlValues {
 }
 export type ControlCommand = keyof ControlValues;
 
+/** Who asks waits so long, and then takes the request back: what is older surprises everybody. */
+export const REQUEST_HOLDS_MS = 60_000;
+
 /** A request that cannot be carried out; the message is the answer. */
 export class ControlRefusal extends Error {
   override readonly name = 'ControlRefusal';

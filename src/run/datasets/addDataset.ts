@@ -8,9 +8,8 @@ import { errorText } from '../../base/text/errorText.ts';
 import { imagesProblem } from '../../dataset/imageNames.ts';
 import { addedFolder, nameProblem, rememberDataset } from '../../dataset/read/addedDatasets.ts';
 import type { HubEnv } from '../../dataset/read/locate.ts';
-import { requireDataset } from '../requireDataset.ts';
 import { UserError } from '../userError.ts';
-import { type CheckedDataset, checkDataset } from './checkDataset.ts';
+import { type CheckedDataset, checkDataset, requireDataset } from './checkDataset.ts';
 
 const run = promisify(execFile);
 

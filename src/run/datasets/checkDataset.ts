@@ -1,9 +1,13 @@
 /** What a dataset holds: kinds, images, licence, and everything that will not run or cannot be graded here, with the reason. */
+
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { inert } from '../../base/text/inert.ts';
 import type { Dataset } from '../../dataset/dataset.ts';
 import { imageOf } from '../../dataset/instance.ts';
+import { type LoadOptions, loadDataset } from '../../suites/loadDataset.ts';
 import { planGrading } from '../../suites/suites.ts';
+import { UserError } from '../userError.ts';
 
 export interface Unfit {
   readonly instance_id: string;
@@ -74,4 +78,14 @@ export function checkDataset(dataset: Dataset): CheckedDataset {
     licence: licenceOf(dataset.path),
     unfit,
   };
+}
+
+/** The rows of a dataset. Throws a UserError with every reason why it cannot be used. `env` has the settings of the hub. */
+export async function requireDataset(source: string, options: LoadOptions): Promise<Dataset> {
+  const loaded = await loadDataset(source, options);
+  if (loaded.ok) return loaded.dataset;
+  const problems = loaded.problems.map(({ message }) => `  ${inert(message)}`);
+  throw new UserError(
+    `the dataset cannot be used; ${problems.length} problem(s) in ${source}:\n${problems.join('\n')}`,
+  );
 }

@@ -1,5 +1,6 @@
-/** The grading of one prediction, in a fresh container. */
+/** The grading of one prediction, in a fresh container: of a run that works, or of one that is only graded. */
 
+import type { Redactor } from '../../base/text/redact.ts';
 import type { EnvironmentFactory } from '../../environment/environment.ts';
 import type { EngineImageSource } from '../../environment/environmentKind.ts';
 import {
@@ -18,20 +19,37 @@ import {
 } from '../../grading/gradingConfig.ts';
 import { type EvaluationResult, patchHash } from '../../grading/gradingFrame.ts';
 import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
+import type { Store } from '../../store/open.ts';
 import type { Gradable } from '../../store/records/evaluations.ts';
 import type { ArmRow, RunRow } from '../../store/records/runs.ts';
-import { planGrading } from '../../suites/suites.ts';
+import type { LedAttempt } from '../../suites/suite.ts';
+import { planGrading, rememberBuilds } from '../../suites/suites.ts';
+import type { StopLadder } from '../control/stop.ts';
 import type { RunEvents, TrialLabel } from '../events.ts';
-import { recordedEnvironment } from '../plan/plannedConfig.ts';
-import type { PlannedInstance } from '../plannedTrial.ts';
+import { recordedEnvironment } from '../plan/planRecord.ts';
+import type { PlannedInstance, PlannedTrial } from '../plannedTrial.ts';
 
-export interface GradingPorts {
-  readonly run: RunRow;
-  readonly config: GradingConfig;
+/** What gradings need of a run. `Run` is more than that; `evaluate` opens this alone. */
+export interface GradedRun {
+  /** The record of the results root. */
+  readonly store: Store;
+  /** The run's own row, as it was when this sitting began. */
+  readonly row: RunRow;
+  readonly grading: GradingConfig;
+  /** DIR/<run>: where its exports go. */
+  readonly dir: string;
+  readonly redactor: Redactor;
+  readonly events: RunEvents;
+  readonly stop: StopLadder;
+  readonly arms: ReadonlyMap<number, { readonly row: ArmRow }>;
   readonly instances: ReadonlyMap<number, PlannedInstance>;
-  readonly arms: ReadonlyMap<number, ArmRow>;
-  readonly parsers: ParserRegistry;
-  readonly factory: EnvironmentFactory;
+  /** Of the engine, or of several together; absent where there is none. */
+  readonly engine: EngineWatch | undefined;
+  /** Who brings images for gradings; without one each grading gets its own. And the engines of the run beside its attempts; else a pool of its own. */
+  readonly gradedOn: {
+    readonly images?: EngineImageSource | undefined;
+    readonly pool?: EnginePool | undefined;
+  };
 }
 
 export interface Verdict {
@@ -42,7 +60,9 @@ export interface Verdict {
 }
 
 export async function gradeTrial(
-  { run, config, instances, arms, parsers, factory }: GradingPorts,
+  { row, grading, instances, arms }: GradedRun,
+  parsers: ParserRegistry,
+  factory: EnvironmentFactory,
   gradable: Gradable,
   signal: AbortSignal,
   alone: boolean,
@@ -51,48 +71,39 @@ export async function gradeTrial(
   const label: TrialLabel = {
     trialId: gradable.trial_id,
     instanceId: instance.instance_id,
-    arm: arms.get(gradable.arm_id)!.name,
+    arm: arms.get(gradable.arm_id)!.row.name,
     epoch: gradable.epoch,
   };
-  const planned = planGrading(instance, { dialect: config.dialect, parsers });
+  const planned = planGrading(instance, { dialect: grading.dialect, parsers });
   if (!planned.ok)
     return {
       label,
       gradable: false,
-      result: ungradable(planned.reason, label.instanceId, gradable, config),
+      result: ungradable(planned.reason, label.instanceId, gradable, grading),
     };
   const result = await planned.plan.grade({
     patch: gradable.model_patch,
     ...(gradable.work_image !== null && { work: gradable.work_image }),
     factory,
-    config,
+    config: grading,
     parsers,
-    owner: currentOwner(run.name, `grade-${gradable.attempt_id}`),
+    owner: currentOwner(row.name, `grade-${gradable.attempt_id}`),
     signal,
     alone,
   });
   return { label, gradable: true, result };
 }
 
-export interface FactoryParts {
-  readonly config: GradingConfig;
-  readonly arms: readonly ArmRow[];
-  readonly images?: EngineImageSource | undefined;
-  readonly pool?: EnginePool | undefined;
-  readonly engine?: EngineWatch | undefined;
-  readonly events: Pick<RunEvents, 'emit'>;
-}
-
 /** Grading runs where the harness runs it, in the default environment, unless that of the arms grades too. */
 export async function gradingFactory({
-  config,
-  arms: [arm],
-  images,
-  pool,
+  grading,
+  arms,
   engine,
   events,
-}: FactoryParts): Promise<EnvironmentFactory> {
-  const environment = arm && recordedEnvironment(arm);
+  gradedOn: { images, pool },
+}: GradedRun): Promise<EnvironmentFactory> {
+  const [arm] = arms.values();
+  const environment = arm && recordedEnvironment(arm.row);
   const kind = environment && environmentKindOf(environment);
   const base = {
     environment_class: kind?.grades ? kind.name : DEFAULT_ENVIRONMENT,
@@ -102,14 +113,34 @@ export async function gradingFactory({
     // Beside the attempts: how many run at a time is grading.workers alone.
     ...(environment?.hosts ? { hosts: environment.hosts.map(({ host }) => ({ host, slots: 0 })) } : {}),
   };
-  return createEnvironmentFactory(gradingEnvironment(config, base), {
+  return createEnvironmentFactory(gradingEnvironment(grading, base), {
     ...GRADING_DOCKER_OPTIONS,
-    capAdd: config.cap_add,
+    capAdd: grading.cap_add,
     watch: engine,
     onWarning: (text) => events.emit({ type: 'note', text }),
     images,
     pool,
   });
+}
+
+export type StepGates = ReturnType<typeof createGates>;
+
+/** Verifications while an attempt goes on. What they run in is made when the first is asked for: most suites have none. */
+export function createGates(run: GradedRun) {
+  let made: Promise<EnvironmentFactory> | undefined;
+  return {
+    async request(
+      { id, instance }: PlannedTrial,
+      attempt: number,
+      signal: AbortSignal,
+    ): ReturnType<LedAttempt['gradeRequest']> {
+      rememberBuilds(instance);
+      made ??= gradingFactory(run);
+      const owner = currentOwner(run.row.name, `gate-${id}.${attempt}`);
+      return { factory: await made, config: run.grading, owner, signal };
+    },
+    close: async () => (await made)?.close(),
+  };
 }
 
 function ungradable(

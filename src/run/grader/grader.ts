@@ -2,49 +2,29 @@
  * Grades predictions as they arrive, in fresh containers, beside the agents' slots and with its own concurrency. A verdict is keyed by
  * patch and spec: what is graded already is not graded again, and nothing is overwritten.
  */
+import { gzipSync } from 'node:zlib';
 import PQueue from 'p-queue';
+import { pathInside } from '../../base/files/pathInside.ts';
 import { errorText } from '../../base/text/errorText.ts';
-import type { Redactor } from '../../base/text/redact.ts';
-import type { EnvironmentFactory } from '../../environment/environment.ts';
-import type { EngineImageSource } from '../../environment/environmentKind.ts';
-import type { EnginePool } from '../../environment/places/enginePool.ts';
-import type { EngineWatch } from '../../environment/places/engineWatch.ts';
-import type { GradingConfig } from '../../grading/gradingConfig.ts';
-import { imagesOfWork } from '../../grading/gradingFrame.ts';
+import { isLoss } from '../../environment/environment.ts';
+import { instanceFolder, writeInstanceLogs } from '../../formats/harness/logFolders.ts';
+import { LOG_HOLDS_SECRET } from '../../grading/doubts/doubts.ts';
+import { type EvaluationResult, imagesOfWork } from '../../grading/gradingFrame.ts';
 import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
 import type { Outcome } from '../../outcome.ts';
-import { StorageError, type Store } from '../../store/open.ts';
-import { type Gradable, gradableTrial, gradableTrials, verdictsOf } from '../../store/records/evaluations.ts';
-import type { ArmRow, RunRow } from '../../store/records/runs.ts';
+import { StorageError } from '../../store/open.ts';
+import {
+  type Gradable,
+  gradableTrial,
+  gradableTrials,
+  insertEvaluation,
+  verdictsOf,
+} from '../../store/records/evaluations.ts';
 import { planGrading } from '../../suites/suites.ts';
 import { crashPoint } from '../control/crash.ts';
-import type { StopLadder } from '../control/stop.ts';
-import type { RunEvents } from '../events.ts';
-import type { PlannedInstance } from '../plannedTrial.ts';
-import { writeGradedFiles } from '../record/gradedFiles.ts';
-import { type GradingPorts, gradeTrial, gradingFactory, type Verdict } from './gradeTrial.ts';
-import { createGradingOutages } from './gradingOutages.ts';
-import { recordVerdict } from './recordVerdict.ts';
-
-export interface GraderParts {
-  readonly store: Store;
-  readonly run: RunRow;
-  readonly config: GradingConfig;
-  readonly arms: readonly ArmRow[];
-  readonly instances: ReadonlyMap<number, PlannedInstance>;
-  readonly redactor: Redactor;
-  readonly events: RunEvents;
-  readonly stop: StopLadder;
-  readonly cwd: string;
-  /** DIR/<run> */
-  readonly dir: string;
-  /** Provides images; default: each grading gets its own. */
-  readonly images?: EngineImageSource | undefined;
-  /** The engines of the run; default: a pool of its own. */
-  readonly pool?: EnginePool | undefined;
-  /** Of the engine, or of several together. */
-  readonly engine?: EngineWatch | undefined;
-}
+import { FREE_OUTAGES } from '../exit.ts';
+import { partFolder } from '../record/exportRun.ts';
+import { type GradedRun, gradeTrial, gradingFactory, type Verdict } from './gradeTrial.ts';
 
 export interface GradingSummary {
   readonly outcomes: Readonly<Record<string, number>>;
@@ -52,58 +32,41 @@ export interface GradingSummary {
   readonly ungraded: number;
 }
 
-export interface Grader {
-  enqueue(trialId: number): void;
-  /** Everything that is sealed and has no verdict for its patch. Returns how many. */
-  enqueueMissing(only?: (g: Gradable) => boolean, again?: boolean): number;
-  /** The trials that `enqueueMissing` would enqueue now. */
-  missing(): readonly Gradable[];
-  drain(): Promise<void>;
-  summary(only?: (g: Gradable) => boolean): GradingSummary;
-  close(): Promise<void>;
-}
+export type Grader = Awaited<ReturnType<typeof createGrader>>;
 
 /** Verdicts without a statement about the patch; the next evaluation tries them again. */
 const UNUSABLE: ReadonlySet<Outcome> = new Set(['infra', 'ungradable']);
 
-export async function createGrader(parts: GraderParts): Promise<Grader> {
-  const { store, run, config, stop, engine } = parts;
-  const ports: GradingPorts = {
-    run,
-    config,
-    instances: parts.instances,
-    arms: new Map(parts.arms.map((arm) => [arm.id, arm])),
-    parsers: await loadParsers(config.parsers, parts.cwd),
-    factory: await gradingFactory(parts),
-  };
-  const queue = new PQueue({ concurrency: config.workers });
+type Choice = (gradable: Gradable) => boolean;
+const all: Choice = () => true;
+
+/** `cwd`: where relative paths of parsers start. */
+export async function createGrader(run: GradedRun, cwd: string) {
+  const { store, row, grading, instances, events, stop, engine } = run;
+  const parsers = await loadParsers(grading.parsers, cwd);
+  const factory = await gradingFactory(run);
+  const queue = new PQueue({ concurrency: grading.workers });
   const repeats: Gradable[] = [];
-  const outages = createGradingOutages({
-    ...parts,
-    engine,
-    again: (gradable) => void repeats.push(gradable),
-  });
-  let broken: unknown = null;
+  const outages = new Map<number, number>();
   // Gradings and files are awaited only at the end, so an uncaught rejection would end the process.
+  let broken: unknown = null;
   const noteBroken = (error: unknown) => {
     broken ??= error;
   };
-
-  const keeper = createKeeper(parts, noteBroken);
+  /** Verdicts go to the record at once, and to files one after the other. */
+  let files: Promise<void> = Promise.resolve();
 
   const work = async (gradable: Gradable, alone: boolean): Promise<void> => {
     if (stop.stage >= 2) return;
     const signal = stop.attempts;
     try {
       const began = engine?.mark();
-      const verdict = await gradeTrial(ports, gradable, signal, alone);
-      if (await outages.caused(gradable, verdict, began, signal)) return;
+      const verdict = await gradeTrial(run, parsers, factory, gradable, signal, alone);
+      const away = began !== undefined && engine!.awaySince(began);
+      if (await wasOutage(gradable, verdict, away, signal)) return;
       // A timeout or a lack of memory beside other work may be caused by that, so it counts only when it happens alone.
       if (verdict.result.repeatAlone && !alone) repeats.push(gradable);
-      else {
-        keeper.keep(gradable, verdict);
-        await discardWork(parts, ports.factory, gradable, verdict);
-      }
+      else await keep(gradable, verdict);
     } catch (error) {
       if (!signal.aborted || error instanceof StorageError) throw error;
       // After a full disk it is graded again at the end; after a second interrupt it waits for the next evaluation.
@@ -111,86 +74,109 @@ export async function createGrader(parts: GraderParts): Promise<Grader> {
     }
   };
 
+  /**
+   * A grading that the container engine took with it when it went away is no verdict. It is made again, or stays open for the next evaluation
+   * when the engine does not come back.
+   */
+  async function wasOutage(
+    gradable: Gradable,
+    { label, result }: Verdict,
+    away: boolean,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const lost = result.engineLost ?? false;
+    if (!lost && !(away && result.repeatAlone)) return false;
+    const times = (outages.get(gradable.trial_id) ?? 0) + 1;
+    outages.set(gradable.trial_id, times);
+    if (times <= FREE_OUTAGES && (await comesBack(run, signal))) {
+      repeats.push(gradable);
+      return true;
+    }
+    if (lost)
+      events.emit({ type: 'note', text: `${label.instanceId} was not graded: ${result.errorMessage}` });
+    return lost;
+  }
+
+  async function keep(gradable: Gradable, verdict: Verdict): Promise<void> {
+    const { label, result } = verdict;
+    recordVerdict(run, gradable, verdict);
+    if (verdict.gradable) {
+      crashPoint('graded');
+      files = files.then(() => writeGradedFiles(run, gradable, label, result)).catch(noteBroken);
+    }
+    // A verdict that says nothing is tried again, on the same work.
+    if (gradable.work_image === null || UNUSABLE.has(result.outcome)) return;
+    for (const image of imagesOfWork(gradable.work_image))
+      await factory
+        .discardWork?.(image)
+        .catch((error: unknown) =>
+          events.emit({ type: 'note', text: `${image} could not be removed: ${errorText(error)}` }),
+        );
+  }
+
   const enqueue = (gradable: Gradable): void => {
     // Starts after the caller knows the count, because an ungradable prediction gets its verdict at once.
     const later = () => Promise.resolve().then(() => work(gradable, false));
     void queue.add(later).catch(noteBroken);
   };
 
+  const missing = (only: Choice = all, again = false): Gradable[] => {
+    const verdicts = verdictsOf(store, row.id);
+    const hasVerdict = (gradable: Gradable): boolean => {
+      const verdict = verdicts.get(gradable.trial_id);
+      if (!verdict || UNUSABLE.has(verdict.outcome) || verdict.dialect !== grading.dialect) return false;
+      const { instance } = instances.get(gradable.instance_pk)!;
+      const planned = planGrading(instance, { dialect: grading.dialect, parsers });
+      return planned.ok && planned.plan.specHash === verdict.spec_hash;
+    };
+    return gradableTrials(store, row.id).filter(
+      (g) => only(g) && !judgedForGood(g, verdicts) && (again || !hasVerdict(g)),
+    );
+  };
+
   return {
-    missing: () => missing(store, ports),
-    enqueue(trialId) {
-      const gradable = gradableTrial(store, run.id, trialId);
+    /** The trials that `enqueueMissing` would enqueue now. */
+    missing: () => missing(),
+    enqueue(trialId: number): void {
+      const gradable = gradableTrial(store, row.id, trialId);
       if (gradable) enqueue(gradable);
     },
-    enqueueMissing(only, again) {
-      const found = missing(store, ports, only, again);
-      if (again) tellStanding(parts, only);
+    /** Everything that is sealed and has no verdict for its patch. Returns how many. */
+    enqueueMissing(only?: Choice, again?: boolean): number {
+      const found = missing(only, again);
+      if (again) tellStanding(run, only);
       for (const gradable of found) enqueue(gradable);
       return found.length;
     },
-    async drain() {
+    async drain(): Promise<void> {
       await queue.onIdle();
       for (let next = repeats.shift(); next; next = repeats.shift()) await work(next, true);
-      await keeper.written();
+      await files;
       if (broken !== null) throw broken instanceof Error ? broken : new Error(String(broken));
     },
-    summary: (only) => summary(store, run, only),
-    close: () => ports.factory.close(),
-  };
-}
-
-/** A verdict that says nothing is tried again, on the same work. */
-async function discardWork(
-  { events }: GraderParts,
-  factory: EnvironmentFactory,
-  { work_image: image }: Gradable,
-  { result }: Verdict,
-): Promise<void> {
-  if (image === null || UNUSABLE.has(result.outcome)) return;
-  for (const one of imagesOfWork(image))
-    await factory
-      .discardWork?.(one)
-      .catch((error: unknown) =>
-        events.emit({ type: 'note', text: `${one} could not be removed: ${errorText(error)}` }),
-      );
-}
-
-/** Verdicts go to the record at once, and to files one after the other. */
-function createKeeper(parts: GraderParts, onError: (error: unknown) => void) {
-  const { store, run, dir, redactor } = parts;
-  let files: Promise<void> = Promise.resolve();
-  return {
-    keep(gradable: Gradable, verdict: Verdict): void {
-      recordVerdict(parts, gradable, verdict);
-      if (!verdict.gradable) return;
-      crashPoint('graded');
-      const { arm, epoch } = verdict.label;
-      const target = { store, run, dir, arm, epoch, model: gradable.model };
-      files = files
-        .then(() => writeGradedFiles(target, gradable.model_patch, verdict.result, redactor))
-        .catch(onError);
+    summary(only: Choice = all): GradingSummary {
+      const outcomes: Record<string, number> = {};
+      const verdicts = verdictsOf(store, row.id);
+      let ungraded = 0;
+      for (const { trial_id } of gradableTrials(store, row.id).filter(only)) {
+        const outcome = verdicts.get(trial_id)?.outcome;
+        if (outcome) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+        if (!outcome || UNUSABLE.has(outcome)) ungraded += 1;
+      }
+      return { outcomes, ungraded };
     },
-    written: () => files,
+    close: () => factory.close(),
   };
 }
 
-type Choice = (gradable: Gradable) => boolean;
-const all: Choice = () => true;
-
-function missing(store: Store, ports: GradingPorts, only: Choice = all, again = false): Gradable[] {
-  const { run, config, instances, parsers } = ports;
-  const verdicts = verdictsOf(store, run.id);
-  const hasVerdict = (gradable: Gradable): boolean => {
-    const verdict = verdicts.get(gradable.trial_id);
-    if (!verdict || UNUSABLE.has(verdict.outcome) || verdict.dialect !== config.dialect) return false;
-    const { instance } = instances.get(gradable.instance_pk)!;
-    const planned = planGrading(instance, { dialect: config.dialect, parsers });
-    return planned.ok && planned.plan.specHash === verdict.spec_hash;
-  };
-  return gradableTrials(store, run.id).filter(
-    (g) => only(g) && !judgedForGood(g, verdicts) && (again || !hasVerdict(g)),
-  );
+async function comesBack({ engine }: GradedRun, signal: AbortSignal): Promise<boolean> {
+  try {
+    await engine?.back(signal);
+    return true;
+  } catch (error) {
+    if (isLoss(error)) return false;
+    throw error;
+  }
 }
 
 /** The end state that it judged was removed with the verdict: another grading would only lose the verdict. */
@@ -199,9 +185,9 @@ function judgedForGood({ work_image, trial_id }: Gradable, verdicts: ReturnType<
   return work_image !== null && verdict !== undefined && !UNUSABLE.has(verdict.outcome);
 }
 
-function tellStanding({ store, run, events }: GraderParts, only: Choice = all): void {
-  const verdicts = verdictsOf(store, run.id);
-  const stand = gradableTrials(store, run.id).filter((g) => only(g) && judgedForGood(g, verdicts)).length;
+function tellStanding({ store, row, events }: GradedRun, only: Choice = all): void {
+  const verdicts = verdictsOf(store, row.id);
+  const stand = gradableTrials(store, row.id).filter((g) => only(g) && judgedForGood(g, verdicts)).length;
   if (stand > 0)
     events.emit({
       type: 'note',
@@ -209,14 +195,70 @@ function tellStanding({ store, run, events }: GraderParts, only: Choice = all): 
     });
 }
 
-function summary(store: Store, run: RunRow, only: Choice = all): GradingSummary {
-  const outcomes: Record<string, number> = {};
-  const verdicts = verdictsOf(store, run.id);
-  let ungraded = 0;
-  for (const { trial_id } of gradableTrials(store, run.id).filter(only)) {
-    const outcome = verdicts.get(trial_id)?.outcome;
-    if (outcome) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
-    if (!outcome || UNUSABLE.has(outcome)) ungraded += 1;
-  }
-  return { outcomes, ungraded };
+const bit = (value: boolean | null): number | null => (value === null ? null : value ? 1 : 0);
+
+const UNDECIDED: ReadonlySet<Outcome> = new Set<Outcome>(['infra', 'ungradable', 'timeout']);
+
+/** Records a verdict, then emits its event. */
+export function recordVerdict(
+  { store, row, redactor, events }: Pick<GradedRun, 'store' | 'row' | 'redactor' | 'events'>,
+  g: Gradable,
+  { label, result }: Verdict,
+): void {
+  const message = result.errorMessage === null ? null : redactor.text(result.errorMessage);
+  // It lies in a file that only its owner can read.
+  const flags = result.log !== null && redactor.contains(result.log) ? [LOG_HOLDS_SECRET] : [];
+  insertEvaluation(store, {
+    run_id: row.id,
+    trial_id: g.trial_id,
+    attempt_id: g.attempt_id,
+    instance_id: label.instanceId,
+    model: g.model,
+    patch_sha256: g.patch_sha256,
+    spec_hash: result.specHash,
+    dialect: result.dialect,
+    outcome: result.outcome,
+    resolved: bit(result.resolved),
+    resolved_strict: bit(result.resolvedStrict),
+    reward: result.reward ?? null,
+    rewards: result.rewards === undefined ? null : JSON.stringify(result.rewards),
+    // Both are evidence, so neither is changed: the report has only names of the dataset, and a log with a secret is flagged.
+    report: result.report === null ? null : JSON.stringify(result.report),
+    log: result.log === null ? null : gzipSync(result.log),
+    apply_method: result.applyMethod,
+    exit_code: result.exitCode,
+    infra_reason: result.infraReason,
+    suspicion: redactor.json(JSON.stringify([...result.suspicion, ...flags])),
+    error_message: message,
+    network: result.network,
+    limits: result.limits === null ? null : JSON.stringify(result.limits),
+    image_digest: result.imageDigest,
+    source: 'native',
+    started_at: result.startedAt.toISOString(),
+    duration_ms: result.durationMs,
+  });
+  events.emit({
+    type: 'graded',
+    trial: label,
+    outcome: result.outcome,
+    resolved: result.resolved,
+    durationMs: result.durationMs,
+    ...(message !== null && UNDECIDED.has(result.outcome) && { message }),
+  });
+}
+
+/** The harness's folder for one graded prediction: logs/run_evaluation/<run>/<model>/<id>/. */
+export async function writeGradedFiles(
+  { store, row, dir, redactor }: Pick<GradedRun, 'store' | 'row' | 'dir' | 'redactor'>,
+  { model, model_patch }: Pick<Gradable, 'model' | 'model_patch'>,
+  { arm, epoch }: Pick<Verdict['label'], 'arm' | 'epoch'>,
+  result: EvaluationResult,
+): Promise<void> {
+  // The harness leaves no folder for a prediction that it never ran.
+  if (result.outcome === 'empty_patch' || result.outcome === 'ungradable') return;
+  const part = pathInside(dir, partFolder(store, row, arm, epoch));
+  const runLog = result.runLog.map((line) => ({ ...line, message: redactor.text(line.message) }));
+  const secret = result.log !== null && redactor.contains(result.log);
+  const folder = instanceFolder(part, row.name, model, result.instanceId);
+  await writeInstanceLogs(folder, { ...result, runLog }, model_patch, secret);
 }

@@ -1,9 +1,13 @@
 /** A continued run must be the same run: a change is refused with a readable difference, or recorded as a boundary. */
+import { recordOf } from '../../base/isRecord.ts';
 import { FIELD_CLASSES } from '../../config/identity.ts';
 import { datasetHash } from '../../dataset/dataset.ts';
 import { headOf, instanceSchema } from '../../dataset/instance.ts';
 import { locateDataset } from '../../dataset/read/locate.ts';
 import { gradingHashOf } from '../../dataset/read/row.ts';
+import { shownAddress } from '../../model/describe.ts';
+import { baseUrlOf, PROVIDERS } from '../../model/names.ts';
+import { settleModel } from '../../model/settleModel.ts';
 import { dollarsToNano } from '../../money.ts';
 import type { Store } from '../../store/open.ts';
 import { insertEvent } from '../../store/records/attemptBodies.ts';
@@ -155,3 +159,29 @@ const revisionChange = (was: string | null, is: string | null): string | undefin
   was === is
     ? undefined
     : `revision was ${was?.slice(0, 12) ?? 'not known'}, is ${is?.slice(0, 12) ?? 'not known'}`;
+
+const ADDRESSES: ReadonlySet<string> = new Set(PROVIDERS.flatMap(({ baseUrls }) => baseUrls));
+
+/** Keys stay, addresses go: a recorded arm without one asks its maker. */
+export const withoutAddresses = (env: Variables): Variables =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !ADDRESSES.has(name)));
+
+export function tellOtherAddress(
+  run: RunRow,
+  arms: readonly Pick<ArmConfig, 'name' | 'model' | 'agent'>[],
+  { env, tell }: Caller,
+): void {
+  const facts = recordOf(storedManifest(run).models);
+  for (const { name, model, agent } of arms) {
+    const { base_url: recorded, ...open } = model;
+    // What a configuration says counts more than a variable, then as now.
+    if (recorded !== undefined && recordOf(facts[name]).endpoint_from === undefined) continue;
+    const now = settleModel(open, { env, litellm: agent.compat !== null });
+    if (!now.ok || now.addressFrom === undefined || now.model.base_url === recorded) continue;
+    const [is, named] = [baseUrlOf(model) ?? '', now.model.base_url ?? ''].map(shownAddress);
+    tell({
+      level: 'note',
+      text: `arm ${name} goes on with ${is}, the address that the run recorded; $${now.addressFrom} names ${named} now, which only a new run would ask`,
+    });
+  }
+}

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { templatesOf } from '../../agent/loop/templates.ts';
 import { BASH_TOOL } from '../../agent/tool.ts';
-import { PACKAGE_ROOT } from '../../base/files/packageFile.ts';
+import { PACKAGE_ROOT, VERSION } from '../../base/files/packageFile.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { headOf, imageOf } from '../../dataset/instance.ts';
 import { DEFAULT_SEED } from '../../dataset/select.ts';
@@ -17,7 +17,6 @@ import type { Caller } from '../caller.ts';
 import { requireEngine } from '../places/engines.ts';
 import { contentsHere, enginesOf } from '../places/openImages.ts';
 import { redactorOfModels } from '../secrets.ts';
-import { VERSION } from '../version.ts';
 import type { ArmConfig, RunRequest } from './planRecord.ts';
 import type { ResolvedConfig } from './resolveConfig.ts';
 

@@ -1,14 +1,22 @@
 /** Makes the rows of a new run from its configuration and selection, and finds differences when a run is continued. Pure. */
+
 import type { AgentConfig } from '../../agent/agentConfig.ts';
 import type { GatewayConfig } from '../../agent/gateway/gatewayConfig.ts';
-import type { DatasetConfig, RunConfig } from '../../config/runConfig.ts';
+import { type DatasetConfig, type RunConfig, runConfigSchema } from '../../config/runConfig.ts';
 import { datasetHash, type LoadedRow, recordedRow } from '../../dataset/dataset.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
-import type { ImagesConfig } from '../../environment/places/imagesConfig.ts';
-import type { GradingConfig } from '../../grading/gradingConfig.ts';
+import { type ImagesConfig, imagesConfigSchema } from '../../environment/places/imagesConfig.ts';
+import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';
 import type { ModelConfig } from '../../model/modelConfig.ts';
 import { dollarsToNano } from '../../money.ts';
-import type { RunPlan } from '../../store/records/runs.ts';
+import {
+  type ArmRow,
+  type RunPlan,
+  type RunRow,
+  storedArm,
+  wholeArm,
+  wholeConfig,
+} from '../../store/records/runs.ts';
 
 /** One model + agent + environment configuration. */
 export interface ArmConfig {
@@ -123,3 +131,31 @@ const short = (text: string | null): string =>
 
 export const differencesText = (list: readonly Difference[]): string =>
   list.map((d) => `  ${d.key}: was ${short(d.was)}, now ${short(d.is)}`).join('\n');
+
+export interface PlannedConfig {
+  readonly run: RunConfig;
+  readonly grading: GradingConfig;
+  readonly images: ImagesConfig;
+  readonly arms: readonly ArmConfig[];
+}
+
+/** New settings get their defaults; arms stay as recorded, because their trajectories contain them. */
+export function plannedConfig(run: RunRow): PlannedConfig {
+  const { run: runs, grading, images } = wholeConfig(run);
+  return {
+    run: runConfigSchema.parse(runs ?? {}),
+    grading: gradingConfigSchema.parse(grading ?? {}),
+    images: imagesConfigSchema.parse(images ?? {}),
+    arms: plannedArms(run),
+  };
+}
+
+export const plannedArms = (run: Pick<RunRow, 'config'>): readonly ArmConfig[] =>
+  (wholeConfig(run).arms ?? []) as readonly ArmConfig[];
+
+export const plannedArm = (arm: Pick<ArmRow, 'config'>): Omit<ArmConfig, 'name'> =>
+  wholeArm(arm) as Omit<ArmConfig, 'name'>;
+
+/** The arm may be imported, so any key may be missing. */
+export const recordedEnvironment = (arm: Pick<ArmRow, 'config'>): Partial<EnvironmentConfig> | undefined =>
+  storedArm(arm).environment as Partial<EnvironmentConfig> | undefined;

@@ -1,9 +1,19 @@
 /** Tasks that cannot run here: all are named before anything starts, or left out where the user says so. */
+
+import type { AgentConfig } from '../../agent/agentConfig.ts';
+import { refusalOfServers } from '../../agent/agents.ts';
 import { inert } from '../../base/text/inert.ts';
 import type { LoadedRow } from '../../dataset/dataset.ts';
 import { headOf } from '../../dataset/instance.ts';
-import type { Tell } from '../caller.ts';
+import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
+import { environmentKindOf, environmentNames } from '../../environment/environments.ts';
+import { engineInfo } from '../../environment/places/engineInfo.ts';
+import { needsOf } from '../../suites/suites.ts';
+import type { Tell, Variables } from '../caller.ts';
+import { requireEngine } from '../places/engines.ts';
 import { UserError } from '../userError.ts';
+import { enginesNeeded } from './preflight.ts';
+import type { ResolvedConfig } from './resolveConfig.ts';
 
 export interface UnsupportedTask {
   readonly instance_id: string;
@@ -37,4 +47,68 @@ export function withoutUnsupported<R extends Row>(
   if (supported.length === 0) throw new UserError(text);
   tell({ level: 'warning', text: `left out: ${text}` });
   return { supported, unsupported };
+}
+
+interface ArmFacts {
+  readonly agent: Pick<AgentConfig, 'agent_class'>;
+  readonly environment: Pick<EnvironmentConfig, 'environment_class'>;
+}
+
+/** What an agent left cannot be kept everywhere. */
+const refusalOfKeeping = (who: string, { environment }: ArmFacts): string | undefined =>
+  environmentKindOf(environment).keepsWork
+    ? undefined
+    : `${who} are kept with environment.environment_class ${environmentNames((kind) => kind.keepsWork).join(' or ')} alone, and not with ${environment.environment_class}`;
+
+/** A row that was left in its file is of a kind that has none, and of a refused one nothing was read. */
+export const beyondAgents = <R extends LoadedRow>(
+  rows: readonly R[],
+  arms: readonly ArmFacts[],
+): Promise<readonly R[]> =>
+  Promise.all(
+    rows.map(async (row) => {
+      if (row.head || row.refused !== undefined) return row;
+      const { toolServers = [], keepsEndStates } = needsOf(row.instance);
+      const reasons = new Set<string>();
+      for (const arm of arms) {
+        const refusals = [
+          await refusalOfServers(arm.agent.agent_class, toolServers),
+          keepsEndStates === undefined ? undefined : refusalOfKeeping(keepsEndStates, arm),
+        ];
+        for (const reason of refusals) if (reason !== undefined) reasons.add(reason);
+      }
+      return reasons.size === 0 ? row : { ...row, refused: [...reasons].join('; ') };
+    }),
+  );
+
+const ANSWER_MS = 5000;
+
+/** A row that was left in its file is of a kind that asks for nothing, and of a refused one nothing was read. */
+const askedBy = (row: LoadedRow): number =>
+  row.head || row.refused !== undefined ? 0 : (needsOf(row.instance).processors ?? 0);
+
+/** `cpus`: of the smallest engine that is used. */
+export const beyondEngine = <R extends LoadedRow>(rows: readonly R[], cpus: number): readonly R[] =>
+  rows.map((row) => {
+    const asked = askedBy(row);
+    return asked > cpus
+      ? { ...row, refused: `it asks for ${asked} processors, and the engine has ${cpus}` }
+      : row;
+  });
+
+/** An engine that does not answer refuses nothing here: that it does not is told later, and a plan can be made without it. */
+export async function withinEngines<R extends LoadedRow>(
+  rows: readonly R[],
+  resolved: Pick<ResolvedConfig, 'arms' | 'grading'>,
+  env: Variables,
+): Promise<readonly R[]> {
+  if (!rows.some((row) => askedBy(row) > 0)) return rows;
+  const asked = enginesNeeded(resolved).map(async (host) => {
+    const docker = host === undefined ? undefined : requireEngine(env, host).docker;
+    const engine = await engineInfo(docker, ANSWER_MS);
+    return engine.ok && engine.cpus > 0 ? engine.cpus : Number.POSITIVE_INFINITY;
+  });
+  const answered = await Promise.allSettled(asked);
+  const cpus = answered.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  return beyondEngine(rows, Math.min(...cpus));
 }

@@ -1,25 +1,31 @@
 /**
  * Records one attempt and emits its events. Every fact is recorded before its event is emitted, so that no event is lost from the record
- * in a crash.
+ * in a crash. If a write fails, the attempt and the run stop, because a record with holes is worthless.
  */
+import type { AgentCallbacks, AgentContext, CommandRecord } from '../../agent/contract.ts';
 import { getUserFriendlyMessage } from '../../agent/errors.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { CapturedPatch, EnvironmentInfo } from '../../environment/environment.ts';
 import { environmentKindOf } from '../../environment/environments.ts';
-import { type AttemptSuspicion, createScan, type Scan } from '../../grading/suspicion/commands.ts';
+import { type AttemptSuspicion, createScan } from '../../grading/suspicion/commands.ts';
+import type { Message } from '../../model/model.ts';
+import type { NanoDollars } from '../../money.ts';
 import { exitClassOf } from '../../outcome.ts';
 import * as steps from '../../store/records/attemptBodies.ts';
 import { noteWork } from '../../store/records/evaluations.ts';
+import { beginCall, endCall, insertProgramCall, loseCall } from '../../store/records/modelCalls.ts';
 import { wholeArm } from '../../store/records/runs.ts';
 import * as trials from '../../store/records/trials.ts';
 import type { PatchFacts } from '../attempt/choosePatch.ts';
 import type { Run } from '../contract.ts';
+import type { Settle } from '../control/budget.ts';
 import { crashPoint } from '../control/crash.ts';
-import { type PhaseTracker, phaseDeadlines, trackPhases } from '../control/phases.ts';
+import { phaseDeadlines, trackPhases } from '../control/phases.ts';
 import type { Ending } from '../exit.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 import type { Turn } from '../schedule/trialQueue.ts';
-import { createRecorder, type Recorder } from './recorder.ts';
+import { endedRow } from './ledgerRow.ts';
+import { createProgramRecord } from './programRecord.ts';
 
 interface AttemptFacts {
   readonly ending: Ending;
@@ -32,51 +38,37 @@ interface AttemptFacts {
   readonly workImage: string | null;
 }
 
-export interface AttemptJournal {
-  readonly attemptId: number;
-  /** 1 for the first attempt of the trial. */
-  readonly number: number;
-  readonly phases: PhaseTracker;
-  /** The agent's side of the record: messages, calls, commands. */
-  readonly recorder: Recorder;
-  /** How often infrastructure has ended an attempt of this trial after a model had been asked. */
-  infraAttemptsBefore(): number;
-  /** How often the agent has ended its environment in attempts of this trial before. */
-  endedByAgentBefore(): number;
-  /** A sentence that stays with the attempt. */
-  note(text: string): void;
-  /** A line of run.log. */
-  warn(text: string, data?: Record<string, unknown>): void;
-  /** What is kept so far for the grading, where a suite keeps it while the attempt goes on. */
-  recordWork(work: string): void;
-  environmentStarted(info: EnvironmentInfo): void;
-  /** From now on an agent that ignores its signal can neither spend money nor write. */
-  closeToAgent(): void;
-  /**
-   * Ends the attempt and settles its trial in one durable write, a compare-and-set: the first terminal state wins. False, with nothing
-   * written or told, when the attempt had already ended.
-   */
-  end(facts: AttemptFacts): boolean;
-}
+export type AttemptJournal = NonNullable<ReturnType<typeof openJournal>>;
 
 /**
  * Leases the trial and begins its next attempt; null when another process was faster. `abort` fires when a phase makes no progress, and when
  * a phase cannot be written down.
  */
-export function openJournal(run: Run, turn: Turn, abort: AbortController): AttemptJournal | null {
-  const { store, events, log } = run;
-  const { slot, trial } = turn;
-  const attempt = beginAttempt(run, turn);
-  if (!attempt) return null;
-  const warn: AttemptJournal['warn'] = (text, data) =>
+export function openJournal(run: Run, { trial, slot, waitedMs }: Turn, abort: AbortController) {
+  const { store, redactor, events, log } = run;
+  if (!trials.leaseTrial(store, trial.id, run.leaseOwner, Date.now())) return null;
+  crashPoint('after_lease');
+  const { id, number } = trials.beginAttempt(store, trial.id, {
+    startedAt: new Date().toISOString(),
+    slot,
+    config: redactor.json(configText(trial)),
+  });
+  steps.recordQueue(store, id, Math.round(waitedMs));
+  crashPoint('after_attempt_began');
+  events.emit({ type: 'trial_started', trial: trial.label, slot, attempt: number });
+
+  const notes: string[] = [];
+  const note = (text: string) => void notes.push(text);
+  /** A line of run.log. */
+  const warn = (text: string, data?: Record<string, unknown>) =>
     log('warn', `${trial.label.instanceId}: ${text}`, data);
   const phases = trackPhases(
     {
-      began: (seq, name, offset) => {
-        steps.beginPhase(store, { attempt_id: attempt.id, seq, name, offset_ms: offset });
+      began(seq, name, offset) {
+        steps.beginPhase(store, { attempt_id: id, seq, name, offset_ms: offset });
         events.emit({ type: 'phase', trial: trial.label, slot, phase: name });
       },
-      ended: (seq, duration) => steps.endPhase(store, attempt.id, seq, duration),
+      ended: (seq, duration) => steps.endPhase(store, id, seq, duration),
     },
     {
       now: run.now,
@@ -85,8 +77,7 @@ export function openJournal(run: Run, turn: Turn, abort: AbortController): Attem
     },
   );
   const scan = createScan(run.suspicionRules);
-  const notes: string[] = [];
-  const recorder = createRecorder(run, attempt.id, {
+  const recorder = createRecorder(run, id, {
     onPhase(phase) {
       // The agent ignores errors of this callback, but here a phase is part of the record.
       try {
@@ -97,53 +88,106 @@ export function openJournal(run: Run, turn: Turn, abort: AbortController): Attem
     },
     onCommand: ({ step, command, result }) => scan.add(step, command, result.output),
     onStep: (step, costNano) => events.emit({ type: 'step', trial: trial.label, slot, step, costNano }),
-    onNote: (text) => void notes.push(text),
+    onNote: note,
     onError: (_ctx, { error, message, metadata }) =>
       warn(getUserFriendlyMessage(error, metadata), { error, message }),
     onDebug: (message, data) => log('debug', message, { instance: trial.label.instanceId, ...data }),
   });
+
   return {
-    attemptId: attempt.id,
-    number: attempt.number,
+    attemptId: id,
+    /** 1 for the first attempt of the trial. */
+    number,
     phases,
+    /** The agent's side of the record: messages, calls, commands. */
     recorder,
+    /** How often infrastructure has ended an attempt of this trial after a model had been asked. */
     infraAttemptsBefore: () => trials.infraAttemptsWithCalls(store, trial.id),
+    /** How often the agent has ended its environment in attempts of this trial before. */
     endedByAgentBefore: () => trials.attemptsFlagged(store, trial.id, ENDED_ENVIRONMENT),
-    note: (text) => void notes.push(text),
+    /** A sentence that stays with the attempt. */
+    note,
     warn,
-    recordWork: (work) => void noteWork(store, attempt.id, work),
-    environmentStarted(info) {
+    /** What is kept so far for the grading, where a suite keeps it while the attempt goes on. */
+    recordWork: (work: string) => void noteWork(store, id, work),
+    environmentStarted(info: EnvironmentInfo) {
       notes.push(...info.notes);
-      trials.noteEnvironment(store, attempt.id, {
+      trials.noteEnvironment(store, id, {
         container_id: info.containerId ?? null,
         image_digest: info.imageDigest ?? null,
         history: info.history,
         transport: info.transport,
       });
     },
-    closeToAgent: () => recorder.close(),
-    end: (facts) => endAttempt(run, turn, attempt, { ...facts, notes, phases, recorder, scan }),
+    /**
+     * Ends the attempt and settles its trial in one durable write, a compare-and-set: the first terminal state wins. False, with nothing
+     * written or told, when the attempt had already ended.
+     */
+    end({ ending, submitted, captured, patch, settlement, workImage, ...agent }: AttemptFacts): boolean {
+      const stepCount = agent.steps ?? recorder.steps();
+      const message = ending.message === null ? null : redactor.text(ending.message);
+      // Work in the tree that an agent left out of what it submitted, which is nothing: it may have committed its work.
+      const unused =
+        ending.reason === 'submitted' && patch.modelPatch === '' ? (captured?.patch.length ?? 0) : 0;
+      notes.push(...patch.notes);
+      if (unused > 0)
+        note(
+          `it submitted nothing, and its work tree has changes of ${unused} bytes: the prediction is what it submitted (run.patch), so it is empty`,
+        );
+      // A patch is evidence, so one with a secret is only noted, never changed.
+      for (const [which, bytes] of Object.entries({ submitted, captured: captured?.patch }))
+        if (bytes && redactor.contains(bytes))
+          note(`the ${which} patch contains a secret of this machine; it was kept as it is`);
+      notes.push(...(captured?.warnings ?? []));
+      crashPoint('before_seal');
+      const won = trials.endAttempt(
+        store,
+        id,
+        {
+          ended_at: new Date().toISOString(),
+          exit_reason: ending.reason,
+          exit_detail: ending.detail,
+          exit_status: ending.exitStatus,
+          error_message: message,
+          error_evidence: ending.evidence === null ? null : redactor.json(JSON.stringify(ending.evidence)),
+          submission: submitted,
+          captured_patch: captured?.patch ?? null,
+          // Old runs have no such column filled, and most suites need none.
+          ...(workImage !== null && { work_image: workImage }),
+          patch_source: patch.source,
+          patch_state: patch.state,
+          model_patch: patch.modelPatch,
+          patch_sha256: patch.sha256,
+          steps: stepCount,
+          oom_kills: recorder.oomKills(),
+          elapsed_ms: phases.elapsedMs(),
+          working_ms: phases.workingMs(),
+          suspicion: redactor.json(JSON.stringify([...scan.flags(), ...ownEnd(ending, stepCount)])),
+          notes: JSON.stringify(notes.map((text) => redactor.text(text))),
+        },
+        settlement,
+      );
+      crashPoint('after_seal');
+      if (!won) return false;
+      events.emit({
+        type: 'trial_ended',
+        trial: trial.label,
+        slot,
+        attempt: number,
+        exitReason: ending.reason,
+        exitClass: exitClassOf(ending.reason),
+        detail: ending.detail,
+        message,
+        sealed: settlement === 'seal',
+        steps: stepCount,
+        costNano: recorder.costNano(),
+        elapsedMs: phases.elapsedMs(),
+        patchBytes: Buffer.byteLength(patch.modelPatch),
+        ...(unused > 0 && { unusedBytes: unused }),
+      });
+      return true;
+    },
   };
-}
-
-interface BegunAttempt {
-  readonly id: number;
-  readonly number: number;
-}
-
-function beginAttempt(run: Run, { trial, slot, waitedMs }: Turn): BegunAttempt | null {
-  const { store, redactor, events } = run;
-  if (!trials.leaseTrial(store, trial.id, run.leaseOwner, Date.now())) return null;
-  crashPoint('after_lease');
-  const attempt = trials.beginAttempt(store, trial.id, {
-    startedAt: new Date().toISOString(),
-    slot,
-    config: redactor.json(configText(trial)),
-  });
-  steps.recordQueue(store, attempt.id, Math.round(waitedMs));
-  crashPoint('after_attempt_began');
-  events.emit({ type: 'trial_started', trial: trial.label, slot, attempt: attempt.number });
-  return attempt;
 }
 
 /** The arm's configuration with the image of this instance, so that a trajectory alone names its image. */
@@ -151,86 +195,6 @@ function configText({ arm: { row, environment }, image }: PlannedTrial): string 
   if (!environmentKindOf(environment).inImages) return row.config;
   return JSON.stringify({ ...wholeArm(row), environment: { ...environment, image } });
 }
-
-interface WrittenSoFar {
-  readonly notes: readonly string[];
-  readonly phases: PhaseTracker;
-  readonly recorder: Recorder;
-  readonly scan: Scan;
-}
-
-function endAttempt(
-  { store, redactor, events }: Run,
-  { trial, slot }: Turn,
-  attempt: BegunAttempt,
-  facts: AttemptFacts & WrittenSoFar,
-): boolean {
-  const { ending, patch, captured, phases, recorder } = facts;
-  const stepCount = facts.steps ?? recorder.steps();
-  const message = ending.message === null ? null : redactor.text(ending.message);
-  const unused = unusedBytes(facts);
-  const notes = [
-    ...facts.notes,
-    ...patch.notes,
-    ...(unused > 0 ? [unusedNote(unused)] : []),
-    ...secretNotes(redactor, facts),
-    ...(captured?.warnings ?? []),
-  ];
-  crashPoint('before_seal');
-  const won = trials.endAttempt(
-    store,
-    attempt.id,
-    {
-      ended_at: new Date().toISOString(),
-      exit_reason: ending.reason,
-      exit_detail: ending.detail,
-      exit_status: ending.exitStatus,
-      error_message: message,
-      error_evidence: ending.evidence === null ? null : redactor.json(JSON.stringify(ending.evidence)),
-      submission: facts.submitted,
-      captured_patch: captured?.patch ?? null,
-      // Old runs have no such column filled, and most suites need none.
-      ...(facts.workImage !== null && { work_image: facts.workImage }),
-      patch_source: patch.source,
-      patch_state: patch.state,
-      model_patch: patch.modelPatch,
-      patch_sha256: patch.sha256,
-      steps: stepCount,
-      oom_kills: recorder.oomKills(),
-      elapsed_ms: phases.elapsedMs(),
-      working_ms: phases.workingMs(),
-      suspicion: redactor.json(JSON.stringify([...facts.scan.flags(), ...ownEnd(ending, stepCount)])),
-      notes: JSON.stringify(notes.map((note) => redactor.text(note))),
-    },
-    facts.settlement,
-  );
-  crashPoint('after_seal');
-  if (!won) return false;
-  events.emit({
-    type: 'trial_ended',
-    trial: trial.label,
-    slot,
-    attempt: attempt.number,
-    exitReason: ending.reason,
-    exitClass: exitClassOf(ending.reason),
-    detail: ending.detail,
-    message,
-    sealed: facts.settlement === 'seal',
-    steps: stepCount,
-    costNano: recorder.costNano(),
-    elapsedMs: phases.elapsedMs(),
-    patchBytes: Buffer.byteLength(patch.modelPatch),
-    ...(unused > 0 && { unusedBytes: unused }),
-  });
-  return true;
-}
-
-/** Bytes of work in the tree that an agent left out of what it submitted, which is nothing: it may have committed its work. */
-const unusedBytes = ({ ending, patch, captured }: AttemptFacts): number =>
-  ending.reason === 'submitted' && patch.modelPatch === '' ? (captured?.patch.length ?? 0) : 0;
-
-const unusedNote = (bytes: number): string =>
-  `it submitted nothing, and its work tree has changes of ${bytes} bytes: the prediction is what it submitted (run.patch), so it is empty`;
 
 /** How a trial knows of it, in this sitting and in later ones. */
 const ENDED_ENVIRONMENT = 'ended_environment';
@@ -249,12 +213,195 @@ const ownEnd = ({ byAgent, evidence, message }: Ending, step: number): AttemptSu
       ]
     : [];
 
-/** A patch is evidence, so one with a secret is only noted, never changed. */
-function secretNotes(redactor: Redactor, { submitted, captured }: AttemptFacts): string[] {
-  const patches = { submitted, captured: captured?.patch };
-  return Object.entries(patches).flatMap(([which, patch]) =>
-    patch && redactor.contains(patch)
-      ? [`the ${which} patch contains a secret of this machine; it was kept as it is`]
-      : [],
-  );
+/** What the journal of the attempt does with what the agent says. */
+interface Heard extends Pick<AgentCallbacks, 'onNote' | 'onError' | 'onDebug'> {
+  readonly onPhase: (phase: string) => void;
+  readonly onCommand: (record: CommandRecord) => void;
+  readonly onStep: (step: number, costNano: NanoDollars | null) => void;
+}
+
+export type Recorder = ReturnType<typeof createRecorder>;
+
+/** Writes down what an agent says, as it says it. Money is reserved before a call, in the ledger as it begins, settled as it ends. */
+export function createRecorder({ store, redactor, budget, answered }: Run, attemptId: number, heard: Heard) {
+  let closed = false;
+  let stepCount = 0;
+  let oomKills = 0;
+  let cost: NanoDollars | null = 0;
+  let spent: NanoDollars = 0;
+  let tokens = 0;
+  /** Commands whose observation has not come yet. */
+  const unlinked: number[] = [];
+  const open = new Map<string, { id: number; settle: Settle; estimateNano: NanoDollars | null }>();
+  /** Money for the calls that begin next; a program may have several out at a time. */
+  const granted = new Map<number, Settle>();
+  const program = createProgramRecord(redactor);
+  /** What comes next in the record: an agent that runs again in the attempt counts from 0, and is recorded behind what there is. */
+  const next = { messages: 0, calls: 0 };
+  /** An agent that ignores its signal may go on after its end; it must not spend money or write. */
+  const mustBeOpen = () => {
+    if (closed) throw new Error('the attempt has ended');
+  };
+
+  /** `part`: of an agent that runs anew on a part of the task, after so many steps. */
+  const callbacksFor = (part: string | undefined, stepsBefore: number): AgentCallbacks => {
+    const { messages: messagesBefore, calls: callsBefore } = next;
+    /** The built-in agent makes one call after the other, and gives them no number. */
+    const callOf = ({ call }: AgentContext): number | undefined => {
+      if (call === undefined) return undefined;
+      next.calls = Math.max(next.calls, call + callsBefore + 1);
+      return call + callsBefore;
+    };
+    const keyOf = (ctx: AgentContext, tried: number): string => `${callOf(ctx) ?? 0}.${tried}`;
+    return {
+      onMessage(_ctx, said, index) {
+        mustBeOpen();
+        const seq = index + messagesBefore;
+        next.messages = Math.max(next.messages, seq + 1);
+        const message = part === undefined ? said : { ...said, extra: { ...said.extra, task_step: part } };
+        steps.insertMessage(store, {
+          attempt_id: attemptId,
+          seq,
+          role: message.role,
+          content: cleanText(message, redactor),
+          data: redactor.json(JSON.stringify(message, withoutRawOutput)),
+          created_at: new Date().toISOString(),
+        });
+        const isObservation = message.extra !== undefined && 'raw_output' in message.extra;
+        const command = isObservation ? unlinked.shift() : undefined;
+        if (command !== undefined) steps.linkCommand(store, command, seq);
+      },
+      onCommand(_ctx, said) {
+        mustBeOpen();
+        const record = { ...said, step: said.step + stepsBefore };
+        heard.onCommand(record);
+        if (record.result.oomKilled) oomKills += 1;
+        unlinked.push(steps.insertCommand(store, commandRow(attemptId, record, redactor)));
+        crashPoint('command_recorded');
+      },
+      onProgramCall(_ctx, { call, firstMessage, replyMessage, label }) {
+        mustBeOpen();
+        const row = program.row({
+          label,
+          call: { ...call, index: call.index + callsBefore, step: call.step + stepsBefore },
+          firstMessage: firstMessage + messagesBefore,
+          replyMessage: replyMessage === null ? null : replyMessage + messagesBefore,
+        });
+        insertProgramCall(store, { attempt_id: attemptId, ...row });
+      },
+      async onCallWanted(ctx, estimateNano, signal) {
+        mustBeOpen();
+        const settle = await budget.reserve(estimateNano, signal, () => heard.onPhase('rate_wait'));
+        if (closed) settle(0);
+        else granted.set(callOf(ctx) ?? 0, settle);
+      },
+      onCallBegan(ctx, { try: tried, startedAt, modelAsked, estimateNano }) {
+        mustBeOpen();
+        const call = callOf(ctx);
+        const settle = granted.get(call ?? 0) ?? budget.reserveNow(estimateNano);
+        granted.delete(call ?? 0);
+        const id = beginCall(store, {
+          attempt_id: attemptId,
+          step: ctx.step + stepsBefore,
+          try: tried,
+          label: ctx.label ?? null,
+          call: call ?? null,
+          started_at: new Date(startedAt).toISOString(),
+          model_asked: modelAsked,
+          estimate_nano: estimateNano,
+        });
+        open.set(keyOf(ctx, tried), { id, settle, estimateNano });
+        crashPoint('call_began');
+      },
+      onCallEnded(ctx, call) {
+        const key = keyOf(ctx, call.try);
+        const began = open.get(key);
+        if (!began) throw new Error(`model call ${call.try} ended without having begun`);
+        open.delete(key);
+        // Also after the end of the attempt, because a late answer was paid for too.
+        endCall(store, began.id, endedRow(call, redactor));
+        began.settle(call.costNano);
+        if (closed) return;
+        if (call.modelAnswered !== null) answered(call.modelAsked, call.modelAnswered);
+        spent += call.costNano ?? (call.state === 'ok' ? (began.estimateNano ?? 0) : 0);
+        const { usage } = call;
+        if (usage) tokens += usage.input + usage.cacheRead + usage.cacheWrite + usage.output;
+        cost = cost === null || call.costNano === null ? null : cost + call.costNano;
+        crashPoint('call_ended');
+      },
+      onStep(ctx) {
+        stepCount = ctx.step + stepsBefore;
+        heard.onStep(stepCount, cost);
+      },
+      onPhase: (_ctx, phase) => heard.onPhase(phase),
+      ...(heard.onNote && { onNote: heard.onNote }),
+      ...(heard.onError && { onError: heard.onError }),
+      ...(heard.onDebug && { onDebug: heard.onDebug }),
+    };
+  };
+
+  return {
+    /** For an agent that runs once: all that it says. */
+    callbacks: callbacksFor(undefined, 0),
+    callbacksFor,
+    tokens: () => tokens,
+    /** Known cost, with estimates where that of a call is unknown. */
+    spentNano: () => spent,
+    /** Cost of the attempt so far; null once a part is unknown. */
+    costNano: () => cost,
+    steps: () => stepCount,
+    oomKills: () => oomKills,
+    /** Ends the attempt: calls in flight are recorded as lost, unless their answer still arrives. */
+    close() {
+      closed = true;
+      for (const settle of granted.values()) settle(0);
+      granted.clear();
+      for (const { id, settle } of open.values()) {
+        loseCall(store, id);
+        settle(null);
+      }
+    },
+  };
+}
+
+/** The raw output is stored once, in `commands`; exports put it back. */
+const withoutRawOutput = (key: string, value: unknown): unknown => (key === 'raw_output' ? undefined : value);
+
+function cleanText({ content }: Message, redactor: Redactor): string {
+  if (typeof content === 'string') return redactor.text(content);
+  return content === null || content === undefined ? '' : redactor.json(JSON.stringify(content));
+}
+
+function commandRow(attemptId: number, record: CommandRecord, redactor: Redactor): steps.CommandRow {
+  const { result } = record;
+  return {
+    attempt_id: attemptId,
+    step: record.step,
+    idx: record.index,
+    message_seq: null,
+    command: redactor.text(record.command),
+    output: Buffer.from(redactor.bytes(result.raw)),
+    exit_code: result.exitCode,
+    timed_out: result.timedOut ? 1 : 0,
+    total_bytes: result.totalBytes,
+    omitted_bytes: result.omittedBytes,
+    replaced_bytes: result.replacedBytes,
+    oom_killed: result.oomKilled ? 1 : 0,
+    transport: result.transport,
+    started_at: new Date(record.startedAt).toISOString(),
+    duration_ms: Math.round(result.durationMs),
+  };
+}
+
+/** Notes once when a model answers that was not asked for, or that differs from the one before. Every call records its model. */
+export function tellOtherModels(note: (text: string) => void): (asked: string, answered: string) => void {
+  const seen = new Map<string, Set<string>>();
+  return (asked, answered) => {
+    const before = seen.get(asked) ?? new Set<string>();
+    if (before.has(answered)) return;
+    const earlier = before.size > 0 ? `; before, ${[...before].join(' and ')} did` : '';
+    if (answered !== asked || earlier)
+      note(`warning: ${asked} was asked for and ${answered} answered${earlier}`);
+    seen.set(asked, before.add(answered));
+  };
 }

@@ -2,7 +2,7 @@
 import { stringify } from 'yaml';
 import { armNameOf } from '../../config/resolveArms.ts';
 import { type RunRow, wholeConfig } from '../../store/records/runs.ts';
-import { plannedArms } from '../plan/plannedConfig.ts';
+import { plannedArms } from '../plan/planRecord.ts';
 
 export type ExportedRun = Pick<RunRow, 'config' | 'dataset_source' | 'dataset_hash' | 'imported'>;
 

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { pathName } from '../../base/text/fileName.ts';
+import { atifOf } from '../../formats/atif/writeAtif.ts';
 import { exitStatusesYaml } from '../../formats/miniSweAgent/exitStatuses.ts';
 import { trajectoryJson, trajectoryPath } from '../../formats/miniSweAgent/writeTrajectory.ts';
 import { predsJson, predsJsonl } from '../../formats/predictions.ts';
@@ -21,6 +22,7 @@ import {
   observedIn,
   predictionRows,
 } from '../../store/records/attemptBodies.ts';
+import { endedCalls } from '../../store/records/modelCalls.ts';
 import { armsOf, type RunRow, runById, storedConfig, storedManifest } from '../../store/records/runs.ts';
 import { crashPoint } from '../control/crash.ts';
 import { pricesOfRun } from './tokenPrices.ts';
@@ -130,4 +132,19 @@ export function createExporter(target: ExportTarget): Exporter {
       if (failure !== null) throw failure instanceof Error ? failure : new Error(String(failure));
     },
   };
+}
+
+/** Every ended attempt, one at a time. */
+export async function exportAtif({ store, run, dir, version }: ExportTarget): Promise<string[]> {
+  const written: string[] = [];
+  for (const attempt of attemptRecords(store, run.id)) {
+    const { instanceId: id, number, final } = attempt;
+    const name = `${id}${final ? '' : `.attempt-${number}`}.atif.json`;
+    const part = partFolder(store, run, attempt.arm, attempt.epoch);
+    const path = pathInside(dir, part, 'trajectories', id, name);
+    const document = atifOf({ ...attempt, calls: endedCalls(store, attempt.attemptId) }, version);
+    await writeAtomically(path, `${JSON.stringify(document, null, 2)}\n`);
+    written.push(path);
+  }
+  return written;
 }

@@ -10,7 +10,7 @@ import type { HarnessDialect } from '../../grading/parsers/logParser.ts';
 import { type StoredReport, storedReports } from '../../grading/storedReports.ts';
 import type { Store } from '../../store/open.ts';
 import { armsOf, instancesOf, type RunRow, storedManifest } from '../../store/records/runs.ts';
-import { recordedEnvironment } from '../plan/plannedConfig.ts';
+import { recordedEnvironment } from '../plan/planRecord.ts';
 import { partFolder } from './exportRun.ts';
 
 export interface WrittenReport extends StoredReport {

@@ -6,8 +6,7 @@ import type { Place } from '../../environment/environment.ts';
 import { nextAttemptNumber } from '../../store/records/trials.ts';
 import type { Run } from '../contract.ts';
 import type { ImageAdmission } from '../places/trialImages.ts';
-import type { PlannedTrial } from '../plannedTrial.ts';
-import { startRequestOf } from './startRequest.ts';
+import { type PlannedTrial, startRequestOf } from '../plannedTrial.ts';
 
 export interface ContainerPreparation {
   /** The trial waits for a slot, behind all of the same or a higher priority. */

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { stateLines } from '../../../src/cli/verbs/top.ts';
 import type { ArmRuntime } from '../../../src/run/arms.ts';
-import { keepLiveState } from '../../../src/run/record/liveStates.ts';
+import { keepLiveState } from '../../../src/run/control/liveControls.ts';
 import { readLiveState, writeLiveState } from '../../../src/store/live/controls.ts';
 import { openedRun } from '../../run/openedRun.ts';
 import { freshStore, planted } from '../../store/storeFixtures.ts';

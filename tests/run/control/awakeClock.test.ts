@@ -1,7 +1,6 @@
 // Time in which the process was stopped is nobody's: neither a stall nor a limit may fall due because of it.
 import { describe, expect, test } from 'vitest';
-import { awakeClock } from '../../../src/run/control/awakeClock.ts';
-import { trackPhases } from '../../../src/run/control/phases.ts';
+import { awakeClock, trackPhases } from '../../../src/run/control/phases.ts';
 import type { StopReason } from '../../../src/run/exit.ts';
 
 function machine() {

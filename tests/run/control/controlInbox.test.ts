@@ -1,7 +1,7 @@
 // Requests in the record: any program can write there, any process can die between a request and its answer, and each is carried out once.
 import { describe, expect, test } from 'vitest';
-import { createControlInbox, REQUEST_HOLDS_MS } from '../../../src/run/control/controlInbox.ts';
-import { ControlRefusal } from '../../../src/run/control/controlRequest.ts';
+import { ControlRefusal, REQUEST_HOLDS_MS } from '../../../src/run/control/controlRequest.ts';
+import { createControlInbox } from '../../../src/run/control/liveControls.ts';
 import { createEvents, type RunEvent } from '../../../src/run/events.ts';
 import {
   controlById,

@@ -1,7 +1,7 @@
 // Which attempts are followed by another one.
 import { expect, test } from 'vitest';
 import type { ExitReason } from '../../../src/outcome.ts';
-import { FREE_OUTAGES, settlementOf } from '../../../src/run/control/retryPolicy.ts';
+import { FREE_OUTAGES, settlementOf } from '../../../src/run/exit.ts';
 
 const policy = (reasons: Record<string, number> = {}) => ({
   attempts: 3,

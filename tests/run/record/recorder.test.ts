@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { createRedactor } from '../../../src/base/text/redact.ts';
 import type { CallRecord } from '../../../src/model/model.ts';
 import { createBudget } from '../../../src/run/control/budget.ts';
-import { createRecorder } from '../../../src/run/record/recorder.ts';
+import { createRecorder } from '../../../src/run/record/attemptJournal.ts';
 import { spentNano } from '../../../src/store/records/runs.ts';
 import * as trials from '../../../src/store/records/trials.ts';
 import { verifyRun } from '../../../src/store/verifyRun.ts';

@@ -6,8 +6,7 @@ import { expect, test } from 'vitest';
 import { createRedactor } from '../../../src/base/text/redact.ts';
 import type { EvaluationResult } from '../../../src/grading/gradingFrame.ts';
 import { createEvents, type RunEvent } from '../../../src/run/events.ts';
-import { recordVerdict } from '../../../src/run/grader/recordVerdict.ts';
-import { writeGradedFiles } from '../../../src/run/record/gradedFiles.ts';
+import { recordVerdict, writeGradedFiles } from '../../../src/run/grader/grader.ts';
 import { gradableTrials } from '../../../src/store/records/evaluations.ts';
 import * as trials from '../../../src/store/records/trials.ts';
 import { ending, freshStore, planted } from '../../store/storeFixtures.ts';
@@ -31,7 +30,7 @@ test('the log is kept as it is, flagged, and readable by its owner only', async 
     ...{ applyMethod: null, exitCode: 0, infraReason: null, imageDigest: null, specHash: '' },
   } as unknown as EvaluationResult;
   const label = { trialId: trial!.id, arm: 'default', instanceId: 'a__a-1', epoch: 1 };
-  recordVerdict({ store, run, redactor, events: createEvents() }, gradable!, {
+  recordVerdict({ store, row: run, redactor, events: createEvents() }, gradable!, {
     label,
     gradable: false,
     result,
@@ -46,7 +45,7 @@ test('the log is kept as it is, flagged, and readable by its owner only', async 
   expect(JSON.parse(row.suspicion)).toMatchObject([{ rule: 'log_holds_secret', strict: false }]);
 
   const dir = tempDir();
-  await writeGradedFiles({ store, run, dir, arm: 'default', epoch: 1, model: 'm' }, '', result, redactor);
+  await writeGradedFiles({ store, row: run, dir, redactor }, { model: 'm', model_patch: '' }, label, result);
   const path = join(dir, 'logs/run_evaluation', run.name, 'm/a__a-1/test_output.txt');
   expect(readFileSync(path, 'utf8')).toBe(log);
   expect(statSync(path).mode & 0o077).toBe(0);
@@ -73,6 +72,6 @@ test.each([
   const heard: RunEvent[] = [];
   events.on((event) => heard.push(event));
   const [gradable] = gradableTrials(store, run.id);
-  recordVerdict({ store, run, redactor, events }, gradable!, { label, gradable: false, result });
+  recordVerdict({ store, row: run, redactor, events }, gradable!, { label, gradable: false, result });
   expect(heard).toEqual([{ type: 'graded', trial: label, outcome, resolved: null, durationMs: 1, ...said }]);
 });

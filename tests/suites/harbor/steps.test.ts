@@ -5,7 +5,7 @@ import { type AgentConfig, agentConfigSchema } from '../../../src/agent/agentCon
 import type { AgentCallbacks, AgentResult } from '../../../src/agent/contract.ts';
 import { type Environment, EnvironmentError } from '../../../src/environment/environment.ts';
 import { ledAttempt } from '../../../src/run/attempt/ledAttempt.ts';
-import { createRecorder } from '../../../src/run/record/recorder.ts';
+import { createRecorder } from '../../../src/run/record/attemptJournal.ts';
 import * as trials from '../../../src/store/records/trials.ts';
 import {
   type KeptStep,
