@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { BASE_IMAGE, baseContent, build, ensureBase, imageContent } from '../src/demo/baseImage.ts';
-import { buildDemoImages } from '../src/demo/instanceImages.ts';
+import { buildDemoImages } from '../src/demo/demoDataset.ts';
 
 const { values } = parseArgs({
   options: { tests: { type: 'boolean', default: false }, rebuild: { type: 'boolean', default: false } },

@@ -3,8 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { allPaths, SECTIONS, schemaAt } from '../src/config/configSchema.ts';
-import { FIELD_CLASSES } from '../src/config/identity.ts';
+import { allPaths, FIELD_CLASSES, SECTIONS, schemaAt } from '../src/config/configSchema.ts';
 
 interface Described {
   readonly type: string;

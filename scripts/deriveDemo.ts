@@ -5,8 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureBase, run } from '../src/demo/baseImage.ts';
-import { DEMO_FILE, type DemoRow } from '../src/demo/demoDataset.ts';
-import { ensureInstanceImages } from '../src/demo/instanceImages.ts';
+import { DEMO_FILE, type DemoRow, ensureInstanceImages } from '../src/demo/demoDataset.ts';
 import { draftRows } from './demo/draft.ts';
 
 const say = (line: string): void => {

@@ -4,7 +4,8 @@
  */
 
 import type { z } from 'zod';
-import type { AgentConfig } from '../agent/agentConfig.ts';
+import { type AgentConfig, TOOL_CALL_INSTANCE_TEMPLATE } from '../agent/agentConfig.ts';
+import type { GatewayConfig } from '../agent/gateway/gatewayConfig.ts';
 import { type TemplateSlot, templatesOf } from '../agent/loop/templates.ts';
 import { sampleContexts } from '../agent/templateContext.ts';
 import { LONGEST_PATTERN, linearProblem } from '../base/regex/linearRegex.ts';
@@ -12,21 +13,14 @@ import { sha256 } from '../base/sha256.ts';
 import { closest } from '../base/text/closest.ts';
 import { issueText } from '../base/text/errorText.ts';
 import { parseDuration } from '../base/text/units.ts';
+import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
 import { environmentKindOf } from '../environment/environments.ts';
+import type { ModelConfig } from '../model/modelConfig.ts';
 import { checkTemplate, compileTemplate, render } from '../template/render.ts';
 import { allPaths, type Config, configSchema, isNumberAt, keysAt } from './configSchema.ts';
 import { at, isTree, leaves, merge, nest, type Tree } from './merge.ts';
 import { applyCompat, mapMiniSweAgent, recognise } from './miniSweAgent.ts';
 import { ConfigError, findConfig, isKeyValue, parseKeyValue, type ReadFile, readYaml } from './readConfig.ts';
-import {
-  type Arm,
-  type Checked,
-  promptAfter,
-  promptOfProtocol,
-  promptWarnings,
-  resolveArms,
-  type WrittenPrompt,
-} from './resolveArms.ts';
 
 export interface LoadRequest {
   /** Values of `-c`, left to right: file names, `a.b=value`, or `-` for standard input. Without any, `default` is read. */
@@ -87,7 +81,7 @@ export function loadConfig(request: LoadRequest): LoadedConfig {
   problems.push(...checked.problems.map((problem) => withFile(problem, origins, files)));
   if (!checked.config) throw new ConfigError(problems);
   const flags = layers.at(-1)!.tree;
-  const arms = resolveArms(checked.config, tree, prompt, checkTree, mapMiniSweAgent(flags, '').tree);
+  const arms = resolveArms(checked.config, tree, prompt, mapMiniSweAgent(flags, '').tree);
   problems.push(...arms.problems);
   if (problems.length > 0) throw new ConfigError([...new Set(problems)]);
   return {
@@ -257,22 +251,12 @@ function problemsWith(key: string, template: string, contexts: readonly Record<s
   const names = new Set(contexts.flatMap((context) => Object.keys(context)));
   const problems = checkTemplate(template, names);
   if (problems.length > 0) return problems.map((problem) => `${key}: ${problem}`);
-  return renderProblem(key, template, contexts);
-}
-
-function renderProblem(
-  key: string,
-  template: string,
-  contexts: readonly Record<string, unknown>[],
-): string[] {
-  for (const context of contexts) {
-    try {
-      render(template, context);
-    } catch (error) {
-      return [`${key}: ${(error as Error).message}`];
-    }
+  try {
+    for (const context of contexts) render(template, context);
+    return [];
+  } catch (error) {
+    return [`${key}: ${(error as Error).message}`];
   }
-  return [];
 }
 
 /** Checks only the syntax: its names are columns of the dataset, which are not known yet. */
@@ -286,8 +270,6 @@ function startupCommandProblems(command: string | undefined): string[] {
   }
 }
 
-type Translated = { readonly regex: string } | { readonly problem: string };
-
 const PYTHON_ONLY: readonly (readonly [RegExp, string])[] = [
   [/\(\?P=/, 'a named back reference (?P=name)'],
   [/\(\?\(/, 'a conditional group (?(...)...)'],
@@ -296,7 +278,9 @@ const PYTHON_ONLY: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** Translates agent.action_regex from Python's re (with DOTALL) to JavaScript; refuses what has no translation or no linear-time match. */
-export function translateActionRegex(pattern: string): Translated {
+export function translateActionRegex(
+  pattern: string,
+): { readonly regex: string } | { readonly problem: string } {
   if (pattern.length > LONGEST_PATTERN) return { problem: `it has more than ${LONGEST_PATTERN} characters` };
   // Always on here, as Python's re.DOTALL is there.
   const text = pattern.replace(/^\(\?s\)/, '');
@@ -317,4 +301,91 @@ export function translateActionRegex(pattern: string): Translated {
     return { problem: `it has ${groups} capture groups; exactly one, around the command, is needed` };
   const problem = linearProblem(regex, 's');
   return problem === null ? { regex } : { problem: `it ${problem}` };
+}
+
+interface Arm {
+  readonly name: string;
+  readonly agent: AgentConfig;
+  readonly environment: EnvironmentConfig;
+  readonly model: ModelConfig;
+  readonly gateway?: GatewayConfig;
+}
+
+/** A tree that was read as a configuration; null where it is none. */
+interface Checked {
+  readonly config: Config | null;
+  readonly warnings: readonly string[];
+  readonly problems: readonly string[];
+}
+
+/** `arms:` of a configuration: each is the configuration with its own sections merged over, and the flags over every arm. Without any there is one. */
+function resolveArms(config: Config, tree: Tree, prompt: WrittenPrompt | null, flags: Tree) {
+  const problems: string[] = [];
+  const warnings: string[] = [];
+  const arms: Arm[] = config.arms.length === 0 ? [armOf(armNameOf(config.model), config)] : [];
+  const { arms: _, ...base } = tree;
+  const { arms: __, ...over } = flags;
+  for (const [i, { name, ...sections }] of config.arms.entries()) {
+    const from = `arms[${i}]`;
+    const mapped = mapMiniSweAgent(sections as Tree, from);
+    const merged = merge(merge(base, mapped.tree), over);
+    const checked = checkTree(merged);
+    problems.push(...mapped.problems, ...checked.problems.map((p) => `${from}: ${p}`));
+    warnings.push(
+      ...mapped.warnings,
+      ...checked.warnings,
+      ...promptWarnings(`${from}: `, promptAfter(prompt, { from, tree: mapped.tree }, merged), merged),
+    );
+    if (!checked.config) continue;
+    const arm = armOf(name ?? armNameOf(checked.config.model), checked.config);
+    if (arms.some((other) => other.name === arm.name))
+      problems.push(`${from}: the name "${arm.name}" is taken by another arm; give each its own name`);
+    arms.push(arm);
+  }
+  return { arms, problems, warnings };
+}
+
+/** The model's name as a valid folder name. */
+export const armNameOf = (model: ModelConfig): string =>
+  (model.model_name ?? 'default').replace(/[^A-Za-z0-9_.-]+/g, '_').slice(0, 64);
+
+const armOf = (name: string, config: Config): Arm => ({
+  name,
+  agent: config.agent,
+  environment: config.environment,
+  model: config.model,
+  ...(config.gateway && { gateway: config.gateway }),
+});
+
+// A prompt asks for blocks or for tool calls. The default prompt follows the protocol; a custom one that does not fit gets a warning.
+
+const PROMPT = ['agent', 'instance_template'];
+const protocolOf = (tree: Tree): unknown => at(tree, ['agent', 'protocol']) ?? 'bash-block';
+
+const promptOfProtocol = (tree: Tree): Tree =>
+  protocolOf(tree) === 'tool-call' && at(tree, PROMPT) === undefined
+    ? merge({ agent: { instance_template: TOOL_CALL_INSTANCE_TEMPLATE } }, tree)
+    : tree;
+
+/** The layer that set the prompt, and the protocol at that point. */
+interface WrittenPrompt {
+  readonly from: string;
+  readonly protocol: unknown;
+}
+
+/** The prompt of this layer, or else that of the layers before. */
+const promptAfter = (
+  before: WrittenPrompt | null,
+  layer: { readonly from: string; readonly tree: Tree },
+  merged: Tree,
+): WrittenPrompt | null =>
+  at(layer.tree, PROMPT) === undefined ? before : { from: layer.from, protocol: protocolOf(merged) };
+
+/** No warning under compat, where the protocol is known only at the end. */
+function promptWarnings(where: string, prompt: WrittenPrompt | null, tree: Tree): string[] {
+  const protocol = protocolOf(tree);
+  if (prompt === null || prompt.protocol === protocol || at(tree, ['agent', 'compat'])) return [];
+  return [
+    `${where}agent.protocol: ${protocol}, but agent.instance_template (${prompt.from}) was written for ${prompt.protocol}; set the template too, or use ${protocol === 'tool-call' ? '-c swebench.yaml' : '-c default.yaml or swebench-text.yaml'}`,
+  ];
 }

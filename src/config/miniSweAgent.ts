@@ -7,7 +7,7 @@ import { DEFAULT_ENVIRONMENT, environmentNames } from '../environment/environmen
 import { OPENAI, PROVIDERS } from '../model/names.ts';
 import { at, isTree, merge, nest, type Rewritten, type Tree, without } from './merge.ts';
 
-export interface Mapped extends Rewritten {
+interface Mapped extends Rewritten {
   /** An API key from the configuration, kept out of the tree so that no record has it. */
   readonly key?: string;
 }
@@ -37,7 +37,7 @@ const refuseUnlessEmpty =
     isEmpty(value) ? 'drop' : { problem: reason };
 
 /** The default regex of version 2's text-based classes. */
-export const V2_ACTION_REGEX = '```mswea_bash_command\\s*\\n([\\s\\S]*?)\\n```';
+const V2_ACTION_REGEX = '```mswea_bash_command\\s*\\n([\\s\\S]*?)\\n```';
 
 /** The address, key and dialect of the service of each of mini-swe-agent's model classes. */
 const service = (base_url: string, api_key_env: string, rest: Tree = {}): Answer => ({
@@ -100,7 +100,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'agent.confirm_exit': interactive,
   'environment.executable': (value) =>
     value === 'docker' ? 'drop' : { problem: `only the Docker engine is supported, not "${value}"` },
-  'environment.run_args': (value) => mapRunArgs(value),
+  'environment.run_args': mapRunArgs,
   'environment.forward_env': refuseUnlessEmpty(
     'nothing of this machine is forwarded into a container, so that no secret can get there; set environment.env with plain values',
   ),
@@ -124,7 +124,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   ),
   'model.litellm_model_name_override': refuseUnlessEmpty('put the prices under model.prices'),
   'model.model_class': (value, layer) => modelClass(String(value), layer),
-  'model.model_kwargs': (value) => modelKwargs(value),
+  'model.model_kwargs': modelKwargs,
   'model.provider': (value) => ({
     set: { model: { model_kwargs: { extra_headers: { 'x-portkey-provider': value } } } },
   }),
@@ -146,10 +146,6 @@ function modelClass(name: string, layer: Tree): Answer {
     ? { problem: `"${name}" is a Python class; use openai, or the path of your own module` }
     : 'keep';
 }
-
-const UNIT = /^\d+(\.\d+)?$/;
-const seconds = (value: unknown): number | null =>
-  typeof value === 'number' ? value : UNIT.test(String(value)) ? Number(value) : null;
 
 /** The variable that stands for an API key in the configuration. */
 export const CONFIGURED_KEY = 'CONFIGURED_API_KEY';
@@ -178,10 +174,9 @@ const LITELLM_ONLY: Readonly<Record<string, (value: unknown) => Answer>> = {
   },
   num_retries: (value) => ({ set: { model: { retry: { max_retries: Number(value) } } } }),
   timeout: (value) => {
-    const limit = seconds(value);
-    return limit === null
-      ? { problem: `"${String(value)}" is not a number of seconds` }
-      : { set: { model: { total_timeout_s: limit } } };
+    if (typeof value !== 'number' && !/^\d+(\.\d+)?$/.test(String(value)))
+      return { problem: `"${String(value)}" is not a number of seconds` };
+    return { set: { model: { total_timeout_s: Number(value) } } };
   },
   custom_llm_provider: (value) => {
     const known = PROVIDERS.find(({ prefix }) => prefix === value);
@@ -242,26 +237,23 @@ export function mapMiniSweAgent(layer: Tree, from: string): Mapped {
 
 // `environment.run_args`, arguments of `docker run`: keys of this program, or why there is no key.
 
-type Target = { readonly set: (value: string) => Tree } | { readonly note: string } | 'always';
+/** Flags without a value, which every container has. */
+const SWITCHES: ReadonlySet<string> = new Set(['--rm', '--init', '-d', '--detach']);
 
-const environment = (key: string, convert: (value: string) => unknown = (v) => v) => ({
-  set: (value: string): Tree => ({ environment: { [key]: convert(value) } }),
-});
-const assignment = {
-  set: (value: string): Tree => {
-    const [name = '', ...rest] = value.split('=');
-    return { environment: { env: { [name]: rest.join('=') } } };
-  },
+const environment =
+  (key: string, convert: (value: string) => unknown = (v) => v) =>
+  (value: string): Tree => ({ environment: { [key]: convert(value) } });
+const assignment = (given: string): Tree => {
+  const { flag, value = '' } = splitFlag(given);
+  return { environment: { env: { [flag]: value } } };
+};
+/** At the first "=". */
+const splitFlag = (arg: string): { flag: string; value?: string } => {
+  const at = arg.indexOf('=');
+  return at === -1 ? { flag: arg } : { flag: arg.slice(0, at), value: arg.slice(at + 1) };
 };
 
-/** Flags without a value. */
-const SWITCHES: Readonly<Record<string, Target>> = {
-  '--rm': 'always',
-  '--init': 'always',
-  '-d': 'always',
-  '--detach': 'always',
-};
-const OPTIONS: Readonly<Record<string, Target>> = {
+const OPTIONS: Readonly<Record<string, ((value: string) => Tree) | { readonly note: string }>> = {
   '--network': environment('network'),
   '--net': environment('network'),
   '--memory': environment('memory'),
@@ -280,9 +272,7 @@ const OPTIONS: Readonly<Record<string, Target>> = {
   '-e': assignment,
 };
 
-function mapRunArgs(
-  value: unknown,
-): { readonly set: Tree; readonly warning?: string } | { readonly problem: string } {
+function mapRunArgs(value: unknown): Answer {
   if (!Array.isArray(value) || value.some((arg) => typeof arg !== 'string'))
     return { problem: 'expected a list of arguments' };
   const args = value as string[];
@@ -290,31 +280,26 @@ function mapRunArgs(
   const notes: string[] = [];
   const refused: string[] = [];
   for (let i = 0; i < args.length; i++) {
-    const arg = args[i] as string;
-    if (SWITCHES[arg]) continue;
-    const [flag, inline] = arg.startsWith('--') && arg.includes('=') ? splitFlag(arg) : [arg, undefined];
+    const arg = args[i]!;
+    if (SWITCHES.has(arg)) continue;
+    const { flag, value: inline } = arg.startsWith('--') ? splitFlag(arg) : { flag: arg };
     const target = OPTIONS[flag];
     const given = inline ?? args[i + 1];
-    if (!target || target === 'always' || given === undefined) {
+    if (!target || given === undefined) {
       refused.push(arg);
       if (inline === undefined && given !== undefined && !given.startsWith('-')) i += 1;
       continue;
     }
     if (inline === undefined) i += 1;
     if ('note' in target) notes.push(`${flag}: ${target.note}`);
-    else set = merge(set, target.set(given));
+    else set = merge(set, target(given));
   }
   if (refused.length > 0)
     return {
       problem: `${refused.join(', ')} cannot be passed to the engine; there are keys for network, memory, cpus, pids_limit, user, platform, env and cwd`,
     };
-  return notes.length > 0 ? { set, warning: notes.join('; ') } : { set };
+  return { set, warning: notes.join('; ') };
 }
-
-const splitFlag = (arg: string): [string, string] => {
-  const at = arg.indexOf('=');
-  return [arg.slice(0, at), arg.slice(at + 1)];
-};
 
 // The protocol of a configuration file of version 2, so that it runs with `-c` alone. The file does not name it, because mini-swe-agent chose it
 // by the model class. The prompt shows which it is; if it does not, nothing starts.
@@ -410,22 +395,18 @@ function cacheControlOf(tree: Tree): Tree {
 
 /** Text configurations of version 2 do not name the protocol; their runs chose a text-based model class on the command line. */
 function protocolOfV2(tree: Tree): { tree: Tree; warnings: string[] } {
-  const agent = at(tree, ['agent']);
   const protocol = at(tree, ['agent', 'protocol']);
-  const asksForBlocks =
-    isTree(agent) &&
-    [agent.system_template, agent.instance_template].some((t) => String(t).includes('```mswea_bash_command'));
-  if (protocol === undefined)
-    return asksForBlocks
-      ? {
-          tree: { agent: { protocol: 'bash-block', action_regex: V2_ACTION_REGEX } },
-          warnings: [
-            'agent.protocol: bash-block, because the prompt asks for mswea_bash_command blocks; set agent.protocol to say otherwise',
-          ],
-        }
-      : { tree: { agent: { protocol: 'tool-call' } }, warnings: [] };
+  const inBlocks = { action_regex: V2_ACTION_REGEX };
+  if (protocol !== undefined)
+    return { tree: protocol === 'bash-block' ? { agent: inBlocks } : {}, warnings: [] };
+  const asksForBlocks = ['system_template', 'instance_template'].some((key) =>
+    String(at(tree, ['agent', key])).includes('```mswea_bash_command'),
+  );
+  if (!asksForBlocks) return { tree: { agent: { protocol: 'tool-call' } }, warnings: [] };
   return {
-    tree: protocol === 'bash-block' ? { agent: { action_regex: V2_ACTION_REGEX } } : {},
-    warnings: [],
+    tree: { agent: { protocol: 'bash-block', ...inBlocks } },
+    warnings: [
+      'agent.protocol: bash-block, because the prompt asks for mswea_bash_command blocks; set agent.protocol to say otherwise',
+    ],
   };
 }

@@ -2,7 +2,7 @@
  * What a run consists of while a process works on it. run.ts opens all of it, in one place, and closes it; the queue, the attempts and their
  * records get the whole.
  */
-import type { RunConfig } from '../config/runConfig.ts';
+import type { RunConfig } from '../config/configSchema.ts';
 import type { RunPool } from '../environment/places/enginePool.ts';
 import type { SuspicionRule } from '../grading/suspicion/commands.ts';
 import type { ArmRuntime } from './arms.ts';

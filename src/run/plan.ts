@@ -1,5 +1,5 @@
 /** Plans a run from its options: configuration, dataset and selection. Reports every mistake before anything is started or paid. */
-import type { DatasetConfig } from '../config/runConfig.ts';
+import type { DatasetConfig } from '../config/configSchema.ts';
 import { type Dataset, datasetHash } from '../dataset/dataset.ts';
 import { selectInstances } from '../dataset/select.ts';
 import { shownAddress } from '../model/describe.ts';

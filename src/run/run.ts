@@ -15,7 +15,7 @@ import { pathInside } from '../base/files/pathInside.ts';
 import { errorText } from '../base/text/errorText.ts';
 import type { Redactor } from '../base/text/redact.ts';
 import { parseSize } from '../base/text/units.ts';
-import type { RunConfig } from '../config/runConfig.ts';
+import type { RunConfig } from '../config/configSchema.ts';
 import { currentOwner } from '../environment/owner.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../environment/places/imagesConfig.ts';
 import { watchEngines } from '../environment/places/places.ts';

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
-import { runConfigSchema } from '../../src/config/runConfig.ts';
+import { runConfigSchema } from '../../src/config/configSchema.ts';
 import { createNotifier } from '../../src/run/control/notify.ts';
 import type { RunEvent } from '../../src/run/events.ts';
 

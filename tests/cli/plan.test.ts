@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { agentConfigSchema } from '../../src/agent/agentConfig.ts';
 import { diskRows } from '../../src/cli/terminal/printPlan.ts';
-import { runConfigSchema } from '../../src/config/runConfig.ts';
+import { runConfigSchema } from '../../src/config/configSchema.ts';
 import { parsePolicy } from '../../src/environment/places/imagesConfig.ts';
 import { modelConfigSchema } from '../../src/model/modelConfig.ts';
 import { worstDollars, worstSeconds } from '../../src/run/plan/dryRun.ts';

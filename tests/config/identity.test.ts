@@ -1,7 +1,6 @@
 // The hash of a configuration covers what makes it another experiment, and every key is classed.
 import { expect, test } from 'vitest';
-import { allPaths } from '../../src/config/configSchema.ts';
-import { configHash, FIELD_CLASSES } from '../../src/config/identity.ts';
+import { allPaths, configHash, FIELD_CLASSES } from '../../src/config/configSchema.ts';
 import { loadConfig } from '../../src/config/loadConfig.ts';
 
 const config = (...specs: string[]) =>

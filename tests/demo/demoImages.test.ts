@@ -6,8 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { draftRows, git } from '../../scripts/demo/draft.ts';
 import { type Instance, instanceSchema } from '../../src/dataset/instance.ts';
 import { run } from '../../src/demo/baseImage.ts';
-import { readDemoRows, streamName } from '../../src/demo/demoDataset.ts';
-import { ensureInstanceImages } from '../../src/demo/instanceImages.ts';
+import { ensureInstanceImages, readDemoRows, streamName } from '../../src/demo/demoDataset.ts';
 import { createDockerFactory, type DockerFactory } from '../../src/environment/docker/dockerFactory.ts';
 import { currentOwner } from '../../src/environment/owner.ts';
 import {

@@ -1,6 +1,6 @@
 // A run as run.ts opens it, over a record in memory: nothing runs in it but what a test gives.
 import { createRedactor } from '../../src/base/text/redact.ts';
-import { runConfigSchema } from '../../src/config/runConfig.ts';
+import { runConfigSchema } from '../../src/config/configSchema.ts';
 import { gradingConfigSchema } from '../../src/grading/gradingConfig.ts';
 import type { Run } from '../../src/run/contract.ts';
 import { createBudget } from '../../src/run/control/budget.ts';

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { agentConfigSchema } from '../../src/agent/agentConfig.ts';
-import { runConfigSchema } from '../../src/config/runConfig.ts';
+import { runConfigSchema } from '../../src/config/configSchema.ts';
 import { environmentConfigSchema } from '../../src/environment/environments.ts';
 import { gradingConfigSchema } from '../../src/grading/gradingConfig.ts';
 import { modelConfigSchema } from '../../src/model/modelConfig.ts';

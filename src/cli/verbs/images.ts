@@ -6,7 +6,7 @@ import { inert } from '../../base/text/inert.ts';
 import { parseSize } from '../../base/text/units.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { selectInstances } from '../../dataset/select.ts';
-import { buildDemoImages } from '../../demo/instanceImages.ts';
+import { buildDemoImages } from '../../demo/demoDataset.ts';
 import { EnvironmentError } from '../../environment/environment.ts';
 import { type ImagePlan, tooMuch } from '../../environment/places/imagePlan.ts';
 import type { ImageService } from '../../environment/places/imageService.ts';

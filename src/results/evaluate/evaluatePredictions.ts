@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { sha256 } from '../../base/sha256.ts';
 import { fileErrorText } from '../../base/text/errorText.ts';
-import { runConfigSchema } from '../../config/runConfig.ts';
+import { runConfigSchema } from '../../config/configSchema.ts';
 import type { Dataset, LoadedRow } from '../../dataset/dataset.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { environmentConfigSchema } from '../../environment/environments.ts';

@@ -2,7 +2,7 @@
 
 import { pathInside } from '../../base/files/pathInside.ts';
 import { inert } from '../../base/text/inert.ts';
-import { runConfigSchema } from '../../config/runConfig.ts';
+import { runConfigSchema } from '../../config/configSchema.ts';
 import { type Instance, instanceSchema } from '../../dataset/instance.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import { environmentConfigSchema } from '../../environment/environments.ts';

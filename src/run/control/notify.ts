@@ -5,7 +5,7 @@
 
 import { spawn } from 'node:child_process';
 import { within } from '../../base/async/timer.ts';
-import type { RunConfig } from '../../config/runConfig.ts';
+import type { RunConfig } from '../../config/configSchema.ts';
 import type { Tell } from '../caller.ts';
 import type { RunEvent, RunListener } from '../events.ts';
 

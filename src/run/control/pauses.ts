@@ -2,7 +2,7 @@
  * When a run pauses and when it goes on. Four things pause it: a person, the breaker, when instances fail for a reason that the next ones would share,
  * a disk that is nearly full, and a container engine that does not answer. Nothing new starts while one of them holds it.
  */
-import type { RunConfig } from '../../config/runConfig.ts';
+import type { RunConfig } from '../../config/configSchema.ts';
 import { type ExitReason, exitClassOf } from '../../outcome.ts';
 import type { Run } from '../contract.ts';
 import { ENGINE_LOST, type Ending, HOST_FLOOR, StopReason, WRONG_ENVIRONMENT } from '../exit.ts';

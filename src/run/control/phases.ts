@@ -4,7 +4,7 @@
  */
 
 import { startTimer } from '../../base/async/timer.ts';
-import type { RunConfig } from '../../config/runConfig.ts';
+import type { RunConfig } from '../../config/configSchema.ts';
 import type { ArmRuntime } from '../arms.ts';
 import { StopReason } from '../exit.ts';
 

@@ -5,7 +5,7 @@
 
 import { errorText } from '../../base/text/errorText.ts';
 import { gigabytes } from '../../base/text/units.ts';
-import type { RunConfig } from '../../config/runConfig.ts';
+import type { RunConfig } from '../../config/configSchema.ts';
 import { type EnvironmentError, isLoss, type Place } from '../../environment/environment.ts';
 import type { EngineWatch } from '../../environment/places/engineWatch.ts';
 import type { Collected } from '../../environment/places/imageLedger.ts';

@@ -1,6 +1,6 @@
 /** A continued run must be the same run: a change is refused with a readable difference, or recorded as a boundary. */
 import { recordOf } from '../../base/isRecord.ts';
-import { FIELD_CLASSES } from '../../config/identity.ts';
+import { FIELD_CLASSES } from '../../config/configSchema.ts';
 import { datasetHash } from '../../dataset/dataset.ts';
 import { headOf, instanceSchema } from '../../dataset/instance.ts';
 import { locateDataset } from '../../dataset/read/locate.ts';

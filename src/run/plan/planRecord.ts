@@ -2,7 +2,7 @@
 
 import type { AgentConfig } from '../../agent/agentConfig.ts';
 import type { GatewayConfig } from '../../agent/gateway/gatewayConfig.ts';
-import { type DatasetConfig, type RunConfig, runConfigSchema } from '../../config/runConfig.ts';
+import { type DatasetConfig, type RunConfig, runConfigSchema } from '../../config/configSchema.ts';
 import { datasetHash, type LoadedRow, recordedRow } from '../../dataset/dataset.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../../environment/places/imagesConfig.ts';

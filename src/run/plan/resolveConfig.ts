@@ -3,13 +3,17 @@
 import { readFileSync } from 'node:fs';
 import { isRecord } from '../../base/isRecord.ts';
 import { sha256 } from '../../base/sha256.ts';
-import { configSchema } from '../../config/configSchema.ts';
-import { configHash } from '../../config/identity.ts';
+import {
+  configHash,
+  configSchema,
+  type DatasetConfig,
+  type RunConfig,
+  withFlags,
+} from '../../config/configSchema.ts';
 import { type LoadedConfig, loadConfig } from '../../config/loadConfig.ts';
 import { at, isTree, leaves, type Tree } from '../../config/merge.ts';
 import { CONFIGURED_KEY } from '../../config/miniSweAgent.ts';
 import { ConfigError, isKeyValue } from '../../config/readConfig.ts';
-import { type DatasetConfig, type RunConfig, withFlags } from '../../config/runConfig.ts';
 import type { ImagesConfig } from '../../environment/places/imagesConfig.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { takeCredentialsOut } from '../../model/namedCredentials.ts';

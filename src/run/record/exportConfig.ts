@@ -1,6 +1,6 @@
 /** The configuration of a run as a file that starts the same run again: sections, arms, and the rows it had. Pure. */
 import { stringify } from 'yaml';
-import { armNameOf } from '../../config/resolveArms.ts';
+import { armNameOf } from '../../config/loadConfig.ts';
 import { type RunRow, wholeConfig } from '../../store/records/runs.ts';
 import { plannedArms } from '../plan/planRecord.ts';
 

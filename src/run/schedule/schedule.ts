@@ -1,5 +1,5 @@
 /** Orders the trials of a sitting as the run's configuration says, and records the order. */
-import type { RunConfig } from '../../config/runConfig.ts';
+import type { RunConfig } from '../../config/configSchema.ts';
 import { DEFAULT_SEED } from '../../dataset/select.ts';
 import { orderBySharedLayers } from '../../environment/places/imagePlan.ts';
 import type { Store } from '../../store/open.ts';

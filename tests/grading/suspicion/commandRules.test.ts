@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { runConfigSchema } from '../../../src/config/runConfig.ts';
+import { runConfigSchema } from '../../../src/config/configSchema.ts';
 import {
   createScan,
   SUSPICION_RULES,

@@ -1,6 +1,6 @@
 // The order of a sitting, from durations that the database holds, and its record.
 import { describe, expect, test } from 'vitest';
-import { runConfigSchema } from '../../../src/config/runConfig.ts';
+import { runConfigSchema } from '../../../src/config/configSchema.ts';
 import { expectedSeconds, groupBySharedLayers, scheduleTrials } from '../../../src/run/schedule/schedule.ts';
 import type { Store } from '../../../src/store/open.ts';
 import { instancesOf, type RunRow } from '../../../src/store/records/runs.ts';

@@ -1,6 +1,6 @@
 // In which order trials take their slots, with images that become ready in any order.
 import { expect, test } from 'vitest';
-import { runConfigSchema } from '../../../src/config/runConfig.ts';
+import { runConfigSchema } from '../../../src/config/configSchema.ts';
 import type { TrialImages } from '../../../src/run/places/trialImages.ts';
 import type { PlannedTrial } from '../../../src/run/plannedTrial.ts';
 import { createDelays, createTrialQueue, type TrialQueue } from '../../../src/run/schedule/trialQueue.ts';
