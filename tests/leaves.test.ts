@@ -74,7 +74,7 @@ const PROVIDERS =
   'the table of providers and of what their models take: each names the dialect that it speaks';
 /** Lines of the core that may name a leaf, and why. */
 const MAY_NAME: Readonly<Record<string, string>> = {
-  'agent/action.ts: local': TRANSPORT,
+  'agent/loop/protocol.ts: local': TRANSPORT,
   'environment/environment.ts: local': TRANSPORT,
   'environment/environmentKind.ts: hooks of a suite':
     'the contract of environments says whether one keeps work',

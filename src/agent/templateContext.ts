@@ -3,9 +3,9 @@
 import { float } from '../base/python/values.ts';
 import { DEFAULT_ENVIRONMENT } from '../environment/environments.ts';
 import type { Vars } from '../template/render.ts';
-import { textResult } from './action.ts';
 import { type AgentConfig, agentConfigSchema } from './agentConfig.ts';
 import { behaviourOf } from './compat/behaviour.ts';
+import { textResult } from './loop/protocol.ts';
 import type { TemplateSlot } from './loop/templates.ts';
 
 const OUTPUTS = ['', 'short\n', 'x'.repeat(9999), 'x'.repeat(10_000), '😀'.repeat(12_000)];

@@ -5,7 +5,7 @@
  */
 
 import { isRecord } from '../base/isRecord.ts';
-import { asciiJson } from '../base/python/jsonDump.ts';
+import { asciiJson } from '../base/python/json.ts';
 import { kindOf } from '../base/text/errorText.ts';
 import { instanceIdProblem } from '../base/text/instanceId.ts';
 import { ForeignTextError, jsonEntries, parseForeignJson, type RawBody, textOfBody } from './foreignJson.ts';

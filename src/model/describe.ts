@@ -1,6 +1,6 @@
 /** What a configuration makes the client send: from the same code that writes the requests, for the record of a run. */
 
-import { dialectOf } from './dialects/choose.ts';
+import { dialectOf } from './clouds/chooseCloud.ts';
 import type { ToolSpec } from './model.ts';
 import type { ModelConfig } from './modelConfig.ts';
 import { baseUrlOf, sentModel } from './names.ts';

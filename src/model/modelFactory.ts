@@ -1,14 +1,12 @@
 /** From the `model:` section of a config to a factory of models. The one place that knows every kind. */
 import { orPackaged } from '../base/files/packageFile.ts';
 import { importUserModule, isModulePath } from '../userModule.ts';
-import { cloudOf } from './clouds/chooseCloud.ts';
-import { dialectOf } from './dialects/choose.ts';
+import { cloudOf, dialectOf } from './clouds/chooseCloud.ts';
 import type { RequestStyle } from './dialects/dialect.ts';
-import { ModelConfigError } from './failure.ts';
 import type { ProxySettings } from './http/proxySettings.ts';
 import { type Clock, systemClock } from './limits/clock.ts';
 import type { RateBook } from './limits/sharedRate.ts';
-import type { Model, ModelFactory, ModelForAttempt } from './model.ts';
+import { type Model, ModelConfigError, type ModelFactory, type ModelForAttempt } from './model.ts';
 import type { ModelConfig } from './modelConfig.ts';
 import { withReferences } from './namedCredentials.ts';
 import { createReplayFactory, type Divergence, type ReplaySource } from './offline/replayed.ts';

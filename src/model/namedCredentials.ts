@@ -4,7 +4,7 @@
  * run keeps the reference. A value that stands in the configuration itself is taken out, and a reference takes its place.
  */
 import { isRecord } from '../base/isRecord.ts';
-import { ModelConfigError } from './failure.ts';
+import { ModelConfigError } from './model.ts';
 
 type Kwargs = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,6 @@
 /** Jinja2's filters and tests that a prompt can use. Names not listed here are refused when the config loads. */
 
-import { sortedPythonJson } from '../base/python/jsonDump.ts';
+import { sortedPythonJson } from '../base/python/json.ts';
 import { splitLines } from '../base/python/lines.ts';
 import { codePoints, sliceText, strip, stripChars, stripStart, tokens } from '../base/python/text.ts';
 import {

@@ -2,10 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { isAction } from '../../src/agent/action.ts';
 import { agentConfigSchema } from '../../src/agent/agentConfig.ts';
-import { bashBlock } from '../../src/agent/loop/protocol.ts';
-import { parseJsonAsPython } from '../../src/base/python/jsonLoad.ts';
+import { bashBlock, isAction } from '../../src/agent/loop/protocol.ts';
+import { parseJsonAsPython } from '../../src/base/python/json.ts';
 import { strip } from '../../src/base/python/text.ts';
 import { cpuMs } from '../support/cpuTime.ts';
 import fc from '../support/property.ts';

@@ -1,8 +1,7 @@
 // Megabytes of the worst stay as cheap as they are long, and come out as short texts do.
 import { describe, expect, test } from 'vitest';
 import { OutsideRootError, pathInside } from '../../src/base/files/pathInside.ts';
-import { pythonLine } from '../../src/base/python/jsonDump.ts';
-import { parseJsonAsPython } from '../../src/base/python/jsonLoad.ts';
+import { parseJsonAsPython, pythonLine } from '../../src/base/python/json.ts';
 import { parseFilter } from '../../src/base/python/regex.ts';
 import { repr } from '../../src/base/python/values.ts';
 import { linearProblem } from '../../src/base/regex/linearRegex.ts';

@@ -1,6 +1,6 @@
 // Run reports, report text as Python writes it, reports of other graders.
 import { describe, expect, test } from 'vitest';
-import { pythonJson } from '../../src/base/python/jsonDump.ts';
+import { pythonJson } from '../../src/base/python/json.ts';
 import { byCodePoint } from '../../src/base/python/text.ts';
 import { readInstanceReport } from '../../src/formats/harness/instanceReport.ts';
 import { readRunReport, runReportText } from '../../src/formats/harness/runReport.ts';

@@ -1,8 +1,8 @@
 // Numbers that no call can have: they become unknown, with a note, and never a row that cannot be written or summed.
 
 import { describe, expect, test } from 'vitest';
-import { readUsageMetadata } from '../../src/model/dialects/gemini/geminiReply.ts';
-import { readUsage } from '../../src/model/dialects/usage.ts';
+import { readUsage } from '../../src/model/dialects/completion.ts';
+import { readUsageMetadata } from '../../src/model/dialects/gemini/geminiDialect.ts';
 import { costOf, estimateNano } from '../../src/model/prices.ts';
 import { nested } from '../support/foreign/worstText.ts';
 import { ASK, modelOf, recorder, wire } from './harness.ts';

@@ -1,7 +1,7 @@
 // Money of a call (T-18 to T-20): hand-computed costs, every kind of token, prices nobody knows, usage that is nonsense.
 
 import { describe, expect, test } from 'vitest';
-import { readUsage } from '../../src/model/dialects/usage.ts';
+import { readUsage } from '../../src/model/dialects/completion.ts';
 import { costOf, estimateNano, noPriceMessage, priceKnown } from '../../src/model/prices.ts';
 import fc from '../support/property.ts';
 

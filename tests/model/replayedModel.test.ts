@@ -3,8 +3,12 @@
 import { describe, expect, test } from 'vitest';
 import type { CallRecord, Message } from '../../src/model/model.ts';
 import { createModelFactory } from '../../src/model/modelFactory.ts';
-import { createReplayModel, type Divergence, type RecordedReply } from '../../src/model/offline/replayed.ts';
-import { firstDifference } from '../../src/model/offline/sameRequest.ts';
+import {
+  createReplayModel,
+  type Divergence,
+  firstDifference,
+  type RecordedReply,
+} from '../../src/model/offline/replayed.ts';
 import { ASK, autoClock, configOf, modelOf, recorder, wire } from './harness.ts';
 
 const USAGE = { input: 10, cacheRead: 0, cacheWrite: 0, output: 5, reasoning: 0 };

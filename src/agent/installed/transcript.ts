@@ -4,9 +4,9 @@
  */
 
 import type { Message, ToolCall } from '../../model/model.ts';
-import { textResult } from '../action.ts';
 import type { AgentCallbacks, AgentContext, ProgramCallRecord } from '../contract.ts';
 import type { GatewayCall } from '../gateway/gateway.ts';
+import { textResult } from '../loop/protocol.ts';
 import { type InstalledProgram, objectOf } from './launch.ts';
 
 interface Asked {

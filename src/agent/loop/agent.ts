@@ -9,7 +9,6 @@ import { type CommandResult, EnvironmentError } from '../../environment/environm
 import type { Message, ModelErrorResponse, ModelReply } from '../../model/model.ts';
 import { nanoToDollars } from '../../money.ts';
 import { render, type Vars } from '../../template/render.ts';
-import { type Action, type Call, isAction } from '../action.ts';
 import { type Behaviour, behaviourOf, withOwnIds } from '../compat/behaviour.ts';
 import type {
   Agent,
@@ -43,9 +42,8 @@ import {
   observationExtra,
   withoutBulk,
 } from './messages.ts';
-import { createMeter } from './meter.ts';
-import type { Protocol } from './protocol.ts';
-import { createStreaks, type Streaks } from './streaks.ts';
+import { createMeter, createStreaks, type Streaks } from './meter.ts';
+import { type Action, type Call, isAction, type Protocol } from './protocol.ts';
 import { type Templates, templatesOf } from './templates.ts';
 
 export class DefaultAgent implements Agent {

@@ -2,11 +2,9 @@
 import type { CommandResult } from '../../environment/environment.ts';
 import type { Message, ModelReply } from '../../model/model.ts';
 import { nanoToDollars } from '../../money.ts';
-import { isAction } from '../action.ts';
-import { returnCode } from '../compat/behaviour.ts';
-import { exceptionType } from '../compat/publishedFailure.ts';
+import { exceptionType, returnCode } from '../compat/behaviour.ts';
 import type { TerminatingException } from './exceptions.ts';
-import type { ParsedTurn } from './protocol.ts';
+import { isAction, type ParsedTurn } from './protocol.ts';
 
 export type Extra = Readonly<Record<string, unknown>>;
 

@@ -8,14 +8,13 @@ import { isRecord } from '../../base/isRecord.ts';
 import { inert } from '../../base/text/inert.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import { DatasetChangedError } from '../../dataset/datasetChanged.ts';
-import { ModelConfigError } from '../../model/failure.ts';
+import { ModelConfigError } from '../../model/model.ts';
 import { withDollars } from '../../money.ts';
 import type { ExitClass } from '../../outcome.ts';
 import { type Notice, variable } from '../../run/caller.ts';
 import { resultsRoot } from '../../run/resultsRoot.ts';
 import { redactorOf } from '../../run/secrets.ts';
-import type { NextStep } from '../../run/userError.ts';
-import { UserError } from '../../run/userError.ts';
+import { type NextStep, UserError } from '../../run/userError.ts';
 import { asStorageError, isSqlite, lastOpened, type StorageCode, StorageError } from '../../store/open.ts';
 export const EXIT = { done: 0, gate: 1, usage: 2, incomplete: 3, budget: 4, storage: 5 } as const;
 

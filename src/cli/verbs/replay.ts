@@ -10,7 +10,7 @@ import { DEFAULT_ENVIRONMENT, environmentConfigSchema } from '../../environment/
 import { currentOwner } from '../../environment/owner.ts';
 import { parseForeignJson } from '../../formats/foreignJson.ts';
 import { readTrajectory } from '../../formats/miniSweAgent/trajectory.ts';
-import { firstDifference } from '../../model/offline/sameRequest.ts';
+import { firstDifference } from '../../model/offline/replayed.ts';
 import { UserError } from '../../run/userError.ts';
 import { type Args, defineVerb, flags, json, oneOf, string, toggle } from '../flags/verb.ts';
 import { EXIT, printData, printJson, say } from '../terminal/context.ts';

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
-import { pythonJson } from '../../base/python/jsonDump.ts';
+import { pythonJson } from '../../base/python/json.ts';
 import { PythonLiteralError, parsePythonLiteral } from '../../base/python/literal.ts';
 import { type RawBody, type Read, readForeign, refused } from '../foreignJson.ts';
 

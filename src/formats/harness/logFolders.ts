@@ -5,7 +5,7 @@ import { rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
-import { pythonJson } from '../../base/python/jsonDump.ts';
+import { pythonJson } from '../../base/python/json.ts';
 import { harnessName } from '../../base/text/fileName.ts';
 import { beginningOf } from '../foreignFile.ts';
 import { instanceReportText } from './instanceReport.ts';

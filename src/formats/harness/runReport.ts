@@ -5,7 +5,7 @@
 
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
-import { pythonJson } from '../../base/python/jsonDump.ts';
+import { pythonJson } from '../../base/python/json.ts';
 import { instanceIdSchema } from '../../base/text/instanceId.ts';
 import type { ForeignOutcome } from '../foreignFormat.ts';
 import { type RawBody, type Read, readForeign } from '../foreignJson.ts';

@@ -1,7 +1,6 @@
 /** OpenAI's models at Azure: chat completions and Responses, by a key or by a token of Entra ID. */
 import { extraHeaders } from '../dialects/kwargs.ts';
-import { type Cloud, loadPackages } from './cloud.ts';
-import { bearer, fixedToken, libraryToken } from './cloudCredentials.ts';
+import { bearer, type Cloud, fixedToken, libraryToken, loadPackages } from './cloud.ts';
 
 const SOURCE = "Azure's default chain (AZURE_CLIENT_ID, managed identity, az login)";
 const PACKAGES = ['@azure/identity'];

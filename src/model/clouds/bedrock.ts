@@ -5,9 +5,15 @@ import type { EventStreamCodec } from '@smithy/eventstream-codec';
 import type { StreamEvent } from '../dialects/dialect.ts';
 import { asObject, asText } from '../dialects/shapes.ts';
 import { systemClock } from '../limits/clock.ts';
-import { claudeAt } from './claudeAt.ts';
-import { type Cloud, type CloudAuth, loadPackages } from './cloud.ts';
-import { createCredentials, credentialError, fixedToken } from './cloudCredentials.ts';
+import {
+  type Cloud,
+  type CloudAuth,
+  claudeAt,
+  createCredentials,
+  credentialError,
+  fixedToken,
+  loadPackages,
+} from './cloud.ts';
 
 const PACKAGES = ['@aws-sdk/credential-provider-node', '@smithy/signature-v4', '@smithy/eventstream-codec'];
 

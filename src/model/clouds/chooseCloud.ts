@@ -1,11 +1,13 @@
 /** The cloud that a name means, if any, and whether it can be asked here. */
-import { ModelConfigError } from '../failure.ts';
+
+import type { Dialect } from '../dialects/dialect.ts';
+import { DIALECTS } from '../dialects/dialects.ts';
+import { ModelConfigError } from '../model.ts';
 import type { ModelConfig } from '../modelConfig.ts';
-import { type CloudName, nameMeans } from '../names.ts';
+import { type CloudName, dialectNameOf, nameMeans } from '../names.ts';
 import { azure } from './azure.ts';
 import { bedrock } from './bedrock.ts';
-import { type Cloud, missingText } from './cloud.ts';
-import { CredentialError } from './cloudCredentials.ts';
+import { type Cloud, CredentialError, missingText } from './cloud.ts';
 import { vertex } from './vertex.ts';
 
 const CLOUDS: Readonly<Record<CloudName, Cloud>> = { azure, bedrock, vertex_ai: vertex };
@@ -45,4 +47,11 @@ export async function missingCredentials(
     if (error.passing) return null;
     return { message: error.message, fix: `give them there, or a key in $${config.api_key_env}` };
   }
+}
+
+export async function dialectOf(
+  config: Pick<ModelConfig, 'model_name' | 'base_url' | 'dialect'>,
+): Promise<Dialect> {
+  const dialect = await DIALECTS[dialectNameOf(config)].load();
+  return cloudOf(config)?.dialect(dialect) ?? dialect;
 }

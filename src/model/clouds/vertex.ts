@@ -1,9 +1,7 @@
 /** Gemini and Claude at Vertex AI, by application default credentials. */
 import type { Dialect } from '../dialects/dialect.ts';
 import { extraHeaders } from '../dialects/kwargs.ts';
-import { claudeAt } from './claudeAt.ts';
-import { type Cloud, loadPackages } from './cloud.ts';
-import { fixedToken, libraryToken } from './cloudCredentials.ts';
+import { type Cloud, claudeAt, fixedToken, libraryToken, loadPackages } from './cloud.ts';
 
 const SOURCE =
   "Google's application default credentials (GOOGLE_APPLICATION_CREDENTIALS, gcloud, the metadata server)";

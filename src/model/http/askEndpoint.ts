@@ -5,7 +5,7 @@
 import { connect } from 'node:net';
 import { isRecord } from '../../base/isRecord.ts';
 import { redactor, snippet } from '../../base/text/redact.ts';
-import { dialectOf } from '../dialects/choose.ts';
+import { dialectOf } from '../clouds/chooseCloud.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import { addressWithReferences, withReferences } from '../namedCredentials.ts';
 import { baseUrlOf, sentModel } from '../names.ts';

@@ -11,19 +11,20 @@ import type { Cloud, CloudAuth } from '../clouds/cloud.ts';
 import type { Dialect, RequestStyle, RequestWriter } from '../dialects/dialect.ts';
 import { DIALECTS } from '../dialects/dialects.ts';
 import { extraHeaders, sentParameters } from '../dialects/kwargs.ts';
-import { abortError, ModelConfigError } from '../failure.ts';
 import { type Clock, systemClock } from '../limits/clock.ts';
 import { createLimiter } from '../limits/limiter.ts';
 import { createRateShare, type RateBook, type RateShare } from '../limits/sharedRate.ts';
 import { withRetries } from '../limits/withRetries.ts';
-import type {
-  Message,
-  Model,
-  ModelFactory,
-  ModelReply,
-  ModelResponse,
-  QueryOptions,
-  Wire,
+import {
+  abortError,
+  type Message,
+  type Model,
+  ModelConfigError,
+  type ModelFactory,
+  type ModelReply,
+  type ModelResponse,
+  type QueryOptions,
+  type Wire,
 } from '../model.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import { addressWithReferences, literalsInAddress } from '../namedCredentials.ts';

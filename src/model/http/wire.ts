@@ -5,12 +5,18 @@
 import { within } from '../../base/async/timer.ts';
 import type { Assembly, Dialect, StreamEvent } from '../dialects/dialect.ts';
 import { providerError } from '../dialects/providerError.ts';
-import { abortError } from '../failure.ts';
-import { withEstimatedUsage } from '../ledger.ts';
 import { withRetries } from '../limits/withRetries.ts';
-import type { CallRecord, QueryOptions, Wire, WireAnswer, WireRequest, WireSink } from '../model.ts';
+import {
+  abortError,
+  type CallRecord,
+  type QueryOptions,
+  type Wire,
+  type WireAnswer,
+  type WireRequest,
+  type WireSink,
+} from '../model.ts';
 import type { ModelConfig } from '../modelConfig.ts';
-import { type HttpCall, type Shared, tryOnce } from './httpCall.ts';
+import { type HttpCall, type Shared, tryOnce, withEstimatedUsage } from './httpCall.ts';
 import { addressUnder, type Exchange, type HttpTransport } from './httpTransport.ts';
 import { type ModelEndpoint, sendOnce, type TryAnswer } from './httpTry.ts';
 

@@ -3,8 +3,7 @@
  * 429s halve the number of requests at a time, and successes win it back one by one.
  */
 
-import { abortError } from '../failure.ts';
-import type { ModelLoad } from '../model.ts';
+import { abortError, type ModelLoad } from '../model.ts';
 import type { Clock } from './clock.ts';
 import type { RateHint } from './retryAfter.ts';
 

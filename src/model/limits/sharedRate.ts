@@ -3,8 +3,7 @@
  * tokens a call takes is known only afterwards, so it is estimated from the calls before and corrected.
  */
 
-import { abortError } from '../failure.ts';
-import type { Usage } from '../model.ts';
+import { abortError, type Usage } from '../model.ts';
 import type { Clock } from './clock.ts';
 import { allowance } from './retryAfter.ts';
 

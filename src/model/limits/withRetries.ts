@@ -3,8 +3,13 @@
  * ±20 %; what the server asks for takes precedence, up to `max_retry_after_s`. The SDK's own retries are off.
  */
 import type { Diagnosis } from '../classify.ts';
-import { abortError, modelFailure, modelSuccess } from '../failure.ts';
-import type { ModelResponse, ProviderErrorMetadata } from '../model.ts';
+import {
+  abortError,
+  type ModelResponse,
+  modelFailure,
+  modelSuccess,
+  type ProviderErrorMetadata,
+} from '../model.ts';
 import type { RetryConfig } from '../modelConfig.ts';
 import { type Clock, formatDuration } from './clock.ts';
 import type { Wait } from './retryAfter.ts';

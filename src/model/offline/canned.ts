@@ -3,9 +3,17 @@
 import { cutNesting } from '../../base/plausible.ts';
 import { readCompletion } from '../dialects/completion.ts';
 import type { ReadReply } from '../dialects/dialect.ts';
-import { abortError, modelFailure, modelSuccess } from '../failure.ts';
 import type { Clock } from '../limits/clock.ts';
-import type { CallRecord, ModelReply, ModelResponse, QueryOptions, Usage } from '../model.ts';
+import {
+  abortError,
+  type CallRecord,
+  type ModelReply,
+  type ModelResponse,
+  modelFailure,
+  modelSuccess,
+  type QueryOptions,
+  type Usage,
+} from '../model.ts';
 
 export interface CannedAnswer {
   /** In the form of a chat completions body. */

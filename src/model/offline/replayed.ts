@@ -7,23 +7,31 @@
  * price version. `costs: 'none'` writes 0 instead.
  */
 
-import { abortError, modelFailure } from '../failure.ts';
+import { createHash } from 'node:crypto';
+import { isRecord } from '../../base/isRecord.ts';
+import type { DialectName } from '../dialects/dialects.ts';
 import { type Clock, systemClock } from '../limits/clock.ts';
-import type {
-  CallRecord,
-  Message,
-  Model,
-  ModelErrorResponse,
-  ModelFactory,
-  ModelForAttempt,
-  ModelReply,
-  ModelResponse,
-  QueryOptions,
-  Usage,
+import {
+  abortError,
+  type CallListener,
+  type CallRecord,
+  type Message,
+  type Model,
+  type ModelErrorResponse,
+  type ModelFactory,
+  type ModelForAttempt,
+  type ModelReply,
+  type ModelResponse,
+  modelFailure,
+  modelSuccess,
+  type QueryOptions,
+  type Usage,
+  type Wire,
+  type WireAnswer,
+  type WireRequest,
+  type WireSink,
 } from '../model.ts';
 import { answerFrom, type CannedAnswer } from './canned.ts';
-import { type RecordedWire, replayedWire } from './replayedWire.ts';
-import { firstDifference } from './sameRequest.ts';
 
 interface Recorded {
   /** Ledger rows of the tries that failed before it (of a failure: all its tries); they are told to the listener again, without their waits. */
@@ -207,3 +215,284 @@ export const createReplayFactory = (options: ReplayOptions): ModelFactory => ({
   create: (attempt) => replayModel(options, attempt),
   close: async () => undefined,
 });
+
+/** A call of the recorded program. */
+export interface RecordedWireCall {
+  readonly operation: WireRequest['operation'];
+  readonly request: unknown;
+  readonly answer: {
+    readonly end: 'whole' | 'cut' | 'refused' | 'error';
+    readonly status: number;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly bytes: Uint8Array;
+  };
+  /** The answer as a message; null where none came. */
+  readonly message: Message | null;
+  readonly failure: ModelErrorResponse | null;
+  /** Its rows in the ledger, in order. */
+  readonly tries: readonly CallRecord[];
+}
+
+export interface RecordedProgram {
+  readonly calls: readonly RecordedWireCall[];
+  /** How the recorded attempt ended, where no answer tells it: the wall clock, the container. */
+  readonly end: ModelErrorResponse | null;
+}
+
+export interface RecordedWire {
+  readonly dialect: DialectName;
+  readonly model: string;
+  /** As `ReplaySource.repliesFor`. */
+  programFor(instanceId: string, epoch: number, earlier: number): Promise<RecordedProgram>;
+}
+
+interface WireReplayOptions {
+  readonly name: string;
+  readonly source: RecordedWire;
+  readonly costs?: 'recorded' | 'none';
+  readonly clock: Clock;
+}
+
+const NOTE = 'replayed: nothing was paid';
+
+function tellTries(
+  { tries }: RecordedWireCall,
+  free: boolean,
+  listener: CallListener | undefined,
+  clock: Clock,
+): void {
+  for (const row of tries) {
+    const startedAt = clock.wall();
+    listener?.began({ try: row.try, modelAsked: row.modelAsked, startedAt, estimateNano: 0 });
+    listener?.phase?.('model');
+    listener?.ended({
+      ...row,
+      ...{ startedAt, latencyMs: 0, notes: [...row.notes, NOTE] },
+      costNano: free ? 0 : row.costNano,
+      priceVersion: row.priceVersion === null ? 'replayed' : `replayed: ${row.priceVersion}`,
+    });
+  }
+}
+
+function replyOf({ message, tries }: RecordedWireCall, free: boolean): ModelReply {
+  const row = tries.at(-1);
+  const said = message ?? { role: 'assistant', content: '' };
+  return {
+    message: said,
+    content: typeof said.content === 'string' ? said.content : '',
+    toolCalls: said.tool_calls ?? [],
+    finishReason: row?.finishReason ?? null,
+    modelId: row?.modelAnswered ?? null,
+    usage: row?.usage ?? null,
+    costNano: free ? 0 : (row?.costNano ?? null),
+    raw: null,
+  };
+}
+
+/** The recorded answer again, to its last byte. */
+function answer(call: RecordedWireCall, sink: WireSink | null, free: boolean): WireAnswer {
+  const { end, status, headers, bytes } = call.answer;
+  const refused = end === 'refused' ? { status, headers, text: Buffer.from(bytes).toString('utf8') } : null;
+  if (end === 'whole' || end === 'cut') {
+    sink?.head(status, headers);
+    sink?.data(bytes);
+  }
+  if (call.failure) return { response: call.failure, refused };
+  return { response: modelSuccess(replyOf(call, free)), refused };
+}
+
+const missing = (name: string, text: string): WireAnswer => ({
+  response: modelFailure('PROVIDER_NOT_CONFIGURED', text, {
+    ...{ provider: 'replay', model: name, kind: 'unavailable' },
+  }),
+  refused: null,
+});
+
+/** Not asked again so far. */
+interface Waiting {
+  readonly call: RecordedWireCall;
+  readonly compared: unknown;
+  readonly key: string;
+}
+
+/** What the next call of the recording asked, and what is asked instead. */
+function mismatch(next: Waiting | undefined, now: unknown, recorded: number): string {
+  if (!next)
+    return recorded === 0
+      ? 'the recording holds no such call of the program'
+      : `the recording holds ${recorded} such calls of the program, and the replay asks for another: it took a different way`;
+  const found = requestDifference(next.compared, now);
+  const where = found
+    ? `${found.at} ${found.recorded === null ? 'is new' : found.now === null ? 'is missing' : firstDifference(found.recorded, found.now)}`
+    : 'it came before in the recording';
+  return `the program asks for what the recording does not hold: ${where}`;
+}
+
+const sameKind = ({ operation }: WireRequest, call: RecordedWireCall): boolean =>
+  (operation === 'count_tokens') === (call.operation === 'count_tokens');
+
+/** Several conversations may go on at a time: the call that has most of this one. */
+function closest(waiting: readonly Waiting[], now: unknown): Waiting | undefined {
+  const shared = ({ compared }: Waiting): number =>
+    Number(/\[(\d+)\]/.exec(requestDifference(compared, now)?.at ?? '')?.[1] ?? -1);
+  return waiting.toSorted((a, b) => shared(b) - shared(a))[0];
+}
+
+const parse = (bytes: Uint8Array): unknown => JSON.parse(Buffer.from(bytes).toString('utf8')) as unknown;
+
+export function replayedWire(options: WireReplayOptions, attempt: ModelForAttempt): Wire {
+  const { name, source, clock } = options;
+  const free = options.costs === 'none';
+  const comparable = createComparison();
+  const keyOf = (operation: string, compared: unknown): string =>
+    createHash('sha256')
+      .update(`${operation} ${JSON.stringify(compared)}`)
+      .digest('base64');
+  let loaded: Promise<{ waiting: Waiting[]; program: RecordedProgram }> | undefined;
+  const load = async () => {
+    const program = await source.programFor(attempt.instanceId, attempt.epoch, attempt.earlier ?? 0);
+    const waiting = program.calls.map((call) => {
+      const compared = comparable(call.request);
+      return { call, compared, key: keyOf(call.operation, compared) };
+    });
+    return { waiting, program };
+  };
+  return {
+    dialect: source.dialect,
+    model: source.model,
+    async send(request, sink, { signal, listener } = {}) {
+      if (signal?.aborted) throw abortError(signal);
+      loaded ??= load();
+      const { waiting, program } = await loaded;
+      const now = comparable(parse(request.body));
+      const key = keyOf(request.operation, now);
+      const at = waiting.findIndex((one) => one.key === key);
+      if (at >= 0) {
+        const [{ call }] = waiting.splice(at, 1) as [Waiting];
+        tellTries(call, free, listener, clock);
+        return answer(call, sink, free);
+      }
+      if (program.end) return { response: program.end, refused: null };
+      const alike = waiting.filter(({ call }) => sameKind(request, call));
+      const recorded = program.calls.filter((call) => sameKind(request, call)).length;
+      return missing(name, `${attempt.instanceId}: ${mismatch(closest(alike, now), now, recorded)}`);
+    },
+  };
+}
+
+// A second run of a program has other ids, dates, durations and temporary names than the recorded one: these count as equal.
+
+/** What names a session or a person, and nothing of what is said. */
+const UNSAID = new Set([
+  'prompt_cache_key',
+  'client_metadata',
+  'metadata',
+  'user',
+  'safety_identifier',
+  'session_id',
+  'sessionId',
+  'user_prompt_id',
+]);
+
+const MONTH = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}';
+
+/** From the longest form to the shortest. */
+const VARIABLE: readonly (readonly [pattern: RegExp, name: string])[] = [
+  [/\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?:Z| ?[+-]\d{2}:?\d{2})?)?/g, '‹date›'],
+  [new RegExp(`\\b\\d{1,2} ${MONTH} \\d{4}\\b`, 'g'), '‹date›'],
+  [new RegExp(`\\b${MONTH} {1,4}\\d{1,4}(?:,? \\d{4})?\\b`, 'g'), '‹date›'],
+  [/\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6}\b/g, '‹day›'],
+  [/\b\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?: ?[AP]M)?\b/g, '‹time›'],
+  [/\b\d{1,9}(?:\.\d{1,9})? ?(?:ms|µs|us|ns|s|sec|secs|seconds?|min|minutes?|hours?)\b/g, '‹duration›'],
+  [
+    /(seconds|duration|elapsed|wall_time|time_ms|latency_ms)("?[:=] ?)\d{1,12}(?:\.\d{1,12})?/gi,
+    '$1$2‹duration›',
+  ],
+  [/\b(pid|pids|pgid|process id|session id|session)(:? |=)\d{1,9}\b/gi, '$1$2‹number›'],
+  [/\/tmp\/[\w.+-]{1,60}/g, '/tmp/‹name›'],
+  [/\b0x[0-9a-f]{1,32}\b/gi, '‹hex›'],
+  [/\bID: [0-9a-f]{6,32}\b/g, 'ID: ‹hex›'],
+  [/\b\d{10,20}(?:\.\d{1,9})?\b/g, '‹number›'],
+];
+const HEX = /\b[0-9a-f]{6,128}\b/gi;
+const TOKEN = /\b[A-Za-z0-9_-]{16,200}\b/g;
+
+const mixed = (text: string): boolean => /\d/.test(text) && /[A-Za-z]/.test(text);
+/** A nonce: no word, no path, no name in snake case has all three. */
+const random = (text: string): boolean => /\d/.test(text) && /[A-Z]/.test(text) && /[a-z]/.test(text);
+
+const UUID = [8, 4, 4, 4, 12];
+
+/** Also behind a prefix, as in msg_…. */
+function isUuid(text: string): boolean {
+  const parts = text.slice(text.lastIndexOf('_') + 1).split('-');
+  return parts.length === UUID.length && parts.every((part, at) => part.length === UUID[at]);
+}
+
+export function withoutVariable(text: string): string {
+  let out = text.replace(TOKEN, (word) => (random(word) || isUuid(word) ? '‹id›' : word));
+  for (const [pattern, name] of VARIABLE) out = out.replace(pattern, name);
+  return out.replace(HEX, (word) => (mixed(word) ? '‹hex›' : word));
+}
+
+/** Gives requests the form in which they are compared. Each repeats the conversation: a text is looked at once. */
+export function createComparison(): (request: unknown) => unknown {
+  const known = new Map<string, string>();
+  const compared = (text: string): string => {
+    const found = known.get(text) ?? withoutVariable(text);
+    known.set(text, found);
+    return found;
+  };
+  const comparable = (value: unknown): unknown => {
+    if (typeof value === 'string') return compared(value);
+    if (Array.isArray(value)) return value.map(comparable);
+    if (!isRecord(value)) return value;
+    const kept = Object.entries(value).filter(([key]) => !UNSAID.has(key));
+    return Object.fromEntries(
+      kept.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, one]) => [key, comparable(one)]),
+    );
+  };
+  return comparable;
+}
+
+interface RequestDifference {
+  /** messages[3].content */
+  readonly at: string;
+  readonly recorded: string | null;
+  readonly now: string | null;
+}
+
+const shownValue = (value: unknown): string | null =>
+  value === undefined ? null : typeof value === 'string' ? value : (JSON.stringify(value) ?? null);
+
+/** The first place where two comparable requests differ. */
+export function requestDifference(recorded: unknown, now: unknown, at = ''): RequestDifference | null {
+  if (recorded === now) return null;
+  if (Array.isArray(recorded) && Array.isArray(now)) {
+    for (let index = 0; index < Math.max(recorded.length, now.length); index += 1) {
+      const found = requestDifference(recorded[index], now[index], `${at}[${index}]`);
+      if (found) return found;
+    }
+    return null;
+  }
+  if (isRecord(recorded) && isRecord(now)) {
+    for (const key of new Set([...Object.keys(recorded), ...Object.keys(now)])) {
+      const found = requestDifference(recorded[key], now[key], at === '' ? key : `${at}.${key}`);
+      if (found) return found;
+    }
+    return null;
+  }
+  return { at: at || 'the request', recorded: shownValue(recorded), now: shownValue(now) };
+}
+
+const AROUND = 60;
+
+/** The first place where two texts differ, with what stands around it. */
+export function firstDifference(recorded: string, now: string): string {
+  let at = 0;
+  const end = Math.min(recorded.length, now.length);
+  while (at < end && recorded[at] === now[at]) at += 1;
+  const from = Math.max(0, at - AROUND);
+  const cut = (text: string) => JSON.stringify(text.slice(from, at + AROUND).toWellFormed());
+  return `differs at character ${at}: recorded ${cut(recorded)}, now ${cut(now)}`;
+}

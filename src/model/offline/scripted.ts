@@ -6,10 +6,15 @@
 import { readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
-import { readUsage } from '../dialects/usage.ts';
-import { ModelConfigError, modelFailure } from '../failure.ts';
+import { readUsage } from '../dialects/completion.ts';
 import type { Clock } from '../limits/clock.ts';
-import type { Model, ModelFactory, ModelForAttempt } from '../model.ts';
+import {
+  type Model,
+  ModelConfigError,
+  type ModelFactory,
+  type ModelForAttempt,
+  modelFailure,
+} from '../model.ts';
 import { answerFrom, type CannedAnswer } from './canned.ts';
 
 const toolCall = z.strictObject({

@@ -6,7 +6,7 @@ import { findAgent } from '../../agent/agents.ts';
 import { bad, type Finding, good } from '../../base/finding.ts';
 import { checkEnvironmentClass, DEFAULT_ENVIRONMENT } from '../../environment/environments.ts';
 import { cloudOf, missingCredentials, missingPackages } from '../../model/clouds/chooseCloud.ts';
-import { ModelConfigError } from '../../model/failure.ts';
+import { ModelConfigError } from '../../model/model.ts';
 import { createModelFactory } from '../../model/modelFactory.ts';
 import {
   CONFIGURED,

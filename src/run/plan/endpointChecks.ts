@@ -2,7 +2,6 @@
 
 import { bad, type Finding, good } from '../../base/finding.ts';
 import { cloudOf } from '../../model/clouds/chooseCloud.ts';
-import { ModelConfigError } from '../../model/failure.ts';
 import {
   type AskParts,
   askEndpoint,
@@ -10,6 +9,7 @@ import {
   refusesConnections,
 } from '../../model/http/askEndpoint.ts';
 import { proxyFrom } from '../../model/http/proxySettings.ts';
+import { ModelConfigError } from '../../model/model.ts';
 import { isFreeName } from '../../model/prices.ts';
 import { type Variables, variable } from '../caller.ts';
 import type { ArmConfig } from './planRecord.ts';

@@ -11,7 +11,7 @@ import { HISTORY_IN } from '../../agent/gateway/routes.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import { DIALECT_NAMES, type DialectName } from '../../model/dialects/dialects.ts';
 import { type Message, MODEL_ERROR_CODES, type ModelErrorResponse } from '../../model/model.ts';
-import type { RecordedProgram, RecordedWire, RecordedWireCall } from '../../model/offline/replayedWire.ts';
+import type { RecordedProgram, RecordedWire, RecordedWireCall } from '../../model/offline/replayed.ts';
 import type { Store } from '../../store/open.ts';
 import { messagesOf } from '../../store/records/attemptBodies.ts';
 import {

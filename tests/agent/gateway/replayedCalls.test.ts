@@ -12,7 +12,7 @@ import {
   type RecordedProgram,
   type RecordedWireCall,
   replayedWire,
-} from '../../../src/model/offline/replayedWire.ts';
+} from '../../../src/model/offline/replayed.ts';
 import { createProgramRecord, requestsOf, unpacked } from '../../../src/run/record/programRecord.ts';
 import { SAMPLES, type Sample, sampleOf } from './bodies.ts';
 import { type FakeProvider, fakeProvider, json, sse } from './fakeProvider.ts';

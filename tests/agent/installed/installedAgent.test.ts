@@ -1,6 +1,5 @@
 // How an installed agent ends: by what the gateway decided, then by what the environment saw, never by the words of the program.
 import { describe, expect, test } from 'vitest';
-import { textResult } from '../../../src/agent/action.ts';
 import { type AgentConfig, agentConfigSchema } from '../../../src/agent/agentConfig.ts';
 import type { AgentCallbacks, AgentParts } from '../../../src/agent/contract.ts';
 import type {
@@ -10,6 +9,7 @@ import type {
   SessionSpec,
 } from '../../../src/agent/gateway/gateway.ts';
 import { commandAgent } from '../../../src/agent/installed/commandAgent.ts';
+import { textResult } from '../../../src/agent/loop/protocol.ts';
 import {
   type CommandResult,
   type Environment,

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { programFolders, promptFileIn, runProgram } from '../../../src/agent/installed/runProgram.ts';
+import { programFolders, promptFileIn, runProgram } from '../../../src/agent/installed/installedAgent.ts';
 import { environmentConfigSchema } from '../../../src/environment/environments.ts';
 import { createLocalFactory } from '../../../src/environment/local/localFactory.ts';
 import { currentOwner } from '../../../src/environment/owner.ts';

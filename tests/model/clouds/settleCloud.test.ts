@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { refusedBecause } from '../../../src/model/clouds/cloudCredentials.ts';
+import { refusedBecause } from '../../../src/model/clouds/cloud.ts';
 import { priceSource } from '../../../src/model/prices.ts';
 import { settleModel } from '../../../src/model/settleModel.ts';
 import { agentProblem } from '../../../src/run/agents/armAgent.ts';

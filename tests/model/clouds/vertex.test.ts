@@ -158,7 +158,7 @@ describe.each(KINDS)('$name', (kind) => {
 test('many calls that meet the end of one token get one new token', async () => {
   await using place = await metadataServer();
   const [{ name, plain }] = KINDS as [Kind];
-  const { createCredentials } = await import('../../../src/model/clouds/cloudCredentials.ts');
+  const { createCredentials } = await import('../../../src/model/clouds/cloud.ts');
   let opened = 0;
   const credentials = createCredentials(() => {
     opened += 1;

@@ -1,10 +1,6 @@
 // What counts as the same request when a program is played again, and what does not.
 import { expect, test } from 'vitest';
-import {
-  createComparison,
-  requestDifference,
-  withoutVariable,
-} from '../../../src/model/offline/sameRequest.ts';
+import { createComparison, requestDifference, withoutVariable } from '../../../src/model/offline/replayed.ts';
 import { cpuMs } from '../../support/cpuTime.ts';
 
 test.each([

@@ -1,6 +1,6 @@
 // What one more step costs does not grow with the conversation: only what is new is serialised, in every dialect. Counted, not timed.
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { dialectOf } from '../../../src/model/dialects/choose.ts';
+import { dialectOf } from '../../../src/model/clouds/chooseCloud.ts';
 import type { Message, ToolSpec } from '../../../src/model/model.ts';
 import { modelConfigSchema } from '../../../src/model/modelConfig.ts';
 

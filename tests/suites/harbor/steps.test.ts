@@ -1,8 +1,8 @@
 // An attempt at a task of several steps, with an environment and an agent that do what the test says.
 import { describe, expect, test } from 'vitest';
-import { textResult } from '../../../src/agent/action.ts';
 import { type AgentConfig, agentConfigSchema } from '../../../src/agent/agentConfig.ts';
 import type { AgentCallbacks, AgentResult } from '../../../src/agent/contract.ts';
+import { textResult } from '../../../src/agent/loop/protocol.ts';
 import { type Environment, EnvironmentError } from '../../../src/environment/environment.ts';
 import { ledAttempt } from '../../../src/run/attempt/ledAttempt.ts';
 import { createRecorder } from '../../../src/run/record/attemptJournal.ts';

@@ -1,14 +1,18 @@
 // What a model wrote and what a command printed, on their way through the agent.
 
-import { textResult } from '../../../src/agent/action.ts';
 import { type AgentConfig, agentConfigSchema } from '../../../src/agent/agentConfig.ts';
-import { behaviourOf } from '../../../src/agent/compat/behaviour.ts';
-import { exceptionType } from '../../../src/agent/compat/publishedFailure.ts';
+import { behaviourOf, exceptionType } from '../../../src/agent/compat/behaviour.ts';
 import { AmbiguousJson, holdsTooMuch, spansOf } from '../../../src/agent/gateway/jsonSpans.ts';
 import { objectOfText } from '../../../src/agent/gateway/translate/commonForm.ts';
 import { truncate } from '../../../src/agent/loop/degrade.ts';
 import { EMPTY_REPLY } from '../../../src/agent/loop/messages.ts';
-import { actionPattern, bashBlock, sendableArguments, toolCall } from '../../../src/agent/loop/protocol.ts';
+import {
+  actionPattern,
+  bashBlock,
+  sendableArguments,
+  textResult,
+  toolCall,
+} from '../../../src/agent/loop/protocol.ts';
 import { markerPrefix, SUBMIT_MARKERS, submissionOf } from '../../../src/agent/loop/submission.ts';
 import { templatesOf } from '../../../src/agent/loop/templates.ts';
 import { invertValue, observationInverter, timeoutInverter } from '../../../src/agent/replay/invert.ts';

@@ -3,8 +3,13 @@ import { retryAfterMs } from '../../../src/base/async/timer.ts';
 import { OutsideRootError, pathInside } from '../../../src/base/files/pathInside.ts';
 import { familiarName, imageKey, parseReference, sourceOf } from '../../../src/base/imageReference.ts';
 import { cutNesting } from '../../../src/base/plausible.ts';
-import { asciiJson, pythonJson, pythonLine, sortedPythonJson } from '../../../src/base/python/jsonDump.ts';
-import { parseJsonAsPython } from '../../../src/base/python/jsonLoad.ts';
+import {
+  asciiJson,
+  parseJsonAsPython,
+  pythonJson,
+  pythonLine,
+  sortedPythonJson,
+} from '../../../src/base/python/json.ts';
 import { eachLine, eachLineWith, splitLines, universalNewlines } from '../../../src/base/python/lines.ts';
 import { PythonLiteralError, parsePythonLiteral } from '../../../src/base/python/literal.ts';
 import { parseFilter } from '../../../src/base/python/regex.ts';

@@ -7,7 +7,7 @@ import { asChatBody, dialectNamed } from '../../../src/model/dialects/everyDiale
 import { providerError } from '../../../src/model/dialects/providerError.ts';
 import { knownModel } from '../../../src/model/knownModels.ts';
 import { parseReset, rateHint, retryAfter } from '../../../src/model/limits/retryAfter.ts';
-import { firstDifference, withoutVariable } from '../../../src/model/offline/sameRequest.ts';
+import { firstDifference, withoutVariable } from '../../../src/model/offline/replayed.ts';
 import { isFreeName } from '../../../src/model/prices.ts';
 import { type Reader, readersOf } from './reader.ts';
 

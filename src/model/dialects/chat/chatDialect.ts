@@ -2,11 +2,10 @@
 import type { Message, ToolSpec } from '../../model.ts';
 import type { ModelConfig } from '../../modelConfig.ts';
 import { nameMeans, OPENAI } from '../../names.ts';
-import { assembleStream, chatFacts, readCompletion } from '../completion.ts';
+import { assembleStream, chatFacts, readCompletion, readUsage } from '../completion.ts';
 import type { Dialect, RequestWriter } from '../dialect.ts';
 import { type CacheMark, cacheMark, extraHeaders, sentParameters } from '../kwargs.ts';
 import { createGrowingBuffer, isAsWritten, stringify, type Written } from '../listWriter.ts';
-import { readUsage } from '../usage.ts';
 
 /** OpenRouter says what a call cost when it is asked to. */
 const kwargsOf = (config: ModelConfig): Readonly<Record<string, unknown>> =>
