@@ -2,8 +2,8 @@
  * The answer to one call as it comes, for whoever waits for it. A program that asked twice reads the same answer twice, and one that went
  * away does not end it.
  */
+import type { Refusal } from '../../model/dialects/programSide.ts';
 import type { WireSink } from '../../model/model.ts';
-import type { Refusal } from './errorBodies.ts';
 
 export type AnswerOutcome =
   | { readonly kind: 'whole' }

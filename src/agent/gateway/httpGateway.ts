@@ -10,10 +10,11 @@ import type { Duplex } from 'node:stream';
 import { startTimer } from '../../base/async/timer.ts';
 import { untakenBytes } from '../../environment/relay/carrier.ts';
 import type { DialectName } from '../../model/dialects/dialects.ts';
+import { type Refusal, STATUS } from '../../model/dialects/programSide.ts';
 import type { Wire } from '../../model/model.ts';
 import type { Answer, AnswerOutcome } from './answer.ts';
-import { errorBody, errorEvent, type Refusal, statusOf } from './errorBodies.ts';
 import type { Gateway, GatewaySession, SessionSpec } from './gateway.ts';
+import { SIDES, sideOf } from './programSides.ts';
 import { attemptKeyOf, type CallRoute, returnedHeaders, routeOf } from './routes.ts';
 import { createSessionCore, type SessionCore } from './session.ts';
 
@@ -88,27 +89,18 @@ function bodyOf(
   return { body: body.promise, release };
 }
 
-function modelList(dialect: DialectName, names: readonly string[]): unknown {
-  if (dialect === 'gemini')
-    return {
-      models: names.map((name) => ({
-        name: `models/${name}`,
-        supportedGenerationMethods: ['generateContent', 'streamGenerateContent', 'countTokens'],
-      })),
-    };
-  return {
-    object: 'list',
-    data: names.map((id) => ({
-      id,
-      object: 'model',
-      type: 'model',
-      display_name: id,
-      created: 0,
-      owned_by: 'swebatch',
-    })),
-    has_more: false,
-  };
-}
+const modelList = (names: readonly string[]) => ({
+  object: 'list',
+  data: names.map((id) => ({
+    id,
+    object: 'model',
+    type: 'model',
+    display_name: id,
+    created: 0,
+    owned_by: 'swebatch',
+  })),
+  has_more: false,
+});
 
 /** What the requests of all sessions share. */
 interface Shared {
@@ -150,7 +142,7 @@ async function serve(
     refuse(response, route.dialect, 'not_found', route.message);
   } else {
     const names = [open.wire.model, ...Object.keys(open.spec.config.models)];
-    const text = JSON.stringify(modelList(route.dialect, names));
+    const text = JSON.stringify((sideOf(route.dialect).modelList ?? modelList)(names));
     response.writeHead(200, { 'content-type': 'application/json' }).end(text);
   }
 }
@@ -274,8 +266,10 @@ function sessionOf(
 
 /** Some programs try a WebSocket first, several times and slowly, unless it is refused at once. */
 const UPGRADE_REFUSED = (() => {
-  const text = JSON.stringify(errorBody('chat', 'upgrade', 'WebSockets are not served here: use HTTP'));
-  return `HTTP/1.1 ${statusOf('upgrade')} Upgrade Required\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`;
+  const text = JSON.stringify(
+    [...SIDES.values()][0]!.errorBody('upgrade', 'WebSockets are not served here: use HTTP'),
+  );
+  return `HTTP/1.1 ${STATUS.upgrade} Upgrade Required\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`;
 })();
 
 function serverFor(onRequest: (request: IncomingMessage, response: ServerResponse) => void): Server {
@@ -302,13 +296,9 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 /** Clients that try again heed it. */
 const NO_RETRY = { 'x-should-retry': 'false' };
 
-/** Google's client for JavaScript takes a comment for the beginning of an event and then reads none; it skips empty lines. */
-const signOfLife = (dialect: DialectName): string =>
-  dialect === 'gemini' ? '\n\n' : ': waiting for the provider\n\n';
-
 function refuse(response: ServerResponse, dialect: DialectName, refusal: Refusal, message: string): void {
-  const text = JSON.stringify(errorBody(dialect, refusal, message));
-  response.writeHead(statusOf(refusal), { ...JSON_TYPE, ...NO_RETRY }).end(text);
+  const text = JSON.stringify(sideOf(dialect).errorBody(refusal, message));
+  response.writeHead(STATUS[refusal], { ...JSON_TYPE, ...NO_RETRY }).end(text);
 }
 
 /** By connection: what takes back that its last answer was got. */
@@ -340,14 +330,14 @@ function deliver(answer: Answer, { response, dialect, streamed, keepAliveMs }: D
   const alive = startTimer(streamed ? keepAliveMs : 0, () => {
     if (!early) response.writeHead(200, { 'content-type': 'text/event-stream' });
     early = true;
-    response.write(signOfLife(dialect));
+    response.write(sideOf(dialect).signOfLife ?? ': waiting for the provider\n\n');
     alive.restart();
   });
   const fail = (outcome: Extract<AnswerOutcome, { kind: 'refused' | 'error' }>): void => {
     if (early) {
       const message = outcome.kind === 'error' ? outcome.message : outcome.text.slice(0, 2000);
       const refusal = outcome.kind === 'error' ? outcome.refusal : 'bad_request';
-      response.end(errorEvent(dialect, refusal, message));
+      response.end(sideOf(dialect).errorEvent(refusal, message));
     } else if (outcome.kind === 'error') refuse(response, dialect, outcome.refusal, outcome.message);
     else
       response

@@ -5,12 +5,12 @@
  */
 
 import type { IncomingHttpHeaders } from 'node:http';
-import type { DialectName } from '../../model/dialects/dialects.ts';
+import { DIALECTS, type DialectName } from '../../model/dialects/dialects.ts';
+import type { ProgramSide, Refusal, RequestBody, Route } from '../../model/dialects/programSide.ts';
 import { asObject } from '../../model/dialects/shapes.ts';
-import type { Refusal } from './errorBodies.ts';
 import type { GatewayConfig } from './gatewayConfig.ts';
 import { AmbiguousJson, holdsTooMuch, type Span, spansOf, spliced } from './jsonSpans.ts';
-import type { Operation } from './routes.ts';
+import { sideOf } from './programSides.ts';
 
 export interface Policy {
   readonly config: GatewayConfig;
@@ -19,11 +19,8 @@ export interface Policy {
   readonly name: string;
 }
 
-export interface Asked {
+export interface Asked extends Route {
   readonly dialect: DialectName;
-  readonly operation: Operation;
-  /** From the address; null where the body names the model. */
-  readonly model: string | null;
   readonly body: Buffer;
 }
 
@@ -37,8 +34,8 @@ export interface Allowed {
   readonly ok: true;
   readonly body: Buffer;
   /** As the program wrote it. */
-  readonly request: Readonly<Record<string, unknown>>;
-  readonly operation: Operation;
+  readonly request: RequestBody;
+  readonly operation: Route['operation'];
   readonly modelAsked: string;
   readonly model: string;
   readonly maxOutput: number | null;
@@ -89,7 +86,7 @@ function modelFor({ config, model, name }: Policy, asked: string): string | null
   return Object.hasOwn(config.models, asked) ? config.models[asked]! : null;
 }
 
-function maxOutputOf(request: Readonly<Record<string, unknown>>): number | null {
+function maxOutputOf(request: RequestBody): number | null {
   const generation = asObject(request.generationConfig) ?? asObject(request.generation_config);
   const limits = [
     request.max_output_tokens,
@@ -117,7 +114,7 @@ export function named(names: readonly string[]): string {
 }
 
 /** A choice that names what was taken out is a request that cannot be met any more. */
-function forcesTool(request: Readonly<Record<string, unknown>>, names: readonly string[]): boolean {
+function forcesTool(request: RequestBody, names: readonly string[]): boolean {
   const choice = asObject(request.tool_choice);
   return choice !== null && [choice.type, choice.name].some((word) => names.includes(String(word)));
 }
@@ -156,13 +153,13 @@ function refusalOf(
       'bad_request',
       `${state.join(', ')}: requests must be whole, nothing is kept at the provider`,
     );
-  const fetched = fetchedByProvider(dialect, request);
+  const fetched = fetchedByProvider(sideOf(dialect), request);
   if (fetched !== null)
     return forbidden(
       'bad_request',
       `the provider would fetch something (${fetched.slice(0, 60)}): send the bytes themselves`,
     );
-  const { names } = toolsAtProvider(dialect, request);
+  const { names } = toolsAtProvider(sideOf(dialect), request);
   if (names.length > 0 && (config.provider_tools === 'refuse' || forcesTool(request, names)))
     return forbidden('bad_request', `tools that run at the provider are refused: ${named(names)}`);
   return null;
@@ -183,8 +180,8 @@ export function judge(policy: Policy, asked: Asked): Allowed | Refused {
     );
   const refusal = refusalOf(policy, dialect, request);
   if (refusal !== null) return refusal;
-  const found = toolsAtProvider(dialect, request);
-  const unknown = unknownFields(dialect, request, fieldsLookedAt(dialect));
+  const found = toolsAtProvider(sideOf(dialect), request);
+  const unknown = unknownFields(sideOf(dialect), request);
   const body = without(asked.body, request, spans, found, unknown);
   // `functions` is the older form of chat.
   const tools = [found.tools ?? request.tools, request.functions];
@@ -205,107 +202,22 @@ export function judge(policy: Policy, asked: Asked): Allowed | Refused {
 const renamed = (body: Buffer, model: string | null): Buffer =>
   model === null ? body : spliced(body, [{ span: spansOf(body).get('model')!, text: JSON.stringify(model) }]);
 
-const words = (text: string): readonly string[] => text.trim().split(/\s+/);
-
-const SAMPLING = words(`
-  temperature top_p top_k top_a min_p seed stop frequency_penalty presence_penalty repetition_penalty length_penalty logit_bias logprobs
-  top_logprobs min_tokens stop_token_ids ignore_eos skip_special_tokens spaces_between_special_tokens include_stop_str_in_output
-  guided_json guided_regex guided_choice guided_grammar structured_outputs do_sample random_seed safe_prompt
-`);
-const COMMON = words(
-  'model stream stream_options tools tool_choice parallel_tool_calls metadata user service_tier',
-);
-const CACHED = words('prompt_cache_key prompt_cache_retention safety_identifier store');
-
-const KNOWN: Readonly<Record<DialectName, ReadonlySet<string>>> = {
-  chat: new Set([
-    ...COMMON,
-    ...CACHED,
-    ...SAMPLING,
-    ...words(`
-      messages functions function_call max_tokens max_completion_tokens n response_format reasoning reasoning_effort reasoning_format
-      reasoning_split include_reasoning thinking enable_thinking thinking_budget preserve_thinking verbosity modalities prediction usage
-      chat_template_kwargs cache_control tool_stream think
-    `),
-  ]),
-  responses: new Set([
-    ...COMMON,
-    ...CACHED,
-    ...SAMPLING,
-    ...words(`
-      input instructions include reasoning text truncation max_output_tokens max_tool_calls client_metadata context_management
-      chat_template_kwargs
-    `),
-  ]),
-  messages: new Set([
-    ...COMMON,
-    ...SAMPLING,
-    ...words(`
-      messages system max_tokens stop_sequences thinking context_management output_config output_format cache_control
-      anthropic_version
-    `),
-  ]),
-  gemini: new Set(
-    words(`
-      model contents systemInstruction system_instruction tools toolConfig tool_config safetySettings safety_settings generationConfig
-      generation_config labels generateContentRequest generate_content_request
-    `),
-  ),
-};
-
 /** Classes of service at the listed price. */
 const USUAL_TIERS: ReadonlySet<unknown> = new Set(['auto', 'default', 'standard', 'standard_only', null]);
 
-/** Fields that are left out, by name. `handled` are those that another rule looks at. */
+/** Fields that are left out, by name. Those that another rule looks at are refused or told by their own name. */
 function unknownFields(
-  dialect: DialectName,
-  body: Readonly<Record<string, unknown>>,
-  handled: readonly string[],
+  { known, toolFields, stateFields }: ProgramSide,
+  body: RequestBody,
 ): readonly string[] {
   return Object.keys(body).filter((name) => {
-    if (handled.includes(name)) return false;
+    if (toolFields.includes(name) || stateFields.includes(name)) return false;
     if (name === 'service_tier') return !USUAL_TIERS.has(body[name]);
-    return !KNOWN[dialect].has(name) && typeof body[name] !== 'number' && body[name] !== null;
+    return !known.has(name) && typeof body[name] !== 'number' && body[name] !== null;
   });
 }
 
-/** Tools of the provider's making that the program runs itself, by type. Whatever is not listed runs at the provider. */
-const RUN_HERE: Readonly<Record<'chat' | 'responses' | 'messages', readonly RegExp[]>> = {
-  chat: [/^(function|custom)$/],
-  responses: [/^(function|custom|local_shell|shell|apply_patch|computer|computer_use_preview)$/],
-  // The search for tools reads the request's own list and reaches nothing.
-  messages: [/^custom$/, /^(bash|text_editor|computer|memory|tool_search_tool_\w+)_\d{8}$/],
-};
-
-const GEMINI_RUN_HERE = new Set([
-  'functionDeclarations',
-  'function_declarations',
-  'computerUse',
-  'computer_use',
-]);
-
-/** Fields beside the tools that switch such a tool on. */
-const FIELDS: Readonly<Record<DialectName, readonly string[]>> = {
-  chat: ['web_search_options', 'plugins', 'search_parameters', 'enable_search'],
-  responses: [],
-  messages: ['mcp_servers', 'container'],
-  gemini: [],
-};
-
-/** Fields that name what lies at the provider, which another attempt may have put there. */
-const STATE: Readonly<Record<DialectName, readonly string[]>> = {
-  chat: [],
-  responses: ['previous_response_id', 'conversation', 'prompt', 'background'],
-  messages: [],
-  gemini: ['cachedContent', 'cached_content'],
-};
-
 const isSet = (value: unknown): boolean => value !== undefined && value !== null && value !== false;
-
-/** A request may hold a million of them. */
-const LONGEST_NAME = 60;
-
-type Body = Readonly<Record<string, unknown>>;
 
 interface FoundTools {
   /** The list as it may be sent; null when nothing has to change. */
@@ -315,67 +227,19 @@ interface FoundTools {
   readonly names: readonly string[];
 }
 
-function runsHere(dialect: 'chat' | 'responses' | 'messages', tool: Body): boolean {
-  const type = tool.type;
-  if (type === undefined || type === null) return dialect === 'messages';
-  if (typeof type !== 'string') return false;
-  if (dialect === 'responses') {
-    if (type === 'tool_search') return tool.execution === 'client';
-    const where = asObject(tool.environment)?.type;
-    if (type === 'shell' && where !== undefined && where !== 'local') return false;
-    if (type === 'namespace')
-      return (
-        Array.isArray(tool.tools) && tool.tools.every((inner) => runsHere(dialect, asObject(inner) ?? {}))
-      );
-  }
-  return RUN_HERE[dialect].some((known) => known.test(type));
-}
-
-function geminiTools(list: readonly unknown[]): { kept: unknown[]; names: string[] } {
-  const names: string[] = [];
-  const kept = list.flatMap((tool) => {
-    const entries = Object.entries(asObject(tool) ?? {});
-    const own = entries.filter(([name]) => GEMINI_RUN_HERE.has(name));
-    names.push(
-      ...entries.filter(([name]) => !GEMINI_RUN_HERE.has(name)).map(([name]) => name.slice(0, LONGEST_NAME)),
-    );
-    return own.length === 0 ? [] : [Object.fromEntries(own)];
-  });
-  return { kept, names };
-}
-
-function otherTools(dialect: 'chat' | 'responses' | 'messages', list: readonly unknown[]) {
-  const names: string[] = [];
-  const kept = list.filter((one) => {
-    const tool = asObject(one) ?? {};
-    if (runsHere(dialect, tool)) return true;
-    names.push(String(tool.type ?? tool.name ?? 'unnamed').slice(0, LONGEST_NAME));
-    return false;
-  });
-  return { kept, names };
-}
-
-function toolsAtProvider(dialect: DialectName, body: Body): FoundTools {
-  const fields = FIELDS[dialect].filter((name) => isSet(body[name]));
+function toolsAtProvider(side: ProgramSide, body: RequestBody): FoundTools {
+  const fields = side.toolFields.filter((name) => isSet(body[name]));
   if (body.tools === undefined || body.tools === null) return { tools: null, fields, names: fields };
-  const list: readonly unknown[] = Array.isArray(body.tools) ? body.tools : [body.tools];
-  const { kept, names } = dialect === 'gemini' ? geminiTools(list) : otherTools(dialect, list);
+  const { kept, names } = side.sortTools(Array.isArray(body.tools) ? body.tools : [body.tools]);
   return { tools: names.length > 0 ? kept : null, fields, names: [...names, ...fields] };
 }
 
-const itemOfState = (item: unknown): boolean => {
-  const { type, role, id } = asObject(item) ?? {};
-  return type === 'item_reference' || (type === undefined && role === undefined && id !== undefined);
-};
-
-function stateAtProvider(dialect: DialectName, body: Body): readonly string[] {
-  const fields = STATE[dialect].filter((name) => isSet(body[name]));
-  const items = dialect === 'responses' && Array.isArray(body.input) && body.input.some(itemOfState);
-  return items ? [...fields, 'item_reference'] : fields;
+function stateAtProvider(dialect: DialectName, body: RequestBody): readonly string[] {
+  const { stateFields, isState } = sideOf(dialect);
+  const history = body[DIALECTS[dialect].historyIn];
+  const items = isState && Array.isArray(history) && history.some(isState);
+  return [...stateFields.filter((name) => isSet(body[name])), ...(items ? ['item_reference'] : [])];
 }
-
-/** Fields that a rule of this file looks at: they are refused or told by their own name. */
-const fieldsLookedAt = (dialect: DialectName): readonly string[] => [...FIELDS[dialect], ...STATE[dialect]];
 
 /** Where the conversation stands; tools and their schemas are no content. */
 const CONTENT = ['messages', 'input', 'contents', 'system', 'systemInstruction', 'system_instruction'];
@@ -410,11 +274,7 @@ function isFetched(name: string, value: unknown): boolean {
   return ID_KEYS.has(name) || (!TEXT_KEYS.has(name) && LOOKS_FETCHABLE.test(value));
 }
 
-/** Tools that come with an item of the conversation. */
-const bringsTools = (dialect: DialectName, tools: unknown): boolean =>
-  dialect === 'responses' && Array.isArray(tools) && otherTools(dialect, tools).names.length > 0;
-
-const roots = (body: Body): [name: string, value: unknown][] => {
+const roots = (body: RequestBody): [name: string, value: unknown][] => {
   const inner = asObject(body.generateContentRequest ?? body.generate_content_request);
   return [body, ...(inner ? [inner] : [])].flatMap((each) =>
     CONTENT.map((name): [string, unknown] => ['content', each[name]]),
@@ -422,7 +282,7 @@ const roots = (body: Body): [name: string, value: unknown][] => {
 };
 
 /** What the content asks the provider to fetch; null when there is nothing. */
-function fetchedByProvider(dialect: DialectName, body: Body): string | null {
+function fetchedByProvider({ itemsBringTools, sortTools }: ProgramSide, body: RequestBody): string | null {
   const stack = roots(body);
   while (stack.length > 0) {
     const [name, value] = stack.pop()!;
@@ -436,7 +296,7 @@ function fetchedByProvider(dialect: DialectName, body: Body): string | null {
     }
     for (const [key, inner] of Object.entries(object)) {
       if (key === 'tools') {
-        if (bringsTools(dialect, inner)) return 'tools';
+        if (itemsBringTools && Array.isArray(inner) && sortTools(inner).names.length > 0) return 'tools';
       } else if (!OPAQUE_KEYS.has(key)) stack.push([key, inner]);
     }
   }

@@ -1,35 +1,14 @@
-/** Which request of which dialect an address means. Pure. */
+/** Which request of which dialect an address means, and which headers pass. Pure. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { stripChars } from '../../base/python/text.ts';
 import type { DialectName } from '../../model/dialects/dialects.ts';
-import type { WireRequest } from '../../model/model.ts';
-
-export type Operation = WireRequest['operation'];
+import type { Route } from '../../model/dialects/programSide.ts';
+import { SIDES } from './programSides.ts';
 
 export type CallRoute =
-  | {
-      readonly kind: 'call';
-      readonly dialect: DialectName;
-      readonly operation: Operation;
-      /** Where the address names it. */
-      readonly model: string | null;
-      readonly query: string;
-    }
+  | (Route & { readonly kind: 'call'; readonly dialect: DialectName; readonly query: string })
   | { readonly kind: 'models'; readonly dialect: DialectName }
   | { readonly kind: 'unknown'; readonly dialect: DialectName; readonly message: string };
-
-const FIXED: Readonly<Record<string, readonly [DialectName, Operation]>> = {
-  '/chat/completions': ['chat', 'generate'],
-  '/responses': ['responses', 'generate'],
-  '/messages': ['messages', 'generate'],
-  '/messages/count_tokens': ['messages', 'count_tokens'],
-};
-
-const GEMINI: Readonly<Record<string, Operation>> = {
-  generateContent: 'generate',
-  streamGenerateContent: 'stream',
-  countTokens: 'count_tokens',
-};
 
 /** Parameters that the gateway sets itself, or that would carry a key. */
 const OWN_PARAMETERS = ['key', 'alt', '$alt', 'access_token'];
@@ -41,56 +20,20 @@ function queryOf(parameters: URLSearchParams): string {
   return text === '' ? '' : `?${text}`;
 }
 
-/** In the words of whom the address sounds like. */
-const likely = (path: string): DialectName =>
-  /^\/v1(beta|alpha)/.test(path) ? 'gemini' : path.startsWith('/v1/messages') ? 'messages' : 'chat';
-
-function geminiRoute(path: string, { searchParams }: URL): CallRoute | null {
-  const found = /^\/models\/([^/:]+):([A-Za-z]+)$/.exec(path);
-  const operation = found && Object.hasOwn(GEMINI, found[2]!) ? GEMINI[found[2]!] : undefined;
-  if (!found || !operation) return null;
-  if (operation === 'stream' && searchParams.get('alt') !== 'sse')
-    return {
-      kind: 'unknown',
-      dialect: 'gemini',
-      message: 'streams are served as server-sent events: add ?alt=sse',
-    };
-  const model = safeDecode(found[1]!);
-  return { kind: 'call', dialect: 'gemini', operation, model, query: queryOf(searchParams) };
-}
-
-function safeDecode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
 export function routeOf(method: string, target: string): CallRoute {
   const url = URL.parse(target, 'http://gateway');
   const whole = stripChars(url?.pathname ?? '', '/', 'right');
   const path = whole.replace(/^\/v1(beta\d*|alpha)?(?=\/)/, '');
-  if (url && method === 'POST') {
-    const fixed = Object.hasOwn(FIXED, path) ? FIXED[path] : undefined;
-    if (fixed)
-      return {
-        kind: 'call',
-        dialect: fixed[0],
-        operation: fixed[1],
-        model: null,
-        query: queryOf(url.searchParams),
-      };
-    const gemini = geminiRoute(path, url);
-    if (gemini) return gemini;
+  for (const [dialect, side] of url && method === 'POST' ? SIDES : []) {
+    const found = side.route(path, url!.searchParams);
+    if (typeof found === 'string') return { kind: 'unknown', dialect, message: found };
+    if (found) return { kind: 'call', dialect, ...found, query: queryOf(url!.searchParams) };
   }
-  if (method === 'GET' && /^\/models(\/[^/]+)?$/.test(path))
-    return { kind: 'models', dialect: likely(whole) };
-  return {
-    kind: 'unknown',
-    dialect: likely(whole),
-    message: `the gateway does not serve ${method} ${target.slice(0, 200)}`,
-  };
+  // In the words of whom the address sounds like.
+  const [dialect] = [...SIDES].find(([, { sounds }]) => sounds?.test(whole)) ?? [...SIDES][0]!;
+  if (method === 'GET' && /^\/models(\/[^/]+)?$/.test(path)) return { kind: 'models', dialect };
+  const message = `the gateway does not serve ${method} ${target.slice(0, 200)}`;
+  return { kind: 'unknown', dialect, message };
 }
 
 /** What says how a request is meant. A key, a cookie or a host of the program's never leaves. */
@@ -129,11 +72,3 @@ export function subAgentOf(headers: IncomingHttpHeaders): string | null {
 /** The client says that it sends this for the second time or later. */
 export const isRetry = (headers: IncomingHttpHeaders): boolean =>
   Number(headers['x-stainless-retry-count'] ?? 0) > 0;
-
-/** Where each dialect keeps what was said; the rest of a request hardly changes. */
-export const HISTORY_IN: Readonly<Record<DialectName, string>> = {
-  chat: 'messages',
-  responses: 'input',
-  messages: 'messages',
-  gemini: 'contents',
-};

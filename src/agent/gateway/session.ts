@@ -14,7 +14,7 @@ import type {
 } from '../../model/model.ts';
 import { estimatedTokens } from '../../model/prices.ts';
 import { type Answer, type AnswerOutcome, createAnswer } from './answer.ts';
-import { type CallThreads, conversationOf, createThreads } from './conversation.ts';
+import { type CallThreads, createThreads } from './conversation.ts';
 import type {
   CallFacts,
   CallLabel,
@@ -25,9 +25,10 @@ import type {
 } from './gateway.ts';
 import type { GatewayConfig } from './gatewayConfig.ts';
 import { type Allowed, type Ask, type Asked, judge, named, type Policy } from './policy.ts';
+import { sideOf } from './programSides.ts';
 import { isRetry, passedHeaders, returnedHeaders, subAgentOf } from './routes.ts';
 import { createSessionMeter, type SessionMeter } from './sessionMeter.ts';
-import { createTranslator, type Translation, type Translator } from './translate/translator.ts';
+import { createTranslator, type Translation, type Translator } from './translator.ts';
 
 /** The inside of a session, as the HTTP server sees it. */
 export interface SessionCore {
@@ -121,7 +122,7 @@ function tell(
   const counted = facts.label.kind === 'count_tokens';
   const { thread, messages } = counted
     ? { thread: 'count_tokens', messages: [] }
-    : threads.add(facts.label, conversationOf(ask.dialect, allowed.request), reply?.message ?? null);
+    : threads.add(facts.label, sideOf(ask.dialect).recorded(allowed.request), reply?.message ?? null);
   spec.onCall?.({
     ...facts,
     dialect: ask.dialect,

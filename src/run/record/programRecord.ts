@@ -7,9 +7,8 @@ import { createHash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { z } from 'zod';
 import type { ProgramCallRecord } from '../../agent/contract.ts';
-import { HISTORY_IN } from '../../agent/gateway/routes.ts';
 import type { Redactor } from '../../base/text/redact.ts';
-import { DIALECT_NAMES, type DialectName } from '../../model/dialects/dialects.ts';
+import { DIALECT_NAMES, DIALECTS, type DialectName } from '../../model/dialects/dialects.ts';
 import { type Message, MODEL_ERROR_CODES, type ModelErrorResponse } from '../../model/model.ts';
 import type { RecordedProgram, RecordedWire, RecordedWireCall } from '../../model/offline/replayed.ts';
 import type { Store } from '../../store/open.ts';
@@ -43,7 +42,7 @@ const digest = (text: string): string => createHash('sha256').update(text).diges
 
 function split(dialect: DialectName, bytes: Uint8Array): { items: readonly unknown[]; rest: Body } {
   const body = JSON.parse(Buffer.from(bytes).toString('utf8')) as Body;
-  const name = HISTORY_IN[dialect];
+  const name = DIALECTS[dialect].historyIn;
   const { [name]: list, ...rest } = body;
   return Array.isArray(list) ? { items: list, rest } : { items: [], rest: body };
 }
@@ -123,7 +122,7 @@ export function requestsOf(rows: readonly ProgramCallRow[]): StoredRequest[] {
   };
   return rows.map((row) => {
     const { items, rest } = wholeOf(row.call);
-    const name = HISTORY_IN[row.dialect as DialectName];
+    const name = DIALECTS[row.dialect as DialectName].historyIn;
     return { row, body: name in rest ? rest : { ...rest, [name]: items } };
   });
 }

@@ -1,6 +1,7 @@
 // Requests repeat their history; the record holds each message once.
 import { describe, expect, test } from 'vitest';
-import { conversationOf, createThreads } from '../../../src/agent/gateway/conversation.ts';
+import { createThreads } from '../../../src/agent/gateway/conversation.ts';
+import { sideOf } from '../../../src/agent/gateway/programSides.ts';
 import type { Message } from '../../../src/model/model.ts';
 
 const user = (content: string): Message => ({ role: 'user', content });
@@ -130,6 +131,6 @@ describe('conversations', () => {
       },
     ],
   ] as const)('%s reads as the same messages', (dialect, request) => {
-    expect(conversationOf(dialect, request)).toEqual(expected);
+    expect(sideOf(dialect).recorded(request)).toEqual(expected);
   });
 });

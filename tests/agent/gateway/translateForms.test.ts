@@ -1,6 +1,6 @@
 // What translation carries beyond plain turns, and what it says that it left out.
 import { describe, expect, test } from 'vitest';
-import { createTranslator, type Translator } from '../../../src/agent/gateway/translate/translator.ts';
+import { createTranslator, type Translator } from '../../../src/agent/gateway/translator.ts';
 import type { DialectName } from '../../../src/model/dialects/dialects.ts';
 import type { ModelReply, WireAnswer } from '../../../src/model/model.ts';
 

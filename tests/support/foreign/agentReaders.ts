@@ -3,7 +3,6 @@
 import { type AgentConfig, agentConfigSchema } from '../../../src/agent/agentConfig.ts';
 import { behaviourOf, exceptionType } from '../../../src/agent/compat/behaviour.ts';
 import { AmbiguousJson, holdsTooMuch, spansOf } from '../../../src/agent/gateway/jsonSpans.ts';
-import { objectOfText } from '../../../src/agent/gateway/translate/commonForm.ts';
 import { truncate } from '../../../src/agent/loop/degrade.ts';
 import { EMPTY_REPLY } from '../../../src/agent/loop/messages.ts';
 import {
@@ -28,6 +27,7 @@ import { createCollector } from '../../../src/environment/exec/outputCollector.t
 import { quotePath, writePatch } from '../../../src/environment/patch/gitPatch.ts';
 import { classifyPullMessage } from '../../../src/environment/places/pullFailure.ts';
 import { SUSPICION_RULES, scanCommand } from '../../../src/grading/suspicion/commands.ts';
+import { objectOfText } from '../../../src/model/dialects/programSide.ts';
 import { FILTERS, METHOD_NAMES, methodOf, TESTS } from '../../../src/template/filters.ts';
 import { TemplateError } from '../../../src/template/parse.ts';
 import { checkTemplate, render } from '../../../src/template/render.ts';

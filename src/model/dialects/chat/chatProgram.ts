@@ -1,24 +1,68 @@
-/** A request of chat completions in the common form. Pure. */
-
-import { asObject, asText } from '../../../model/dialects/shapes.ts';
-import type { Message, Usage } from '../../../model/model.ts';
+/** Chat completions as programs speak them. Pure. */
+import type { Message, Usage } from '../../model.ts';
 import {
   assistantOf,
+  CACHED,
   type CommonReply,
   type CommonRequest,
+  fieldsOf,
   given,
+  OPENAI_ERRORS,
   objectsOf,
+  type ProgramSide,
   type RequestBody,
+  recordedContent,
+  recordedResult,
+  recordedTurn,
+  SAMPLING,
+  sortedByType,
   systemOf,
   TEXT_INPUT,
   type ToolOrigin,
   textOf,
   toolCallOf,
   toolOf,
+  USUAL,
   unread,
   userOf,
   type WrittenReply,
-} from './commonForm.ts';
+} from '../programSide.ts';
+import { asObject, asText } from '../shapes.ts';
+
+export const chatProgram: ProgramSide = {
+  route: (path) => (path === '/chat/completions' ? { operation: 'generate', model: null } : null),
+  known: fieldsOf(
+    USUAL,
+    CACHED,
+    SAMPLING,
+    `messages functions function_call max_tokens max_completion_tokens n response_format reasoning reasoning_effort reasoning_format
+      reasoning_split include_reasoning thinking enable_thinking thinking_budget preserve_thinking verbosity modalities prediction usage
+      chat_template_kwargs cache_control tool_stream think`,
+  ),
+  toolFields: ['web_search_options', 'plugins', 'search_parameters', 'enable_search'],
+  stateFields: [],
+  sortTools: (list) => sortedByType(list, ({ type }) => type === 'function' || type === 'custom'),
+  recorded: chatMessages,
+  read: fromChat,
+  write: chatAnswer,
+  ...OPENAI_ERRORS,
+  errorEvent: (refusal, message) => `data: ${JSON.stringify(OPENAI_ERRORS.errorBody(refusal, message))}\n\n`,
+};
+
+function chatMessages(request: RequestBody): Message[] {
+  return objectsOf(request.messages).map((message) => {
+    const role = asText(message.role);
+    if (role === 'tool' || role === 'function') return recordedResult(message.tool_call_id, message.content);
+    if (role === 'assistant') {
+      const calls = objectsOf(message.tool_calls).map((call) => {
+        const named = asObject(call.function) ?? asObject(call.custom) ?? {};
+        return toolCallOf(call.id, named.name, named.arguments ?? named.input);
+      });
+      return recordedTurn(recordedContent(message.content), calls);
+    }
+    return { role: role === 'user' ? 'user' : 'system', content: recordedContent(message.content) };
+  });
+}
 
 const CARRIED = [
   ...['temperature', 'top_p', 'stop', 'seed', 'tool_choice', 'parallel_tool_calls', 'reasoning_effort'],
@@ -50,7 +94,7 @@ function messageOf(message: RequestBody, left: Set<string>): Message[] {
   }
 }
 
-export function fromChat(request: RequestBody): CommonRequest {
+function fromChat(request: RequestBody): CommonRequest {
   const left = new Set<string>();
   unread(request, READ, QUIET, left);
   const origins = new Map<string, ToolOrigin>();
@@ -84,7 +128,7 @@ function usageOf({ input, cacheRead, cacheWrite, output, reasoning }: Usage) {
   };
 }
 
-export function chatAnswer({ id, model, content, toolCalls, finish, usage }: CommonReply): WrittenReply {
+function chatAnswer({ id, model, content, toolCalls, finish, usage }: CommonReply): WrittenReply {
   const base = { id, created: Math.floor(Date.now() / 1000), model };
   const calls = toolCalls.map(({ id: callId, type, function: called }) => ({
     ...{ id: callId, type },

@@ -1,15 +1,23 @@
-/** A request of generateContent in the common form. Pure. */
-
-import { asObject, asText } from '../../../model/dialects/shapes.ts';
-import type { Message, ToolCall, ToolSpec } from '../../../model/model.ts';
+/** Google's generateContent as programs speak it. Pure. */
+import type { Message, ToolCall, ToolSpec } from '../../model.ts';
 import {
   assistantOf,
   type CommonReply,
   type CommonRequest,
+  fieldsOf,
   given,
+  LONGEST_NAME,
   objectOfText,
   objectsOf,
+  type ProgramSide,
+  type Refusal,
   type RequestBody,
+  type Route,
+  recordedContent,
+  recordedResult,
+  recordedSystem,
+  recordedTurn,
+  STATUS,
   systemOf,
   textOf,
   toolCallOf,
@@ -17,7 +25,108 @@ import {
   unread,
   userOf,
   type WrittenReply,
-} from './commonForm.ts';
+} from '../programSide.ts';
+import { asObject, asText } from '../shapes.ts';
+
+const OPERATIONS: Readonly<Record<string, Route['operation']>> = {
+  generateContent: 'generate',
+  streamGenerateContent: 'stream',
+  countTokens: 'count_tokens',
+};
+
+const ERRORS: Partial<Record<Refusal, string>> = {
+  authentication: 'UNAUTHENTICATED',
+  payment: 'FAILED_PRECONDITION',
+  not_found: 'NOT_FOUND',
+};
+
+const errorBody = (refusal: Refusal, message: string): RequestBody => ({
+  error: { code: STATUS[refusal], message, status: ERRORS[refusal] ?? 'INVALID_ARGUMENT' },
+});
+
+/** Kinds of tools that the program runs itself. */
+const RUN_HERE = new Set(['functionDeclarations', 'function_declarations', 'computerUse', 'computer_use']);
+
+export const geminiProgram: ProgramSide = {
+  route(path, query) {
+    const found = /^\/models\/([^/:]+):([A-Za-z]+)$/.exec(path);
+    const operation = found && Object.hasOwn(OPERATIONS, found[2]!) ? OPERATIONS[found[2]!] : undefined;
+    if (!found || !operation) return null;
+    return operation === 'stream' && query.get('alt') !== 'sse'
+      ? 'streams are served as server-sent events: add ?alt=sse'
+      : { operation, model: safeDecode(found[1]!) };
+  },
+  sounds: /^\/v1(beta|alpha)/,
+  known: fieldsOf(
+    `model contents systemInstruction system_instruction tools toolConfig tool_config safetySettings safety_settings generationConfig
+      generation_config labels generateContentRequest generate_content_request`,
+  ),
+  toolFields: [],
+  stateFields: ['cachedContent', 'cached_content'],
+  sortTools(list) {
+    const names: string[] = [];
+    const kept = list.flatMap((tool) => {
+      const entries = Object.entries(asObject(tool) ?? {});
+      const own = entries.filter(([name]) => RUN_HERE.has(name));
+      for (const [name] of entries) if (!RUN_HERE.has(name)) names.push(name.slice(0, LONGEST_NAME));
+      return own.length === 0 ? [] : [Object.fromEntries(own)];
+    });
+    return { kept, names };
+  },
+  recorded: geminiMessages,
+  read: fromGemini,
+  write: geminiAnswer,
+  errorBody,
+  // Google's client takes an event without candidates for an empty answer; one object alone, without `data:`, is an error to it.
+  errorEvent: (refusal, message) => `${JSON.stringify(errorBody(refusal, message))}\n\n`,
+  tooLong: (message) =>
+    errorBody(
+      'bad_request',
+      `The input token count exceeds the maximum number of tokens allowed: ${message}`,
+    ),
+  modelList: (models) => ({
+    models: models.map((name) => ({
+      name: `models/${name}`,
+      supportedGenerationMethods: ['generateContent', 'streamGenerateContent', 'countTokens'],
+    })),
+  }),
+  // Google's client for JavaScript takes a comment for the beginning of an event and then reads none; it skips empty lines.
+  signOfLife: '\n\n',
+};
+
+function safeDecode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function geminiMessages(request: RequestBody): Message[] {
+  const turns = objectsOf(request.contents).flatMap((turn): Message[] => {
+    const parts = objectsOf(turn.parts);
+    if (turn.role === 'model') {
+      const texts = parts.flatMap((part) => (part.thought === true ? [] : (asText(part.text) ?? [])));
+      const calls = objectsOf(parts.map((part) => part.functionCall));
+      return [
+        recordedTurn(
+          texts.join('\n'),
+          calls.map(({ id, name, args }) => toolCallOf(id ?? name, name, args)),
+        ),
+      ];
+    }
+    const results = objectsOf(parts.map((part) => part.functionResponse));
+    const others = parts.filter((part) => !('functionResponse' in part));
+    return [
+      ...results.map(({ id, name, response }) => recordedResult(id ?? name, response)),
+      ...(others.length > 0 ? [{ role: 'user' as const, content: recordedContent(others) }] : []),
+    ];
+  });
+  return [
+    ...recordedSystem(asObject(request.systemInstruction ?? request.system_instruction)?.parts),
+    ...turns,
+  ];
+}
 
 const READ = [
   ...['contents', 'systemInstruction', 'system_instruction', 'tools', 'toolConfig', 'tool_config'],
@@ -114,7 +223,7 @@ function choiceOf(request: RequestBody): unknown {
   return MODES[String(calling?.mode)];
 }
 
-export function fromGemini(request: RequestBody): CommonRequest {
+function fromGemini(request: RequestBody): CommonRequest {
   const left = new Set<string>();
   unread(request, READ, QUIET, left);
   const generation = asObject(request.generationConfig ?? request.generation_config) ?? {};
@@ -139,7 +248,7 @@ export function fromGemini(request: RequestBody): CommonRequest {
 
 const FINISH: Readonly<Record<string, string>> = { length: 'MAX_TOKENS', content_filter: 'SAFETY' };
 
-export function geminiAnswer({ id, model, content, toolCalls, finish, usage }: CommonReply): WrittenReply {
+function geminiAnswer({ id, model, content, toolCalls, finish, usage }: CommonReply): WrittenReply {
   const parts = [
     ...(content === '' ? [] : [{ text: content }]),
     ...toolCalls.map((call) => ({

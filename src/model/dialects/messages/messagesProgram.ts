@@ -1,23 +1,97 @@
-/** A request of the Messages API in the common form. Pure. */
-
-import { asObject, asText } from '../../../model/dialects/shapes.ts';
-import type { Message, ToolSpec } from '../../../model/model.ts';
+/** Anthropic's Messages API as programs speak it. Pure. */
+import type { Message, ToolSpec } from '../../model.ts';
 import {
   assistantOf,
   type CommonReply,
   type CommonRequest,
+  fieldsOf,
   given,
   objectOfText,
   objectsOf,
+  type ProgramSide,
+  type Refusal,
   type RequestBody,
+  recordedContent,
+  recordedResult,
+  recordedSystem,
+  recordedTurn,
+  SAMPLING,
+  sortedByType,
   systemOf,
   textOf,
   toolCallOf,
   toolOf,
+  USUAL,
   unread,
   userOf,
   type WrittenReply,
-} from './commonForm.ts';
+} from '../programSide.ts';
+import { asObject, asText } from '../shapes.ts';
+
+const ERRORS: Partial<Record<Refusal, string>> = {
+  authentication: 'authentication_error',
+  not_found: 'not_found_error',
+  too_large: 'request_too_large',
+};
+
+const errorBody = (refusal: Refusal, message: string): RequestBody => ({
+  type: 'error',
+  error: { type: ERRORS[refusal] ?? 'invalid_request_error', message },
+});
+
+/** Tools of the provider's making that the program runs itself. The search for tools reads the request's own list and reaches nothing. */
+const RUN_HERE = /^(custom|(bash|text_editor|computer|memory|tool_search_tool_\w+)_\d{8})$/;
+
+export const messagesProgram: ProgramSide = {
+  route(path) {
+    if (path === '/messages') return { operation: 'generate', model: null };
+    return path === '/messages/count_tokens' ? { operation: 'count_tokens', model: null } : null;
+  },
+  sounds: /^\/v1\/messages/,
+  known: fieldsOf(
+    USUAL,
+    SAMPLING,
+    `messages system max_tokens stop_sequences thinking context_management output_config output_format cache_control
+      anthropic_version`,
+  ),
+  toolFields: ['mcp_servers', 'container'],
+  stateFields: [],
+  sortTools: (list) =>
+    sortedByType(
+      list,
+      ({ type }) => type === undefined || type === null || (typeof type === 'string' && RUN_HERE.test(type)),
+    ),
+  recorded: anthropicMessages,
+  read: fromMessages,
+  write: messagesAnswer,
+  errorBody,
+  errorEvent: (refusal, message) => `event: error\ndata: ${JSON.stringify(errorBody(refusal, message))}\n\n`,
+  tooLong: (message) => errorBody('bad_request', `prompt is too long: ${message}`),
+};
+
+function anthropicMessages(request: RequestBody): Message[] {
+  const turns = objectsOf(request.messages).flatMap((turn): Message[] => {
+    const blocks =
+      typeof turn.content === 'string' ? [{ type: 'text', text: turn.content }] : objectsOf(turn.content);
+    const of = (type: string) => blocks.filter((block) => block.type === type);
+    if (turn.role === 'assistant') {
+      const texts = of('text').map((block) => asText(block.text) ?? '');
+      return [
+        recordedTurn(
+          texts.join('\n'),
+          of('tool_use').map((use) => toolCallOf(use.id, use.name, use.input)),
+        ),
+      ];
+    }
+    const results = of('tool_result').map((result) => recordedResult(result.tool_use_id, result.content));
+    const others = blocks.filter((block) => block.type !== 'tool_result');
+    return [
+      ...results,
+      ...(others.length > 0 ? [{ role: 'user' as const, content: recordedContent(others) }] : []),
+    ];
+  });
+  return [...recordedSystem(request.system), ...turns];
+}
 
 const READ = [
   ...['model', 'messages', 'system', 'tools', 'tool_choice', 'stream', 'max_tokens', 'temperature', 'top_p'],
@@ -89,7 +163,7 @@ function effortOf(request: RequestBody): string | undefined {
   return typeof budget === 'number' ? EFFORTS.find(([least]) => budget >= least)?.[1] : undefined;
 }
 
-export function fromMessages(request: RequestBody): CommonRequest {
+function fromMessages(request: RequestBody): CommonRequest {
   const left = new Set<string>();
   unread(request, READ, QUIET, left);
   if (asObject(request.output_config)?.format !== undefined) left.add('output_config.format');
@@ -132,7 +206,7 @@ function eventsOf(block: RequestBody, index: number): (readonly [string, Request
   ];
 }
 
-export function messagesAnswer({ id, model, content, toolCalls, finish, usage }: CommonReply): WrittenReply {
+function messagesAnswer({ id, model, content, toolCalls, finish, usage }: CommonReply): WrittenReply {
   const blocks: RequestBody[] = [
     ...(content === '' ? [] : [{ type: 'text', text: content }]),
     ...toolCalls.map((call) => ({

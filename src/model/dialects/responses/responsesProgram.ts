@@ -1,25 +1,122 @@
-/** A request of the Responses API in the common form. Pure. */
-
-import { asObject, asText } from '../../../model/dialects/shapes.ts';
-import type { Message, ToolCall, ToolSpec } from '../../../model/model.ts';
+/** OpenAI's Responses API as programs speak it. Pure. */
+import type { Message, ToolCall, ToolSpec } from '../../model.ts';
 import {
   assistantOf,
+  CACHED,
   type CommonReply,
   type CommonRequest,
+  fieldsOf,
   given,
+  OPENAI_ERRORS,
   objectOfText,
   objectsOf,
+  type ProgramSide,
   type RequestBody,
+  recordedContent,
+  recordedResult,
+  recordedSystem,
+  recordedTurn,
+  SAMPLING,
+  sortedByType,
   systemOf,
   TEXT_INPUT,
   type ToolOrigin,
   textOf,
   toolCallOf,
   toolOf,
+  USUAL,
   unread,
   userOf,
   type WrittenReply,
-} from './commonForm.ts';
+} from '../programSide.ts';
+import { asObject, asText } from '../shapes.ts';
+
+const RUN_HERE = /^(function|custom|local_shell|shell|apply_patch|computer|computer_use_preview)$/;
+
+function runsHere({ type, execution, environment, tools }: RequestBody): boolean {
+  if (typeof type !== 'string') return false;
+  if (type === 'tool_search') return execution === 'client';
+  const where = asObject(environment)?.type;
+  if (type === 'shell' && where !== undefined && where !== 'local') return false;
+  if (type === 'namespace')
+    return Array.isArray(tools) && tools.every((inner) => runsHere(asObject(inner) ?? {}));
+  return RUN_HERE.test(type);
+}
+
+export const responsesProgram: ProgramSide = {
+  route: (path) => (path === '/responses' ? { operation: 'generate', model: null } : null),
+  known: fieldsOf(
+    USUAL,
+    CACHED,
+    SAMPLING,
+    `input instructions include reasoning text truncation max_output_tokens max_tool_calls client_metadata context_management
+      chat_template_kwargs`,
+  ),
+  toolFields: [],
+  stateFields: ['previous_response_id', 'conversation', 'prompt', 'background'],
+  isState(item) {
+    const { type, role, id } = asObject(item) ?? {};
+    return type === 'item_reference' || (type === undefined && role === undefined && id !== undefined);
+  },
+  sortTools: (list) => sortedByType(list, runsHere),
+  itemsBringTools: true,
+  recorded: responsesMessages,
+  read: fromResponses,
+  write: responsesAnswer,
+  ...OPENAI_ERRORS,
+  errorEvent(refusal, message) {
+    const failed = {
+      type: 'response.failed',
+      sequence_number: 0,
+      response: {
+        id: 'resp_gateway',
+        object: 'response',
+        status: 'failed',
+        error: { code: OPENAI_ERRORS.code(refusal), message },
+        output: [],
+      },
+    };
+    return `event: response.failed\ndata: ${JSON.stringify(failed)}\n\n`;
+  },
+};
+
+/** What the model has said lies there in items of its own: thought, text and calls of one turn follow each other. */
+function responsesMessages(request: RequestBody): Message[] {
+  const messages = recordedSystem(request.instructions);
+  if (typeof request.input === 'string') return [...messages, { role: 'user', content: request.input }];
+  let said: { texts: string[]; calls: ToolCall[] } | null = null;
+  const close = (): void => {
+    if (said) messages.push(recordedTurn(said.texts.join('\n'), said.calls));
+    said = null;
+  };
+  for (const item of objectsOf(request.input)) {
+    const type = asText(item.type) ?? 'message';
+    if (type === 'reasoning' || type.endsWith('_call') || (type === 'message' && item.role === 'assistant')) {
+      said ??= { texts: [], calls: [] };
+      if (type === 'message') said.texts.push(recordedText(item.content));
+      else if (type !== 'reasoning')
+        said.calls.push(
+          toolCallOf(item.call_id ?? item.id, item.name ?? type, item.arguments ?? item.input ?? item.action),
+        );
+      continue;
+    }
+    close();
+    if (type.endsWith('_output')) messages.push(recordedResult(item.call_id, item.output));
+    else if (type === 'message')
+      messages.push({
+        role: item.role === 'user' ? 'user' : 'system',
+        content: recordedContent(item.content),
+      });
+    else messages.push({ role: 'user', content: [item] });
+  }
+  close();
+  return messages;
+}
+
+const recordedText = (content: unknown): string => {
+  const said = recordedContent(content);
+  return typeof said === 'string' ? said : JSON.stringify(said ?? '');
+};
 
 const READ = [
   ...['model', 'input', 'instructions', 'tools', 'tool_choice', 'parallel_tool_calls', 'stream', 'reasoning'],
@@ -113,7 +210,7 @@ function choiceOf(choice: unknown): unknown {
   return named.name === undefined ? undefined : { type: 'function', function: { name: named.name } };
 }
 
-export function fromResponses(request: RequestBody): CommonRequest {
+function fromResponses(request: RequestBody): CommonRequest {
   const left = new Set<string>();
   unread(request, READ, QUIET, left);
   if (asObject(request.text)?.format !== undefined) left.add('text.format');
@@ -186,7 +283,7 @@ const CUT: Readonly<Record<string, string>> = {
   content_filter: 'content_filter',
 };
 
-export function responsesAnswer(reply: CommonReply, origins: Origins): WrittenReply {
+function responsesAnswer(reply: CommonReply, origins: Origins): WrittenReply {
   const { id, model, content, toolCalls, finish, usage } = reply;
   const part = { type: 'output_text', text: content, annotations: [] };
   const said = { type: 'message', id: `msg_${id}`, role: 'assistant', status: 'completed', content: [part] };

@@ -4,37 +4,17 @@
  */
 
 import { randomBytes } from 'node:crypto';
-import type { DialectName } from '../../../model/dialects/dialects.ts';
-import { dialectNamed } from '../../../model/dialects/everyDialect.ts';
-import { providerError } from '../../../model/dialects/providerError.ts';
-import { asObject } from '../../../model/dialects/shapes.ts';
-import { knownModel } from '../../../model/knownModels.ts';
-import type { Message, ModelReply, Usage, WireAnswer } from '../../../model/model.ts';
-import { modelConfigSchema } from '../../../model/modelConfig.ts';
-import { checkedParameters } from '../../../model/parameters/checkParameters.ts';
-import type { AnswerOutcome } from '../answer.ts';
-import { errorBody } from '../errorBodies.ts';
-import type { CommonReply, CommonRequest, RequestBody, WrittenReply } from './commonForm.ts';
-import { chatAnswer, fromChat } from './fromChat.ts';
-import { fromGemini, geminiAnswer } from './fromGemini.ts';
-import { fromMessages, messagesAnswer } from './fromMessages.ts';
-import { fromResponses, responsesAnswer } from './fromResponses.ts';
-
-const READERS: Readonly<Record<DialectName, (request: RequestBody) => CommonRequest>> = {
-  chat: fromChat,
-  responses: fromResponses,
-  messages: fromMessages,
-  gemini: fromGemini,
-};
-
-const WRITERS: Readonly<
-  Record<DialectName, (reply: CommonReply, origins: CommonRequest['origins']) => WrittenReply>
-> = {
-  chat: chatAnswer,
-  responses: responsesAnswer,
-  messages: messagesAnswer,
-  gemini: geminiAnswer,
-};
+import type { DialectName } from '../../model/dialects/dialects.ts';
+import { dialectNamed } from '../../model/dialects/everyDialect.ts';
+import type { CommonRequest, RequestBody, WrittenReply } from '../../model/dialects/programSide.ts';
+import { providerError } from '../../model/dialects/providerError.ts';
+import { asObject } from '../../model/dialects/shapes.ts';
+import { knownModel } from '../../model/knownModels.ts';
+import type { Message, ModelReply, Usage, WireAnswer } from '../../model/model.ts';
+import { modelConfigSchema } from '../../model/modelConfig.ts';
+import { checkedParameters } from '../../model/parameters/checkParameters.ts';
+import type { AnswerOutcome } from './answer.ts';
+import { sideOf } from './programSides.ts';
 
 export interface TranslatedAsk {
   /** Of the program. */
@@ -88,7 +68,7 @@ export function createTranslator(): Translator {
   return {
     translate({ dialect, body, modelAsked, target }) {
       const request = asObject(JSON.parse(Buffer.from(body).toString('utf8'))) ?? {};
-      const common = READERS[dialect](request);
+      const common = sideOf(dialect).read(request);
       const messages = common.messages.map((message) =>
         message.role === 'assistant' ? remembered(message) : message,
       );
@@ -97,7 +77,7 @@ export function createTranslator(): Translator {
         const { content, toolCalls = [], finishReason, usage } = reply;
         const finish = finishReason ?? (toolCalls.length > 0 ? 'tool_calls' : 'stop');
         const id = randomBytes(12).toString('hex');
-        const answer = WRITERS[dialect](
+        const answer = sideOf(dialect).write(
           { id, model: modelAsked, content, toolCalls, finish, usage: usage ?? NOTHING },
           common.origins,
         );
@@ -123,19 +103,6 @@ export function createTranslator(): Translator {
   };
 }
 
-/** Programs shorten a conversation that has become too long; each knows it by words of its provider. */
-function tooLong(dialect: DialectName, message: string): RequestBody {
-  const said = errorBody(dialect, 'bad_request', message);
-  if (dialect === 'messages') return errorBody(dialect, 'bad_request', `prompt is too long: ${message}`);
-  if (dialect === 'gemini')
-    return errorBody(
-      dialect,
-      'bad_request',
-      `The input token count exceeds the maximum number of tokens allowed: ${message}`,
-    );
-  return { error: { ...(said.error as RequestBody), code: 'context_length_exceeded' } };
-}
-
 function messageIn(text: string): string {
   try {
     return providerError(JSON.parse(text))?.message ?? text.slice(0, 2000);
@@ -150,7 +117,8 @@ function errorAnswer(
 ): Extract<AnswerOutcome, { kind: 'refused' }> {
   const message = refused ? messageIn(refused.text) : response.message;
   const long = !response.success && response.metadata?.kind === 'context';
-  const body = long ? tooLong(dialect, message) : errorBody(dialect, 'bad_request', message);
+  const side = sideOf(dialect);
+  const body = long ? side.tooLong(message) : side.errorBody('bad_request', message);
   return {
     kind: 'refused',
     status: 400,
