@@ -1,4 +1,5 @@
 /** What a format of another tool is to the rest of the program: how a path is recognised as one, and what can be read from it as plain data. */
+import { instanceIdProblem } from '../base/text/instanceId.ts';
 import type { ExitReason } from '../outcome.ts';
 
 /** A file or folder, as far as it is looked at before a reader is chosen. */
@@ -81,6 +82,39 @@ export interface ForeignInstance extends TrialPlace {
   /** Impossible values of the file, which are treated as unknown. */
   readonly notes?: readonly string[];
 }
+
+/** What a file says of an instance; the rest is not known. */
+export const foreignInstance = (
+  stated: Pick<ForeignInstance, 'instanceId' | 'model' | 'format'> & Partial<ForeignInstance>,
+): ForeignInstance => ({
+  version: null,
+  exitStatus: null,
+  exitReason: 'submitted',
+  errorMessage: null,
+  submission: null,
+  modelPatch: null,
+  steps: 0,
+  costNano: null,
+  config: {},
+  messages: [],
+  calls: [],
+  startedAt: null,
+  endedAt: null,
+  file: null,
+  ...stated,
+});
+
+/** Why a name in a file, or of it, cannot stand for an instance; null where it can. */
+export function nameProblem(path: string, id: string): string | null {
+  const wrong = instanceIdProblem(id);
+  return wrong && `${path}: the name ${JSON.stringify(id)} is not an instance id: it ${wrong}`;
+}
+
+/** From the first of these times to the last. */
+export const spanOf = (seconds: readonly number[]) => ({
+  startedAt: seconds.length > 0 ? seconds.reduce((a, b) => Math.min(a, b)) : null,
+  endedAt: seconds.length > 0 ? seconds.reduce((a, b) => Math.max(a, b)) : null,
+});
 
 /** A model call, as far as a file of another tool states it. */
 export interface RecordedCall {

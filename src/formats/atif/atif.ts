@@ -7,17 +7,19 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
 import { timestampOrNull, tokensOrNull } from '../../base/plausible.ts';
-import { instanceIdProblem } from '../../base/text/instanceId.ts';
 import { plausibleNano } from '../../money.ts';
 import { readForeignFile } from '../foreignFile.ts';
 import {
   type ForeignFormat,
   type ForeignInstance,
   type ForeignRun,
+  foreignInstance,
+  nameProblem,
   type RecordedCall,
+  spanOf,
   UNKNOWN_MODEL,
 } from '../foreignFormat.ts';
-import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
+import { type RawBody, readForeign } from '../foreignJson.ts';
 import { withReport } from '../verdictFiles.ts';
 
 export const atif: ForeignFormat = {
@@ -60,20 +62,6 @@ const atifSchema = z.looseObject({
   steps: z.array(stepSchema),
 });
 type Step = z.infer<typeof stepSchema>;
-
-export interface AtifConversation {
-  readonly schemaVersion: string;
-  /** Steps of the agent. */
-  readonly steps: number;
-  readonly messages: readonly Readonly<Record<string, unknown>>[];
-  readonly agent: { readonly name: string; readonly version: string | null } | null;
-  /** Of the agent; else that of its first step. */
-  readonly model: string | null;
-  readonly calls: readonly RecordedCall[];
-  /** Seconds since 1970. */
-  readonly startedAt: number | null;
-  readonly endedAt: number | null;
-}
 
 const textOf = (given: z.infer<typeof content>): string =>
   typeof given === 'string' ? given : (given ?? []).map(({ text }) => text ?? '').join('');
@@ -126,7 +114,7 @@ function callOf(step: Step, number: number): RecordedCall[] {
   ];
 }
 
-export function readAtif(text: RawBody): Read<AtifConversation> {
+export function readAtif(text: RawBody) {
   const read = readForeign(
     text,
     atifSchema,
@@ -137,20 +125,16 @@ export function readAtif(text: RawBody): Read<AtifConversation> {
   if (!read.ok) return read;
   const { schema_version, steps, agent } = read.value;
   const byAgent = steps.filter(({ source }) => source === 'agent');
-  const times = steps.flatMap(secondsOf);
-  return {
-    ok: true,
-    value: {
-      schemaVersion: schema_version,
-      steps: byAgent.length,
-      messages: steps.flatMap(messagesOf),
-      agent: agent ? { name: agent.name, version: agent.version ?? null } : null,
-      model: agent?.model_name ?? byAgent.find(({ model_name }) => model_name)?.model_name ?? null,
-      calls: byAgent.flatMap((step, at) => callOf(step, at + 1)),
-      startedAt: times.length > 0 ? times.reduce((a, b) => Math.min(a, b)) : null,
-      endedAt: times.length > 0 ? times.reduce((a, b) => Math.max(a, b)) : null,
-    },
+  const value = {
+    schemaVersion: schema_version,
+    steps: byAgent.length,
+    messages: steps.flatMap(messagesOf),
+    agent: agent ? { name: agent.name, version: agent.version ?? null } : null,
+    model: agent?.model_name ?? byAgent.find(({ model_name }) => model_name)?.model_name ?? null,
+    calls: byAgent.flatMap((step, at) => callOf(step, at + 1)),
+    ...spanOf(steps.flatMap(secondsOf)),
   };
+  return { ok: true as const, value };
 }
 
 /** Harbor keeps them as `<trial>/agent/trajectory.json`. */
@@ -177,41 +161,29 @@ export function readAtifFiles(source: string): ForeignRun {
   for (const path of filesIn(source)) {
     const read = readAtif(readForeignFile(path));
     const id = idOf(path);
-    const wrong = read.ok ? instanceIdProblem(id) : null;
-    if (!read.ok) problems.push(`${path}: ${read.message}`);
-    else if (wrong !== null)
-      problems.push(`${path}: the name ${JSON.stringify(id)} is not an instance id: it ${wrong}`);
-    else {
-      const epoch = (epochs.get(id) ?? 0) + 1;
-      epochs.set(id, epoch);
-      instances.push({ ...instanceOf(id, path, read.value), epoch });
-    }
+    const wrong = read.ok ? nameProblem(path, id) : `${path}: ${read.message}`;
+    if (wrong !== null) problems.push(wrong);
+    if (wrong !== null || !read.ok) continue;
+    const { agent, model, calls, schemaVersion: _, ...stated } = read.value;
+    const costs = calls.map(({ costNano }) => costNano);
+    const known = costs.length > 0 && costs.every((cost) => cost !== null);
+    const epoch = (epochs.get(id) ?? 0) + 1;
+    epochs.set(id, epoch);
+    instances.push(
+      foreignInstance({
+        ...stated,
+        instanceId: id,
+        epoch,
+        model: model ?? agent?.name ?? UNKNOWN_MODEL,
+        format: 'atif',
+        version: agent?.version ?? null,
+        costNano: known ? costs.reduce((sum, cost) => sum + cost, 0) : null,
+        calls,
+        file: path,
+        notes: ['ATIF does not say how the attempt ended'],
+      }),
+    );
   }
   const warnings = ['ATIF states neither patch nor verdict: both are unknown'];
   return { folder: source, instances, verdicts: new Map(), warnings, problems };
-}
-
-function instanceOf(instanceId: string, file: string, read: AtifConversation): ForeignInstance {
-  const costs = read.calls.map(({ costNano }) => costNano);
-  const known = costs.length > 0 && costs.every((cost) => cost !== null);
-  return {
-    instanceId,
-    model: read.model ?? read.agent?.name ?? UNKNOWN_MODEL,
-    format: 'atif',
-    version: read.agent?.version ?? null,
-    exitStatus: null,
-    exitReason: 'submitted',
-    errorMessage: null,
-    submission: null,
-    modelPatch: null,
-    steps: read.steps,
-    costNano: known ? costs.reduce<number>((sum, cost) => sum + cost, 0) : null,
-    config: {},
-    messages: read.messages,
-    calls: read.calls,
-    startedAt: read.startedAt,
-    endedAt: read.endedAt,
-    file,
-    notes: ['ATIF does not say how the attempt ended'],
-  };
 }

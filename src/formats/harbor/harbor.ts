@@ -6,7 +6,6 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
-import { instanceIdProblem } from '../../base/text/instanceId.ts';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
 import { readAtif } from '../atif/atif.ts';
@@ -17,6 +16,8 @@ import {
   type ForeignInstance,
   type ForeignRun,
   type ForeignVerdict,
+  foreignInstance,
+  nameProblem,
   placeKey,
   type TrialPlace,
   UNKNOWN_MODEL,
@@ -79,13 +80,10 @@ const jobSchema = z.looseObject({
     .nullish(),
 });
 
-interface HarborJob {
-  readonly trials: number;
-  /** The means that Harbor printed, one for each pair of agent and dataset. */
-  readonly means: readonly number[];
-}
-
-export function readHarborJobResult(text: RawBody): Read<HarborJob> {
+/** How many trials it has, and the means that Harbor printed: one for each pair of agent and dataset. */
+export function readHarborJobResult(
+  text: RawBody,
+): Read<{ readonly trials: number; readonly means: readonly number[] }> {
   const read = readForeign(
     text,
     jobSchema,
@@ -120,31 +118,18 @@ const OWN_ENDS: ReadonlySet<string> = new Set([
   'ContentPolicyViolationError',
 ]);
 
-interface HarborReward {
-  /** The one of that name, else the mean of all, as in gradings of our own; null where the trial was lost. */
-  readonly reward: number | null;
-  readonly rewards: Readonly<Record<string, number>>;
-  /** Type and message of the first exception; null where there was none. */
-  readonly exception: { readonly type: string; readonly message: string } | null;
-}
-
 /** A trial whose exception is not the agent's own is lost, whatever reward stands beside it: Harbor's own rule for a valid reward. */
-function rewardOf(trial: HarborTrial): HarborReward {
+function rewardOf(trial: HarborTrial) {
   const raised = [
     trial.exception_info,
     ...(trial.step_results ?? []).map((step) => step.exception_info),
   ].filter((each) => each != null);
   const rewards = trial.verifier_result?.rewards ?? {};
   const all = Object.values(rewards);
-  const ofAll = all.length === 0 ? undefined : all.reduce((sum, value) => sum + value, 0) / all.length;
-  const reward = Object.hasOwn(rewards, 'reward') ? rewards.reward : ofAll;
+  // The one of that name, else the mean of all, as in gradings of our own.
+  const reward = Object.hasOwn(rewards, 'reward') ? rewards.reward : all.length > 0 ? mean(all) : undefined;
   const lost = reward === undefined || raised.some(({ exception_type }) => !OWN_ENDS.has(exception_type));
-  const [first] = raised;
-  return {
-    reward: lost ? null : reward,
-    rewards,
-    exception: first ? { type: first.exception_type, message: first.exception_message } : null,
-  };
+  return { reward: lost ? null : reward, rewards, exception: raised[0] };
 }
 
 /** What Harbor's exceptions say about the end of an attempt; the verdict says apart whether its reward counts. */
@@ -162,7 +147,7 @@ interface Trial {
   readonly id: string;
   readonly folder: string;
   readonly trial: HarborTrial;
-  readonly measured: HarborReward;
+  readonly measured: ReturnType<typeof rewardOf>;
   readonly epoch: number;
   readonly arm: string | undefined;
 }
@@ -201,28 +186,25 @@ function instanceOf({ id, folder, trial, measured, epoch, arm }: Trial): Foreign
     at: secondsOf(trial.started_at),
     notes: ['all calls of the trial in one'],
   };
-  return {
+  return foreignInstance({
     instanceId: id,
     epoch,
     ...(arm !== undefined && { arm }),
     model: modelOf(trial),
     format: 'harbor',
     version: trial.agent_info?.version ?? null,
-    exitStatus: exception?.type ?? null,
-    exitReason: exception ? reasonOfException(exception.type) : 'submitted',
-    errorMessage: exception?.message ?? null,
-    submission: null,
-    modelPatch: null,
+    exitStatus: exception?.exception_type ?? null,
+    exitReason: exception ? reasonOfException(exception.exception_type) : 'submitted',
+    errorMessage: exception?.exception_message ?? null,
     steps: conversation?.steps ?? 0,
     costNano,
-    config: {},
     messages: conversation?.messages ?? [],
     calls: states(used) ? [call] : [],
     startedAt: secondsOf(trial.started_at),
     endedAt: secondsOf(trial.finished_at),
     file: folder,
     notes: read && !read.ok ? [`its trajectory cannot be read: ${read.message}`] : [],
-  };
+  });
 }
 
 /** Whether it says anything of calls to a model: the agents of Harbor that only test a task ask none. */
@@ -246,7 +228,7 @@ function difference(trials: readonly Trial[], printed: readonly number[]): strin
   }
   const theirs = printed.length === 1 ? only! : mean(trials.map(({ measured }) => measured.reward ?? 0));
   const names = counted(
-    lost.map(({ id, measured }) => `${id} (${measured.exception?.type ?? 'no reward'})`),
+    lost.map(({ id, measured }) => `${id} (${measured.exception?.exception_type ?? 'no reward'})`),
     5,
   );
   return [
@@ -272,9 +254,9 @@ function trialsIn(folder: string, problems: string[]): Found[] {
   const idOf = idsOf(found.map(({ trial }) => trial.task_name));
   return found.flatMap((each) => {
     const id = idOf(each.trial.task_name);
-    const noId = instanceIdProblem(id);
+    const noId = nameProblem(each.folder, id);
     if (noId === null) return [{ ...each, id }];
-    problems.push(`${each.folder}: the name ${JSON.stringify(id)} is not an instance id: it ${noId}`);
+    problems.push(noId);
     return [];
   });
 }
@@ -286,16 +268,12 @@ function idsOf(names: readonly string[]): (name: string) => string {
   return (name) => (sources.get(last(name))!.length > 1 ? name.replaceAll('/', '__') : last(name));
 }
 
-const by =
-  <T>(key: (value: T) => string) =>
-  (a: T, b: T) =>
-    key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0;
-
 /** Trials of one task by one agent and model are epochs, in the order in which they began. */
 function placed(found: readonly Found[]): Trial[] {
   const agentOf = ({ trial }: Found) => [trial.agent_info?.name ?? 'agent', modelOf(trial)].join('/');
   const several = new Set(found.map(agentOf)).size > 1;
-  const ordered = [...found].sort(by((each) => `${each.id} ${each.trial.started_at ?? ''} ${each.folder}`));
+  const order = (each: Found) => `${each.id} ${each.trial.started_at ?? ''} ${each.folder}`;
+  const ordered = found.toSorted((a, b) => (order(a) < order(b) ? -1 : order(a) > order(b) ? 1 : 0));
   const epochs = new Map<string, number>();
   return ordered.map((each) => {
     const arm = several ? agentOf(each) : undefined;
@@ -338,13 +316,11 @@ export function readHarborJob(folder: string): ForeignRun | null {
   return { folder, instances, verdicts, neverRun: lacking, warnings, problems };
 }
 
-/** The record holds rewards between 0 and 1; another one still says whether the task was solved. */
-const recorded = (reward: number | null): number | null =>
-  reward !== null && reward >= 0 && reward <= 1 ? reward : null;
-
-function verdictOf({ reward, rewards, exception }: HarborReward): ForeignVerdict {
+function verdictOf({ reward, rewards, exception }: Trial['measured']): ForeignVerdict {
   const verdict = reward === null ? 'error' : reward >= 1 ? 'resolved' : 'unresolved';
-  const reason = reward === null ? (exception?.type ?? 'no_reward') : null;
-  const numbers = { reward: recorded(reward), rewards: reward === null ? null : rewards };
-  return { verdict, reason, report: null, grader: 'harbor', ...numbers };
+  const reason = reward === null ? (exception?.exception_type ?? 'no_reward') : null;
+  // The record holds rewards between 0 and 1; another one still says whether the task was solved.
+  const recorded = reward !== null && reward >= 0 && reward <= 1 ? reward : null;
+  const named = reward === null ? null : rewards;
+  return { verdict, reason, report: null, grader: 'harbor', reward: recorded, rewards: named };
 }

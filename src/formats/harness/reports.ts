@@ -4,15 +4,16 @@
  */
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { instanceIdProblem } from '../../base/text/instanceId.ts';
 import { readForeignFile } from '../foreignFile.ts';
-import type {
-  ForeignInstance,
-  ForeignOutcome,
-  ForeignRun,
-  ForeignVerdict,
-  ForeignVerdicts,
-  ReadVerdicts,
+import {
+  type ForeignInstance,
+  type ForeignOutcome,
+  type ForeignRun,
+  type ForeignVerdict,
+  type ForeignVerdicts,
+  foreignInstance,
+  nameProblem,
+  type ReadVerdicts,
 } from '../foreignFormat.ts';
 import { ForeignTextError, textOfBody } from '../foreignJson.ts';
 import { NO_MODEL, type Prediction, parsePredictions } from '../predictions.ts';
@@ -51,13 +52,8 @@ export function runFromReport(path: string, verdicts: ForeignVerdicts): ForeignR
   const instances = ids
     .map(([id, { verdict }]) => instanceOfPrediction(id, model, patchOf(predictions.get(id), verdict)))
     .sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1));
-  const warnings =
-    predictions.size === 0
-      ? [
-          `there are no predictions beside ${path}: the verdicts are imported without patches, and no patches are exported`,
-        ]
-      : [];
-  return { folder: path, instances, verdicts, warnings, problems };
+  const bare = `there are no predictions beside ${path}: the verdicts are imported without patches, and no patches are exported`;
+  return { folder: path, instances, verdicts, warnings: predictions.size === 0 ? [bare] : [], problems };
 }
 
 /** Without a prediction only an empty patch is known, from its verdict. */
@@ -102,9 +98,8 @@ export function runFromInstanceReports(folder: string, wanted?: ReadonlySet<stri
   const problems: string[] = [];
   const warnings: string[] = [];
   for (const { path, id, report, model } of found) {
-    const noId = instanceIdProblem(id);
-    if (noId !== null)
-      problems.push(`${path}: the name ${JSON.stringify(id)} is not an instance id: it ${noId}`);
+    const noId = nameProblem(path, id);
+    if (noId !== null) problems.push(noId);
     const read = report === null ? null : readInstanceReport(report, id);
     const log = report === null ? bytesOf(join(path, FILES.runLog)) : null;
     const stated = read?.ok ? read.value : log === null ? undefined : verdictInRunLog(log, id);
@@ -124,41 +119,22 @@ export function runFromInstanceReports(folder: string, wanted?: ReadonlySet<stri
 const BESIDE = ['preds.json', 'all_preds.jsonl', 'predictions.jsonl', 'predictions.json'];
 
 /** Only a file that predicts instances of the report. One that cannot be read may be that file, so it is a problem. */
-function predictionsBeside(
-  path: string,
-  verdicts: ForeignVerdicts,
-): { readonly predictions: ReadonlyMap<string, Prediction>; readonly problems: readonly string[] } {
+function predictionsBeside(path: string, verdicts: ForeignVerdicts) {
+  const none = new Map<string, Prediction>();
   for (const name of BESIDE) {
     const file = join(dirname(path), name);
     if (!existsSync(file)) continue;
     const read = parsePredictions(readForeignFile(file), file);
-    if (!read.ok) return { predictions: new Map(), problems: read.problems };
+    if (!read.ok) return { predictions: none, problems: read.problems };
     if (read.predictions.some((p) => verdicts.has(p.instance_id)))
       return { predictions: new Map(read.predictions.map((p) => [p.instance_id, p])), problems: [] };
   }
-  return { predictions: new Map(), problems: [] };
+  return { predictions: none, problems: [] };
 }
 
 export const instanceOfPrediction = (
   instanceId: string,
   model: string,
   modelPatch: string | null,
-): ForeignInstance => ({
-  instanceId,
-  model,
-  format: 'report',
-  version: null,
-  exitStatus: null,
-  exitReason: 'submitted',
-  errorMessage: null,
-  submission: modelPatch || null,
-  modelPatch,
-  steps: 0,
-  costNano: null,
-  config: {},
-  messages: [],
-  calls: [],
-  startedAt: null,
-  endedAt: null,
-  file: null,
-});
+): ForeignInstance =>
+  foreignInstance({ instanceId, model, format: 'report', submission: modelPatch || null, modelPatch });

@@ -12,6 +12,7 @@ import {
   type ForeignInstance,
   type ForeignRun,
   type ForeignVerdict,
+  nameProblem,
   placeKey,
   type TrialPlace,
 } from '../foreignFormat.ts';
@@ -96,10 +97,9 @@ function asRun(folder: string, logs: readonly InspectLog[], problems: readonly s
     });
     const seen = new Set<string>();
     for (const sample of log.samples) {
-      const wrong = instanceIdProblem(sample.id);
+      const wrong = nameProblem(log.path, sample.id);
       const at = place(sample.id, sample.epoch);
-      if (wrong !== null)
-        all.push(`${log.path}: the name ${JSON.stringify(sample.id)} is not an instance id: it ${wrong}`);
+      if (wrong !== null) all.push(wrong);
       else if (seen.has(placeKey(at))) all.push(`${log.path} has sample ${placeKey(at)} twice`);
       else {
         seen.add(placeKey(at));

@@ -3,7 +3,12 @@ import { isRecord, recordOf } from '../../base/isRecord.ts';
 import { timestampOrNull, tokensOrNull } from '../../base/plausible.ts';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
-import type { ForeignInstance, ForeignVerdict, RecordedCall } from '../foreignFormat.ts';
+import {
+  type ForeignInstance,
+  type ForeignVerdict,
+  foreignInstance,
+  type RecordedCall,
+} from '../foreignFormat.ts';
 import {
   type InspectHeader,
   type InspectSample,
@@ -104,11 +109,7 @@ const secondsOf = (date: string | null | undefined): number | null => {
 };
 
 /** The usage of all calls of a model in one: what each call used stands in events that are not read. */
-function callOf(
-  model: string,
-  usage: InspectUsage,
-  { step, at }: { step: number; at: number | null },
-): RecordedCall {
+function callOf(model: string, usage: InspectUsage, step: number, at: number | null): RecordedCall {
   const written = tokensOrNull(usage.input_tokens_cache_write);
   return {
     ...{ step, model, responseId: null, finishReason: null, rawUsage: usage },
@@ -159,11 +160,11 @@ function messageOf(
 export function instanceOfSample({ header, path }: InspectLog, sample: Sample): ForeignInstance {
   const startedAt = secondsOf(sample.started_at);
   const usage = Object.entries(sample.model_usage);
-  const calls = usage.map(([model, used], i) => callOf(model, used, { step: i + 1, at: startedAt }));
+  const calls = usage.map(([model, used], i) => callOf(model, used, i + 1, startedAt));
   const costs = calls.map(({ costNano }) => costNano);
   const messages = sample.messages.map((message) => messageOf(message, sample.attachments));
   const { patch } = sampleScore(header, sample);
-  return {
+  return foreignInstance({
     instanceId: sample.id,
     model: header.eval.model,
     format: 'inspect',
@@ -171,12 +172,17 @@ export function instanceOfSample({ header, path }: InspectLog, sample: Sample): 
     exitStatus: sample.error ? 'error' : (sample.limit?.type ?? null),
     exitReason: reasonOf(sample),
     errorMessage: sample.error?.message ?? null,
-    ...{ submission: patch, modelPatch: patch },
+    submission: patch,
+    modelPatch: patch,
     steps: messages.filter(({ role }) => role === 'assistant').length,
     costNano: costs.some((cost) => cost === null)
       ? null
       : costs.reduce<number>((sum, cost) => sum + cost!, 0),
-    ...{ config: {}, messages, calls, startedAt, endedAt: secondsOf(sample.completed_at), file: path },
+    messages,
+    calls,
+    startedAt,
+    endedAt: secondsOf(sample.completed_at),
+    file: path,
     notes: sample.unread === undefined ? [] : [`its sample was not read: ${sample.unread}`],
-  };
+  });
 }

@@ -5,14 +5,17 @@
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { instanceIdProblem } from '../../base/text/instanceId.ts';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
 import { readForeignFile } from '../foreignFile.ts';
 import {
+  counted,
   type ForeignFormat,
   type ForeignInstance,
   type ForeignRun,
+  foreignInstance,
+  nameProblem,
+  spanOf,
   UNKNOWN_MODEL,
 } from '../foreignFormat.ts';
 import { runFromInstanceReports } from '../harness/reports.ts';
@@ -53,9 +56,13 @@ export function readMiniRun(folder: string): ForeignRun {
   const changed = [...instances.values()].filter(
     ({ submission, modelPatch }) => submission !== null && submission !== modelPatch,
   );
+  const named = counted(
+    changed.map((i) => i.instanceId),
+    3,
+  );
   if (changed.length > 0)
     notes.warnings.push(
-      `the predictions of ${changed.length} instances (${named(changed)}) differ from what their trajectories submitted; the predictions are used`,
+      `the predictions of ${changed.length} instances (${named}) differ from what their trajectories submitted; the predictions are used`,
     );
   for (const [id, prediction] of predictions)
     if (!instances.has(id)) instances.set(id, instanceOf(id, null, prediction, null));
@@ -68,12 +75,6 @@ export function readMiniRun(folder: string): ForeignRun {
     ...notes,
   };
 }
-
-const named = (instances: readonly ForeignInstance[]): string =>
-  instances
-    .slice(0, 3)
-    .map((i) => i.instanceId)
-    .join(', ') + (instances.length > 3 ? ', …' : '');
 
 /** A leaderboard entry has one of the two files. Broken lines are replaced by the trajectories; a bad row with an instance id is a problem. */
 function predictionsIn(folder: string, { warnings, problems }: Notes): Predictions {
@@ -100,9 +101,8 @@ function instancesWithFiles(
 ): Map<string, ForeignInstance> {
   const instances = new Map<string, ForeignInstance>();
   const add = (id: string, file: string, instance: () => ForeignInstance): void => {
-    const noId = instanceIdProblem(id);
-    if (noId !== null)
-      problems.push(`${file}: the name ${JSON.stringify(id)} is not an instance id: it ${noId}`);
+    const noId = nameProblem(file, id);
+    if (noId !== null) problems.push(noId);
     else if (instances.has(id)) warnings.push(`${id} has several trajectories; ${file} is left out`);
     else instances.set(id, instance());
   };
@@ -161,8 +161,8 @@ function unreadable(
   file: string,
 ): ForeignInstance {
   const alone = instanceOf(id, null, prediction, file);
-  if (alone.exitReason === 'submitted') return { ...alone, errorMessage: `the trajectory ${why}` };
-  return { ...alone, exitReason: 'cancelled', errorMessage: `the trajectory ${why}` };
+  const exitReason = alone.exitReason === 'submitted' ? 'submitted' : 'cancelled';
+  return { ...alone, exitReason, errorMessage: `the trajectory ${why}` };
 }
 
 /** With git's headers, or of diff alone. */
@@ -189,7 +189,6 @@ function instanceOf(
   const { config = {}, messages = [], costDollars = null, exitStatus = null } = trajectory ?? {};
   const calls = recordedCalls(messages);
   const steps = trajectory?.apiCalls ?? calls.length;
-  const stamps = messages.flatMap((message) => timestampOf(message) ?? []);
   const costNano = plausibleNano(costDollars);
   const refusedCost = costDollars !== null && costNano === null;
   const submitted = exitStatus === 'Submitted';
@@ -200,7 +199,7 @@ function instanceOf(
       : isPatch(prediction?.model_patch ?? null)
         ? 'submitted'
         : 'env_start_failed';
-  return {
+  return foreignInstance({
     instanceId,
     model: (predicted === NO_MODEL ? undefined : predicted) ?? modelOf(config) ?? UNKNOWN_MODEL,
     format: trajectory?.format ?? 'none',
@@ -215,11 +214,10 @@ function instanceOf(
     config,
     messages: messages.map((message) => ({ role: roleOf(message), ...message })),
     calls,
-    startedAt: stamps.length > 0 ? stamps.reduce((a, b) => Math.min(a, b)) : null,
-    endedAt: stamps.length > 0 ? stamps.reduce((a, b) => Math.max(a, b)) : null,
+    ...spanOf(messages.flatMap((message) => timestampOf(message) ?? [])),
     file,
     ...(refusedCost && { notes: [`cost ${costDollars} cannot be: unknown`] }),
-  };
+  });
 }
 
 const modelOf = (config: Readonly<Record<string, unknown>>): string | null => {
