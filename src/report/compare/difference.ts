@@ -1,9 +1,10 @@
 /** How far two sides are apart, how sure that is, and what a comparison of this size could find. */
 import { namedRewards } from '../measure/rewardSummary.ts';
-import { isNoSpread, mean, type TTest, tTest, variance } from '../statistics/means.ts';
+import { isNoSpread, mean, tTest, variance } from '../statistics/means.ts';
 import {
   detectableDifference,
   differenceOf,
+  expectedTable,
   type McNemarTest,
   mcnemar,
   mcnemarChiSquared,
@@ -12,39 +13,19 @@ import {
   newcombe10,
   type PairedTable,
   waldPaired,
+  withinOne,
 } from '../statistics/paired.ts';
-import type { Interval } from '../statistics/proportions.ts';
-import { type Permutation, signFlip } from '../statistics/resampling.ts';
-import { meanReward, type PairedRewards, pairedRewards, type RewardMean } from '../statistics/rewards.ts';
+import { signFlip } from '../statistics/resampling.ts';
+import { meanReward, pairedRewards } from '../statistics/rewards.ts';
 import { type Matching, type Pair, rateOf, resultOn, type Side, type SideResult } from './side.ts';
-
-interface Difference {
-  readonly points: number;
-  readonly interval: Interval | null;
-  readonly method: 'Newcombe 10' | 't';
-}
-
-export interface TestedDifference {
-  readonly difference: Difference | null;
-  /** The test that decides, named; the others are for reference. */
-  readonly test: { readonly name: string; readonly p: number } | null;
-  readonly reference: {
-    readonly exact: number | null;
-    readonly midP: number | null;
-    readonly chiSquared: { readonly statistic: number; readonly p: number } | null;
-    readonly wald: Interval | null;
-    readonly t: TTest | null;
-    readonly permutation: Permutation | null;
-  };
-}
 
 /** `epochs`: a side has several, so that an instance counts by its mean. */
 export function testDifference(
-  { pairs, gains }: Matching,
+  { pairs, gains }: Pick<Matching, 'pairs' | 'gains'>,
   table: PairedTable,
   epochs: boolean,
   options: { readonly test: McNemarTest; readonly seed: number },
-): TestedDifference {
+) {
   const n = gains.length;
   const t = tTest(gains);
   const permutation = epochs ? signFlip(gains, options.seed) : null;
@@ -52,7 +33,16 @@ export function testDifference(
   const paired = !epochs && n > 0;
   return {
     difference: n === 0 ? null : epochs ? byMeans(t, gains, pairs) : byPairs(table),
-    test: n === 0 ? null : decide(options.test, table, permutation),
+    /** The test that decides, named; the others are for reference. */
+    test:
+      n === 0
+        ? null
+        : permutation
+          ? { name: `sign-flip permutation (${permutation.method})`, p: permutation.p }
+          : {
+              name: options.test === 'exact' ? 'exact McNemar' : 'mid-p McNemar',
+              p: mcnemar(options.test, aOnly, bOnly),
+            },
     reference: {
       exact: paired ? mcnemarExact(aOnly, bOnly) : null,
       midP: paired ? mcnemarMidP(aOnly, bOnly) : null,
@@ -64,49 +54,22 @@ export function testDifference(
   };
 }
 
-const byPairs = (table: PairedTable): Difference => ({
+const byPairs = (table: PairedTable) => ({
   points: differenceOf(table),
   interval: newcombe10(table),
-  method: 'Newcombe 10',
+  method: 'Newcombe 10' as const,
 });
 
 /** Where every instance differs by the same, t would claim certainty: then the table that independent epochs would give. */
-function byMeans(t: TTest | null, gains: readonly number[], pairs: readonly Pair[]): Difference {
-  if (t === null || isNoSpread(t.se)) {
-    const part = (of: (x: number, y: number) => number) =>
-      pairs.reduce((s, p) => s + of(rateOf(p.a), rateOf(p.b)), 0);
-    return byPairs({
-      both: part((x, y) => x * y),
-      aOnly: part((x, y) => (1 - x) * y),
-      bOnly: part((x, y) => x * (1 - y)),
-      neither: part((x, y) => (1 - x) * (1 - y)) + gains.length - pairs.length,
-    });
-  }
-  return { points: mean(gains), interval: withinOne(t.interval), method: 't' };
+function byMeans(t: ReturnType<typeof tTest>, gains: readonly number[], pairs: readonly Pair[]) {
+  if (t !== null && !isNoSpread(t.se))
+    return { points: mean(gains), interval: withinOne(t.interval), method: 't' as const };
+  const table = expectedTable(pairs.map((p) => [rateOf(p.a), rateOf(p.b)]));
+  return byPairs({ ...table, neither: table.neither + gains.length - pairs.length });
 }
 
-/** A difference of shares ends at one, however few instances there are. */
-export const withinOne = ({ low, high }: Interval): Interval => ({
-  low: Math.max(-1, low),
-  high: Math.min(1, high),
-});
-
-function decide(
-  test: McNemarTest,
-  { aOnly, bOnly }: PairedTable,
-  permutation: Permutation | null,
-): TestedDifference['test'] {
-  if (permutation) return { name: `sign-flip permutation (${permutation.method})`, p: permutation.p };
-  return { name: test === 'exact' ? 'exact McNemar' : 'mid-p McNemar', p: mcnemar(test, aOnly, bOnly) };
-}
-
-export interface Power {
-  /** Smallest difference this comparison would find in four of five cases; null without a discordant pair. */
-  readonly detectable: number | null;
-  readonly discordance: number | null;
-}
-
-export function powerOf(gains: readonly number[], table: PairedTable, epochs: boolean): Power {
+/** `detectable`: the smallest difference this comparison would find in four of five cases; null without a discordant pair. */
+export function powerOf(gains: readonly number[], table: PairedTable, epochs: boolean) {
   const n = gains.length;
   if (n < 2) return { detectable: null, discordance: null };
   const discordance = epochs ? null : (table.aOnly + table.bOnly) / n;
@@ -114,61 +77,50 @@ export function powerOf(gains: readonly number[], table: PairedTable, epochs: bo
   return { detectable: spread === 0 ? null : detectableDifference(spread, n), discordance };
 }
 
-export interface RewardDifference extends PairedRewards {
-  readonly a: RewardMean;
-  readonly b: RewardMean;
-  /** Of the permutation, adjusted over all pairs of a comparison; absent where nothing is tested. */
-  readonly pHolm?: number;
-  /** Every missing result counted as 0; absent where none is missing. */
-  readonly missingAsZero?: { readonly n: number; readonly difference: number };
-  /** Further rewards, over instances that have them on both sides. Absent where there is none. */
-  readonly named?: readonly {
-    readonly name: string;
-    readonly n: number;
-    readonly a: number;
-    readonly b: number;
-    readonly difference: number;
-  }[];
-}
-
 /** A side without rewards counts by its verdicts. */
 const rewardOn = (result: SideResult): number => (result.rewards ? mean(result.rewards) : rateOf(result));
 
 /** `asked`: the instances that both sides were meant to answer. Null where neither side has a reward. */
 export function rewardDifference(
-  sides: { readonly a: Side; readonly b: Side },
+  a: Side,
+  b: Side,
   pairs: readonly Pair[],
   asked: readonly string[],
   seed: number,
-): RewardDifference | null {
-  if (!pairs.some(({ a, b }) => a.rewards ?? b.rewards)) return null;
-  const both = pairs.map(({ a, b }) => [rewardOn(a), rewardOn(b)] as const);
-  const trials = (which: 'a' | 'b') => pairs.reduce((n, pair) => n + pair[which].scores.length, 0);
+) {
+  if (!pairs.some((p) => p.a.rewards ?? p.b.rewards)) return null;
+  const both = pairs.map((p) => [rewardOn(p.a), rewardOn(p.b)] as const);
+  const over = (results: readonly SideResult[]) =>
+    meanReward(
+      results.map(rewardOn),
+      results.reduce((n, { scores }) => n + scores.length, 0),
+    )!;
+  const withZeros = (side: Side, id: string) => {
+    const result = resultOn(side, id);
+    return result && result.scores.length > 0 ? rewardOn(result) : 0;
+  };
   const named = namedOf(pairs);
   return {
-    a: meanReward(
-      both.map(([a]) => a),
-      trials('a'),
-    )!,
-    b: meanReward(
-      both.map(([, b]) => b),
-      trials('b'),
-    )!,
+    a: over(pairs.map((p) => p.a)),
+    b: over(pairs.map((p) => p.b)),
     ...pairedRewards(both, seed)!,
-    ...(asked.length > pairs.length && { missingAsZero: missingAsZero(sides, asked) }),
+    ...(asked.length > pairs.length && {
+      missingAsZero: {
+        n: asked.length,
+        difference: mean(asked.map((id) => withZeros(b, id) - withZeros(a, id))),
+      },
+    }),
     ...(named.length > 0 && { named }),
   };
 }
 
-function missingAsZero({ a, b }: { readonly a: Side; readonly b: Side }, asked: readonly string[]) {
-  const of = (side: Side, id: string) => {
-    const result = resultOn(side, id);
-    return result && result.scores.length > 0 ? rewardOn(result) : 0;
-  };
-  return { n: asked.length, difference: mean(asked.map((id) => of(b, id) - of(a, id))) };
-}
+export type RewardDifference = NonNullable<ReturnType<typeof rewardDifference>> & {
+  /** Of the permutation, adjusted over all pairs of a comparison; absent where nothing is tested. */
+  readonly pHolm?: number;
+};
 
-function namedOf(pairs: readonly Pair[]): NonNullable<RewardDifference['named']> {
+/** Further rewards, over instances that have them on both sides. */
+function namedOf(pairs: readonly Pair[]) {
   const found = new Map<string, (readonly [number, number])[]>();
   for (const { a, b } of pairs) {
     const [left, right] = [namedRewards(a.named ?? []), namedRewards(b.named ?? [])];

@@ -7,20 +7,12 @@ import { compact } from '../../base/compact.ts';
 import { percent } from '../../base/text/numbers.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import type { Comparison } from '../compare/compareSides.ts';
-import type { RewardDifference } from '../compare/difference.ts';
 import type { FellOut, Side } from '../compare/side.ts';
 import { summarize } from '../measure/summary.ts';
 import { rate } from '../render/format.ts';
 import { NIGHT_ERROR } from '../statistics/nightTests.ts';
 import { proportion } from '../statistics/proportions.ts';
-import {
-  type Confirmation,
-  chanceOfDrop,
-  confirmationOf,
-  confirmedDropOf,
-  type Remeasured,
-  rocksOf,
-} from './evidence.ts';
+import { chanceOfDrop, confirmationOf, confirmedDropOf, type Remeasured, rocksOf } from './evidence.ts';
 import {
   type Candidate,
   decisive,
@@ -34,39 +26,7 @@ import {
 
 type Verdict = 'regressed' | 'flaky' | 'improved' | 'inconclusive';
 
-export interface GateResult {
-  readonly verdict: Verdict;
-  readonly passed: boolean;
-  readonly exitCode: 0 | 1;
-  /** "matched 18: broken 1, flaky 1, fixed 1; not comparable 3 (infra 1, removed 1, added 1)" */
-  readonly line: string;
-  /** Failed now, resolved by the reference, and failed in every re-measurement (or not measured again). */
-  readonly broken: readonly string[];
-  /** Failed now, but resolved in some re-measurement. */
-  readonly flaky: readonly { readonly instanceId: string; readonly resolved: number; readonly of: number }[];
-  readonly fixed: readonly string[];
-  readonly unconfirmed: readonly string[];
-  /** Broken in every re-measurement, and always resolved before: see `resultsOfARock`. */
-  readonly rocks: readonly string[];
-  readonly remeasured: boolean;
-  /** What failed again of what broke and of what got fixed; null where too little broke for a test, or nothing was measured again. */
-  readonly confirmation: Confirmation | null;
-  readonly matched: number;
-  readonly notComparable: readonly { readonly why: FellOut; readonly n: number }[];
-  /** Share of matched instances lost, by the first measurement. */
-  readonly drop: number | null;
-  /** The drop without what changed back when it was measured again. */
-  readonly confirmedDrop: number | null;
-  /** How often a night on which nothing changed drops by more than `maxDrop`. */
-  readonly chance: number | null;
-  readonly p: number | null;
-  readonly test: string | null;
-  readonly detectable: number | null;
-  /** Absent where neither night has rewards. */
-  readonly reward?: RewardDifference;
-  readonly rules: readonly GateRule[];
-  readonly warnings: readonly string[];
-}
+export type GateResult = ReturnType<typeof gate>;
 
 /** `streaks`: how many of the newest results of an instance, up to the reference's, were all resolved. */
 export function gate(
@@ -75,7 +35,7 @@ export function gate(
   policy: GatePolicy,
   remeasured: Remeasured = new Map(),
   streaks: ReadonlyMap<string, number> = new Map(),
-): GateResult {
+) {
   const again = (id: string) => remeasured.get(id) ?? [];
   const flaky = comparison.broken
     .filter((id) => again(id).some(Boolean))
@@ -95,21 +55,33 @@ export function gate(
   return {
     verdict: verdictOf(night, rules, flaky.length > 0),
     passed,
-    exitCode: passed ? 0 : 1,
+    exitCode: passed ? (0 as const) : (1 as const),
+    /** "matched 18: broken 1, flaky 1, fixed 1; not comparable 3 (infra 1, removed 1, added 1)" */
     line: gateLine(comparison, broken.length, flaky.length),
-    ...{ broken, flaky, drop, rules },
+    /** Failed now, resolved by the reference, and failed in every re-measurement (or not measured again). */
+    broken,
+    /** Failed now, but resolved in some re-measurement. */
+    flaky,
+    /** Share of matched instances lost, by the first measurement. */
+    drop,
+    rules,
     fixed: comparison.fixed,
     unconfirmed: night.unconfirmed,
+    /** Broken in every re-measurement, and always resolved before: see `resultsOfARock`. */
     rocks: night.rocks,
     remeasured: remeasured.size > 0,
+    /** What failed again of what broke and of what got fixed; null where too little broke for a test, or nothing was measured again. */
     confirmation: night.confirmation,
     matched: comparison.matched,
     notComparable: comparison.fellOut,
+    /** The drop without what changed back when it was measured again. */
     confirmedDrop: night.confirmedDrop,
+    /** How often a night on which nothing changed drops by more than `maxDrop`. */
     chance: night.chance,
     p: comparison.test?.p ?? null,
     test: comparison.test?.name ?? null,
     detectable: comparison.detectable,
+    /** Absent where neither night has rewards. */
     ...(comparison.reward && { reward: comparison.reward }),
     warnings: warningsOf(night),
   };

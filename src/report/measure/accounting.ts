@@ -2,7 +2,7 @@
 import type { AttemptCost, LedgerLine } from '../../store/records/modelCalls.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { quantile } from '../statistics/means.ts';
-import { type Bootstrapped, costPerResolved, perResolved } from '../statistics/resampling.ts';
+import { costPerResolved, perResolved } from '../statistics/resampling.ts';
 
 /** Dollars per million tokens; a cache kind that is not given costs as input does. */
 export interface TokenPrices {
@@ -25,46 +25,7 @@ export interface Money {
   readonly atLeast: boolean;
 }
 
-export interface Accounting {
-  readonly calls: number;
-  readonly failedCalls: number;
-  readonly cost: Money;
-  /** Of attempts whose trial was tried again: spent, but not on a result. */
-  readonly lostCost: Money;
-  /** Of trials that do not wait for a verdict. */
-  readonly costPerResolved: (Money & { readonly bootstrap: Bootstrapped | null }) | null;
-  /** Trials whose patch has no verdict yet, and what they cost; absent where there is none. */
-  readonly awaitingVerdict?: { readonly trials: number; readonly cost: Money };
-  readonly perTrial: { readonly p50: number | null; readonly p95: number | null; readonly n: number };
-  readonly tokens: Readonly<Record<TokenKind, number>>;
-  /** Cached share of all input tokens; null without input. */
-  readonly cachedShare: number | null;
-  /** Absent where no token was read from a cache or written to one, and where nothing is paid. */
-  readonly cacheSaved?: CacheSaved;
-  readonly byModel: readonly {
-    readonly model: string;
-    readonly calls: number;
-    readonly cost: Money;
-    readonly tokens: Readonly<Record<TokenKind, number>>;
-    readonly priceVersions: readonly string[];
-  }[];
-  /** List price of the tokens; null where no price is known. Reasoning is part of output and has no line of its own. */
-  readonly byTokenKind: readonly {
-    readonly kind: TokenKind;
-    readonly tokens: number;
-    readonly nano: number | null;
-  }[];
-  readonly dearest: readonly { readonly instanceId: string; readonly epoch: number; readonly cost: Money }[];
-}
-
 const TOP = 5;
-
-export interface CacheSaved {
-  /** What the same input would have cost more at list price without a cache; below 0 where writing cost more than reading saved; null where no price is known. */
-  readonly nano: number | null;
-  /** Of what the same input costs without a cache. */
-  readonly share: number | null;
-}
 
 export function accountingOf(
   data: RunData,
@@ -73,7 +34,7 @@ export function accountingOf(
   { resolved, awaiting }: { readonly resolved: ReadonlySet<number>; readonly awaiting: ReadonlySet<number> },
   pricesOf: PricesOf | undefined,
   seed: number,
-): Accounting {
+) {
   const costs = data.costs.filter((c) => c.arm === arm);
   const ledger = data.ledger.filter((l) => l.arm === arm);
   const cost = moneyOf(costs);
@@ -91,8 +52,11 @@ export function accountingOf(
     calls: costs.reduce((s, c) => s + c.calls, 0),
     failedCalls: ledger.reduce((s, l) => s + l.failedCalls, 0),
     cost,
+    /** Of attempts whose trial was tried again: spent, but not on a result. */
     lostCost: moneyOf(costs.filter((c) => !finals.has(c.attemptId))),
+    /** Of trials that do not wait for a verdict. */
     costPerResolved: costPerResolvedOf(costs, { resolved, awaiting }, seed),
+    /** Trials whose patch has no verdict yet, and what they cost; absent where there is none. */
     ...(awaiting.size > 0 &&
       resolved.size > 0 && {
         awaitingVerdict: {
@@ -102,6 +66,7 @@ export function accountingOf(
       }),
     perTrial: { n: spent.length, p50: quantile(spent, 0.5), p95: quantile(spent, 0.95) },
     tokens,
+    /** Cached share of all input tokens; null without input. */
     cachedShare: input === 0 ? null : tokens.cache_read / input,
     ...cacheSavedOf(ledger, arm, pricesOf),
     byModel: ledger.map((line) => ({
@@ -111,6 +76,7 @@ export function accountingOf(
       tokens: tokensOf([line]),
       priceVersions: line.priceVersions,
     })),
+    /** List price of the tokens; null where no price is known. Reasoning is part of output and has no line of its own. */
     byTokenKind: byTokenKind(ledger, arm, tokens, pricesOf),
     dearest: trials
       .filter((t) => (t.cost.nano ?? 0) > 0)
@@ -124,7 +90,7 @@ function costPerResolvedOf(
   costs: readonly AttemptCost[],
   { resolved, awaiting }: { readonly resolved: ReadonlySet<number>; readonly awaiting: ReadonlySet<number> },
   seed: number,
-): Accounting['costPerResolved'] {
+) {
   const decided = costs.filter((c) => !awaiting.has(c.trialId));
   const money = moneyOf(decided);
   if (resolved.size === 0 || money.nano === null) return null;
@@ -160,13 +126,7 @@ function tokensOf(rows: readonly TokenRow[]): Record<TokenKind, number> {
   };
 }
 
-interface Rates {
-  readonly input: number;
-  readonly read: number;
-  readonly write: number;
-  readonly write1h: number;
-}
-const ratesOf = ({ input, cache_read, cache_write, cache_write_1h }: TokenPrices): Rates => {
+const ratesOf = ({ input, cache_read, cache_write, cache_write_1h }: TokenPrices) => {
   const write = cache_write ?? input;
   return { input, read: cache_read ?? input, write, write1h: cache_write_1h ?? write };
 };
@@ -174,6 +134,14 @@ const ratesOf = ({ input, cache_read, cache_write, cache_write_1h }: TokenPrices
 /** Dollars per million tokens are a thousand nano-dollars a token. */
 const nanoOf = (tokens: number, rate: number): number => tokens * rate * 1000;
 
+export interface CacheSaved {
+  /** What the same input would have cost more at list price without a cache; below 0 where writing cost more than reading saved; null where no price is known. */
+  readonly nano: number | null;
+  /** Of what the same input costs without a cache. */
+  readonly share: number | null;
+}
+
+/** Absent where no token was read from a cache or written to one, and where nothing is paid. */
 function cacheSavedOf(
   ledger: readonly LedgerLine[],
   arm: string,
@@ -207,7 +175,7 @@ function byTokenKind(
   arm: string,
   tokens: Readonly<Record<TokenKind, number>>,
   pricesOf: PricesOf | undefined,
-): Accounting['byTokenKind'] {
+) {
   const priced = ledger.map((line) => ({
     tokens: tokensOf([line]),
     hour: line.cacheWrite1hTokens ?? 0,

@@ -1,21 +1,7 @@
 /** Verdicts that are numbers: the mean reward of the valid trials, over instances. Suites without rewards have none. */
 import { mean, sum } from '../statistics/means.ts';
-import { meanReward, type RewardMean } from '../statistics/rewards.ts';
+import { meanReward } from '../statistics/rewards.ts';
 import type { ScoredTrial } from './score.ts';
-
-export interface NamedReward {
-  readonly name: string;
-  /** Instances that have it. */
-  readonly n: number;
-  readonly mean: number;
-}
-
-export interface RewardSummary extends RewardMean {
-  /** The mean over all planned trials with 0 for what is missing, as Harbor counts; absent where nothing is missing. */
-  readonly missingAsZero?: { readonly missing: number; readonly mean: number };
-  /** Further rewards by name. They may be counts of anything, so they have no interval. Absent where there is none. */
-  readonly named?: readonly NamedReward[];
-}
 
 /** The one that is `reward` itself. */
 const MAIN = 'reward';
@@ -39,7 +25,8 @@ export function namedRewards(
   );
 }
 
-function namedMeans(groups: readonly (readonly ScoredTrial[])[]): NamedReward[] {
+/** Further rewards by name, over the instances that have them. They may be counts of anything, so they have no interval. */
+function namedMeans(groups: readonly (readonly ScoredTrial[])[]) {
   const found = new Map<string, number[]>();
   for (const group of groups)
     for (const [name, value] of namedRewards(group.map(({ trial }) => trial.rewards)))
@@ -48,7 +35,7 @@ function namedMeans(groups: readonly (readonly ScoredTrial[])[]): NamedReward[] 
 }
 
 /** Null where no trial has a reward. */
-export function rewardSummary(rows: readonly ScoredTrial[]): RewardSummary | null {
+export function rewardSummary(rows: readonly ScoredTrial[]) {
   const valid = rows.filter((row) => row.valid);
   if (!valid.some(({ trial }) => trial.reward !== undefined)) return null;
   const groups = [...Map.groupBy(valid, (row) => row.instanceId).values()];
@@ -60,9 +47,12 @@ export function rewardSummary(rows: readonly ScoredTrial[]): RewardSummary | nul
   const named = namedMeans(groups);
   return {
     ...over,
+    /** The mean over all planned trials with 0 for what is missing, as Harbor counts; absent where nothing is missing. */
     ...(missing > 0 && {
       missingAsZero: { missing, mean: sum(valid.map(rewardOf)) / rows.length },
     }),
     ...(named.length > 0 && { named }),
   };
 }
+
+export type RewardSummary = NonNullable<ReturnType<typeof rewardSummary>>;

@@ -3,23 +3,20 @@
  * money, tokens and time went.
  */
 
-import type { ExitClass, Outcome } from '../../outcome.ts';
 import type { GoldStanding } from '../../store/records/evaluations.ts';
 import type { ReportArm, ReportTrial, RunData } from '../../store/records/reportQueries.ts';
 import type { StoredManifest } from '../../store/records/runs.ts';
-import { type EpochEstimate, type PassRow, passTable } from '../statistics/epochs.ts';
+import { passTable } from '../statistics/epochs.ts';
 import { mean, quantile, sum } from '../statistics/means.ts';
-import { type Proportion, proportion } from '../statistics/proportions.ts';
-import { type StratifiedEstimate, type StratumResult, stratifiedEstimate } from '../statistics/stratified.ts';
-import { type Accounting, accountingOf, type PricesOf } from './accounting.ts';
+import { proportion } from '../statistics/proportions.ts';
+import { type StratumResult, stratifiedEstimate } from '../statistics/stratified.ts';
+import { accountingOf, type PricesOf } from './accounting.ts';
 import doubts from './publishedDoubts.json' with { type: 'json' };
-import { type RewardSummary, rewardSummary } from './rewardSummary.ts';
+import { rewardSummary } from './rewardSummary.ts';
 import {
   awaitsVerdict,
   flagsOf,
   isGraded,
-  type Missing,
-  type Score,
   type Scored,
   type ScoredTrial,
   scoredTrials,
@@ -35,78 +32,11 @@ export interface SummaryOptions {
 
 export const RESAMPLING_SEED = 20250301;
 
-/** Middle and long tail of what single trials took. */
-interface Spread {
-  readonly n: number;
-  readonly p50: number | null;
-  readonly p95: number | null;
-}
-
-interface Headline {
-  readonly graded: boolean;
-  readonly epochs: number;
-  readonly instances: number;
-  readonly planned: number;
-  readonly sealed: number;
-  readonly valid: number;
-  readonly coverage: Proportion;
-  /** Of valid trials. With several epochs `estimate` is the headline: n x K is not a sample size. */
-  readonly resolved: Proportion;
-  readonly resolvedStrict: Proportion | null;
-  /** The same over instances, where there are several epochs. */
-  readonly estimateStrict: EpochEstimate | null;
-  /** Without what gold fails on this machine; null where that was never measured. */
-  readonly gold: GoldScore | null;
-  /** Without instances that others found to be wrong; absent where none of them is in the run. */
-  readonly doubted?: readonly DoubtedScore[];
-  readonly estimate: EpochEstimate | null;
-  /** Absent where the suite gives no rewards. */
-  readonly reward?: RewardSummary;
-  readonly passes: readonly PassRow[];
-  /** Over everything planned: all missing failed, all missing resolved. */
-  readonly bounds: { readonly worst: number; readonly best: number } | null;
-}
-
-/** Trials that a reader should look at. */
-interface Notable {
-  readonly flagged: {
-    readonly trials: readonly { instanceId: string; epoch: number; rules: readonly string[] }[];
-    readonly resolvedWithout: Proportion;
-    readonly estimateWithout: EpochEstimate | null;
-  };
-  readonly retried: { readonly trials: number; readonly ids: readonly string[] };
-  /** What the score was before results were tried again: a second chance moves it. Null where none was. */
-  readonly firstAttempt: (Score & { readonly redone: number }) | null;
-  readonly slowest: readonly {
-    readonly instanceId: string;
-    readonly epoch: number;
-    readonly value: number;
-    readonly why: string;
-  }[];
-  readonly stalled: readonly string[];
-  /** Instances that the model or its provider refused. */
-  readonly refused: readonly string[];
-  /** Instances whose agent submitted nothing and left work in its tree; absent where there is none. */
-  readonly unusedWork?: readonly string[];
-  readonly oomKills: number;
-}
-
-export interface ArmSummary extends Headline, Breakdown, Notable {
-  readonly arm: string;
-  readonly model: string;
-  /** Tasks that were left out because they cannot run here; absent where there is none. */
-  readonly leftOut?: number;
-  readonly stratified: StratifiedEstimate | null;
-  readonly steps: Spread;
-  readonly elapsedMs: Spread;
-  readonly workingMs: Spread;
-  readonly accounting: Accounting;
-  readonly phases: readonly { name: string; totalMs: number }[];
-}
-
 const TOP = 5;
 
-export function armSummary(data: RunData, { name, model }: ReportArm, options: SummaryOptions): ArmSummary {
+export type ArmSummary = ReturnType<typeof armSummary>;
+
+export function armSummary(data: RunData, { name, model }: ReportArm, options: SummaryOptions) {
   const trials = data.trials.filter((t) => t.arm === name);
   const rows = scoredTrials(trials);
   const epochs = new Set(trials.map((t) => t.epoch)).size;
@@ -115,23 +45,19 @@ export function armSummary(data: RunData, { name, model }: ReportArm, options: S
   const leftOut = Array.isArray(unsupported) ? unsupported.length : 0;
   const resolved = new Set(rows.filter((r) => r.resolved).map((r) => r.trial.trialId));
   const awaiting = new Set(rows.flatMap((r) => (awaitsVerdict(r.standing) ? [r.trial.trialId] : [])));
+  const seed = options.seed ?? RESAMPLING_SEED;
   return {
     arm: name,
     model,
     ...headlineOf(rows, epochs, data.gold),
     ...breakdownOf(rows, epochs),
+    /** Tasks that were left out because they cannot run here; absent where there is none. */
     ...(leftOut > 0 && { leftOut }),
     stratified: stratifiedOf(rows, data.run.manifest),
     steps: spread(ended.map((t) => t.steps)),
     elapsedMs: spread(ended.map((t) => t.elapsedMs)),
     workingMs: spread(ended.map((t) => t.workingMs)),
-    accounting: accountingOf(
-      data,
-      name,
-      { resolved, awaiting },
-      options.pricesOf,
-      options.seed ?? RESAMPLING_SEED,
-    ),
+    accounting: accountingOf(data, name, { resolved, awaiting }, options.pricesOf, seed),
     ...notableOf(rows, epochs, data.firstResults),
     phases: data.phases
       .filter((p) => p.arm === name)
@@ -139,7 +65,7 @@ export function armSummary(data: RunData, { name, model }: ReportArm, options: S
   };
 }
 
-function headlineOf(rows: readonly ScoredTrial[], epochs: number, gold: RunData['gold']): Headline {
+function headlineOf(rows: readonly ScoredTrial[], epochs: number, gold: RunData['gold']) {
   const valid = rows.filter((r) => r.valid);
   const resolved = valid.filter((r) => r.resolved).length;
   const whole = scoreOf(rows, epochs);
@@ -165,159 +91,123 @@ function headlineOf(rows: readonly ScoredTrial[], epochs: number, gold: RunData[
     sealed: rows.filter((r) => r.trial.state === 'sealed').length,
     valid: valid.length,
     coverage: proportion(valid.length, rows.length),
+    /** Of valid trials. With several epochs `estimate` is the headline: n x K is not a sample size. */
     resolved: whole.resolved,
     resolvedStrict: examined ? strict.resolved : null,
+    /** The same over instances, where there are several epochs. */
     estimateStrict: examined ? strict.overInstances : null,
+    /** Without what gold fails on this machine; null where that was never measured. */
     gold: goldScore(rows, gold, epochs),
+    /** Without instances that others found to be wrong; absent where none of them is in the run. */
     ...(doubted.length > 0 && { doubted }),
     estimate: whole.overInstances,
+    /** Absent where the suite gives no rewards. */
     ...(reward && { reward }),
     passes: epochs > 1 ? passTable(byInstance, epochs) : [],
+    /** Over everything planned: all missing failed, all missing resolved. */
     bounds: rows.length
       ? { worst: resolved / rows.length, best: (resolved + rows.length - valid.length) / rows.length }
       : null,
   };
 }
 
-function notableOf(
-  rows: readonly ScoredTrial[],
-  epochs: number,
-  firstResults: RunData['firstResults'],
-): Notable {
+/** Trials that a reader should look at. */
+function notableOf(rows: readonly ScoredTrial[], epochs: number, firstResults: RunData['firstResults']) {
   const trials = rows.map((r) => r.trial);
-  const unused = trials.filter((t) => t.workUnused).map((t) => t.instanceId);
+  const idsOf = (test: (trial: ReportTrial) => unknown) => trials.filter(test).map((t) => t.instanceId);
+  const unusedWork = idsOf((t) => t.workUnused);
+  const retried = idsOf((t) => t.attempts > 1);
   const isFlagged = ({ trial }: ScoredTrial) => flagsOf(trial).length > 0;
-  const unflagged = scoreOf(
-    rows.filter((r) => !isFlagged(r)),
-    epochs,
-  );
-  const retried = trials.filter((t) => t.attempts > 1).map((t) => t.instanceId);
+  const redone = trials.filter((t) => firstResults.has(t.trialId)).length;
+  const firsts = trials.map((t): ReportTrial => {
+    const first = firstResults.get(t.trialId);
+    return first ? { ...t, ...first, state: 'sealed' } : t;
+  });
   return {
     flagged: {
       trials: rows
         .filter(isFlagged)
         .map(({ trial }) => ({ instanceId: trial.instanceId, epoch: trial.epoch, rules: flagsOf(trial) })),
-      resolvedWithout: unflagged.resolved,
-      estimateWithout: unflagged.overInstances,
+      ...scoreWithout(rows, epochs, isFlagged),
     },
     retried: { trials: retried.length, ids: [...new Set(retried)] },
-    firstAttempt: firstAttemptOf(trials, firstResults, epochs),
-    slowest: slowestOf(trials),
+    /** What the score was before results were tried again: a second chance moves it. Null where none was. */
+    firstAttempt: redone === 0 ? null : { ...scoreOf(scoredTrials(firsts), epochs), redone },
+    slowest: trials
+      .filter((t) => t.exitReason !== null && t.elapsedMs !== null)
+      .sort((a, b) => b.elapsedMs! - a.elapsedMs!)
+      .slice(0, TOP)
+      .map(({ instanceId, epoch, elapsedMs, exitReason }) => ({
+        instanceId,
+        epoch,
+        value: elapsedMs!,
+        why: exitReason!,
+      })),
     stalled: trials
       .filter((t) => t.exitReason === 'stalled')
       .map((t) => `${t.instanceId}${t.exitDetail ? ` (${t.exitDetail})` : ''}`),
-    refused: trials.filter((t) => t.exitReason === 'model_refusal').map((t) => t.instanceId),
-    ...(unused.length > 0 && { unusedWork: unused }),
-    oomKills: trials.reduce((s, t) => s + t.oomKills, 0),
+    /** Instances that the model or its provider refused. */
+    refused: idsOf((t) => t.exitReason === 'model_refusal'),
+    /** Instances whose agent submitted nothing and left work in its tree; absent where there is none. */
+    ...(unusedWork.length > 0 && { unusedWork }),
+    oomKills: sum(trials.map((t) => t.oomKills)),
   };
 }
 
-const slowestOf = (trials: readonly ReportTrial[]): Notable['slowest'] =>
-  trials
-    .filter((t) => t.exitReason !== null && t.elapsedMs !== null)
-    .sort((a, b) => b.elapsedMs! - a.elapsedMs!)
-    .slice(0, TOP)
-    .map(({ instanceId, epoch, elapsedMs, exitReason }) => ({
-      instanceId,
-      epoch,
-      value: elapsedMs!,
-      why: exitReason!,
-    }));
-
-function firstAttemptOf(
-  trials: readonly ReportTrial[],
-  firstResults: RunData['firstResults'],
-  epochs: number,
-): Notable['firstAttempt'] {
-  const redone = trials.filter((t) => firstResults.has(t.trialId)).length;
-  if (redone === 0) return null;
-  const firsts = trials.map((t): ReportTrial => {
-    const first = firstResults.get(t.trialId);
-    return first ? { ...t, ...first, state: 'sealed' } : t;
-  });
-  return { ...scoreOf(scoredTrials(firsts), epochs), redone };
-}
-
-function spread(values: readonly (number | null)[]): Spread {
+/** Middle and long tail of what single trials took. */
+function spread(values: readonly (number | null)[]) {
   const known = values.filter((x) => x !== null);
   return { n: known.length, p50: quantile(known, 0.5), p95: quantile(known, 0.95) };
 }
 
-export interface GoldScore {
-  readonly passes: number;
-  readonly fails: readonly string[];
-  readonly flaky: readonly string[];
-  /** Never calibrated here; they stay in the score. */
-  readonly unknown: number;
-  /** Resolved of valid over what is left when "fails" and "flaky" are taken out. */
-  readonly resolvedWithout: Proportion;
-  /** The same over instances, where there are several epochs. */
-  readonly estimateWithout: EpochEstimate | null;
+/** The score of the rows that are not `out`; over instances too, where there are several epochs. */
+function scoreWithout<T extends Scored>(rows: readonly T[], epochs: number, out: (row: T) => boolean) {
+  const { resolved, overInstances } = scoreOf(
+    rows.filter((row) => !out(row)),
+    epochs,
+  );
+  return { resolvedWithout: resolved, estimateWithout: overInstances };
 }
 
-/** Null where gold was never graded for any of these instances. */
+/** Null where gold was never graded for any of these instances. Those that were never calibrated here stay in the score. */
 export function goldScore(
   trials: readonly Scored[],
   standings: ReadonlyMap<string, GoldStanding>,
   epochs: number,
-): GoldScore | null {
+) {
   const ids = [...new Set(trials.map((t) => t.instanceId))];
   const those = (standing: GoldStanding | undefined) => ids.filter((id) => standings.get(id) === standing);
   const [fails, flaky, unknown] = [those('fails'), those('flaky'), those(undefined).length];
   if (unknown === ids.length) return null;
   const out = new Set([...fails, ...flaky]);
-  const without = scoreOf(
-    trials.filter((t) => !out.has(t.instanceId)),
-    epochs,
-  );
   return {
     passes: those('passes').length,
     fails,
     flaky,
     unknown,
-    resolvedWithout: without.resolved,
-    estimateWithout: without.overInstances,
+    ...scoreWithout(trials, epochs, ({ instanceId }) => out.has(instanceId)),
   };
 }
 
-interface DoubtedScore {
-  /** "whose gold patch fails its own grader (scaleapi/SWE-bench_Pro-os#108)". */
-  readonly label: string;
-  /** Those of the run. */
-  readonly ids: readonly string[];
-  readonly resolvedWithout: Proportion;
-  /** The same over instances, where there are several epochs. */
-  readonly estimateWithout: EpochEstimate | null;
-}
-
-function scoreWithout(
-  trials: readonly Scored[],
-  epochs: number,
-  label: string,
-  ids: readonly string[],
-): DoubtedScore {
-  const out = new Set(ids);
-  const { resolved, overInstances } = scoreOf(
-    trials.filter(({ instanceId }) => !out.has(instanceId)),
-    epochs,
-  );
-  return { label, ids, resolvedWithout: resolved, estimateWithout: overInstances };
-}
-
-/** One score for each list that has instances of the run, and one without all of them where there are several. */
-export function doubtedScores(trials: readonly Scored[], epochs: number): DoubtedScore[] {
+/**
+ * One score for each list that has instances of the run, and one without all of them where there are several. "whose gold patch fails its own
+ * grader (scaleapi/SWE-bench_Pro-os#108)".
+ */
+export function doubtedScores(trials: readonly Scored[], epochs: number) {
   const here = new Set(trials.map(({ instanceId }) => instanceId));
   const lists = doubts
     .map(({ says, source, ids }) => ({ label: `${says} (${source})`, ids: ids.filter((id) => here.has(id)) }))
     .filter(({ ids }) => ids.length > 0);
-  const scores = lists.map(({ label, ids }) => scoreWithout(trials, epochs, label, ids));
-  if (lists.length < 2) return scores;
-  const all = [...new Set(lists.flatMap(({ ids }) => ids))];
-  return [...scores, scoreWithout(trials, epochs, 'of either list', all)];
+  const all = { label: 'of either list', ids: [...new Set(lists.flatMap(({ ids }) => ids))] };
+  return [...lists, ...(lists.length < 2 ? [] : [all])].map(({ label, ids }) => ({
+    label,
+    ids,
+    ...scoreWithout(trials, epochs, ({ instanceId }) => ids.includes(instanceId)),
+  }));
 }
 
 /** Only where the manifest says that the selection was a sample. A weight is how many instances of the stratum one stands for. */
-function stratifiedOf(rows: readonly ScoredTrial[], manifest: StoredManifest): StratifiedEstimate | null {
+function stratifiedOf(rows: readonly ScoredTrial[], manifest: StoredManifest) {
   const fields = sampleFields(manifest);
   if (!fields) return null;
   // Epochs repeat an instance, which counts once, with its mean.
@@ -365,70 +255,41 @@ function sampleFields(manifest: StoredManifest): string[] | null {
   return fields.map((f) => String(f).trim()).filter(Boolean);
 }
 
-export interface Slice extends Score {
-  readonly key: string;
-  readonly planned: number;
-}
+export type Slice = ArmSummary['byRepo'][number];
 
-interface Breakdown {
-  readonly missing: readonly { readonly why: Missing; readonly n: number; readonly ids: readonly string[] }[];
-  /** Sums to what was planned: a trial without an attempt is listed under why it was not run. */
-  readonly byExitReason: readonly (Score & {
-    readonly reason: string;
-    readonly class: ExitClass | 'running';
-    readonly n: number;
-  })[];
-  readonly byOutcome: readonly { readonly outcome: Outcome; readonly n: number }[];
-  readonly byRepo: readonly Slice[];
-  readonly byDifficulty: readonly Slice[];
-}
-
-const breakdownOf = (rows: readonly ScoredTrial[], epochs: number): Breakdown => ({
-  missing: missingOf(rows),
-  byExitReason: reasonsOf(rows, epochs),
-  byOutcome: outcomesOf(rows),
-  byRepo: slices(rows, epochs, ({ trial }) => trial.repo || '(none)'),
-  byDifficulty: slices(rows, epochs, ({ trial }) => trial.difficulty || '(none)'),
-});
-
-function missingOf(rows: readonly ScoredTrial[]): Breakdown['missing'] {
+function breakdownOf(rows: readonly ScoredTrial[], epochs: number) {
   const missing = rows.flatMap(({ instanceId: id, standing }) =>
     standing.valid ? [] : [{ id, why: standing.why }],
   );
-  return [...Map.groupBy(missing, (m) => m.why)]
-    .map(([why, group]) => ({ why, n: group.length, ids: group.map((m) => m.id) }))
-    .sort((a, b) => b.n - a.n);
+  const reasonOf = ({ trial }: ScoredTrial): string =>
+    trial.state === 'leased' || trial.state === 'running'
+      ? 'running'
+      : (trial.exitReason ?? trial.notRunReason ?? 'not started');
+  const outcomes = rows.map(({ trial }) => trial.outcome).filter((outcome) => outcome !== null);
+  const slices = (keyOf: (trial: ReportTrial) => string) =>
+    [...Map.groupBy(rows, ({ trial }) => keyOf(trial) || '(none)')]
+      .map(([key, part]) => ({ key, planned: part.length, ...scoreOf(part, epochs) }))
+      .sort((a, b) => b.planned - a.planned || (a.key < b.key ? -1 : 1));
+  return {
+    missing: [...Map.groupBy(missing, (m) => m.why)]
+      .map(([why, group]) => ({ why, n: group.length, ids: group.map((m) => m.id) }))
+      .sort((a, b) => b.n - a.n),
+    /** Sums to what was planned: a trial without an attempt is listed under why it was not run. */
+    byExitReason: [...Map.groupBy(rows, reasonOf)]
+      .map(([reason, part]) => ({
+        reason,
+        class: reason === 'running' ? ('running' as const) : (part[0]!.trial.exitClass ?? 'not_run'),
+        n: part.length,
+        ...scoreOf(part, epochs),
+      }))
+      .sort((a, b) => b.n - a.n || (a.reason < b.reason ? -1 : 1)),
+    byOutcome: [...Map.groupBy(outcomes, (outcome) => outcome)]
+      .map(([outcome, group]) => ({ outcome, n: group.length }))
+      .sort((a, b) => b.n - a.n || (a.outcome < b.outcome ? -1 : 1)),
+    byRepo: slices((trial) => trial.repo),
+    byDifficulty: slices((trial) => trial.difficulty),
+  };
 }
-
-const reasonOf = ({ trial }: ScoredTrial): string =>
-  trial.state === 'leased' || trial.state === 'running'
-    ? 'running'
-    : (trial.exitReason ?? trial.notRunReason ?? 'not started');
-
-const reasonsOf = (rows: readonly ScoredTrial[], epochs: number): Breakdown['byExitReason'] =>
-  [...Map.groupBy(rows, reasonOf)]
-    .map(([reason, part]) => ({
-      reason,
-      class: reason === 'running' ? ('running' as const) : (part[0]!.trial.exitClass ?? 'not_run'),
-      n: part.length,
-      ...scoreOf(part, epochs),
-    }))
-    .sort((a, b) => b.n - a.n || (a.reason < b.reason ? -1 : 1));
-
-const outcomesOf = (rows: readonly ScoredTrial[]): Breakdown['byOutcome'] =>
-  [
-    ...Map.groupBy(
-      rows.map(({ trial }) => trial.outcome).filter((o) => o !== null),
-      (outcome) => outcome,
-    ),
-  ]
-    .map(([outcome, group]) => ({ outcome, n: group.length }))
-    .sort((a, b) => b.n - a.n || (a.outcome < b.outcome ? -1 : 1));
-
-const slices = (rows: readonly ScoredTrial[], epochs: number, keyOf: (row: ScoredTrial) => string): Slice[] =>
-  [...Map.groupBy(rows, keyOf)]
-    .map(([key, part]) => ({ key, planned: part.length, ...scoreOf(part, epochs) }))
-    .sort((a, b) => b.planned - a.planned || (a.key < b.key ? -1 : 1));
 
 const SUMMARY_SCHEMA = 1;
 

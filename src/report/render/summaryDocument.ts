@@ -6,8 +6,8 @@ import { formatCost } from '../../money.ts';
 import type { CacheSaved } from '../measure/accounting.ts';
 import type { RewardSummary } from '../measure/rewardSummary.ts';
 import { type Missing, scoreText } from '../measure/score.ts';
-import type { ArmSummary, GoldScore, Slice, Summary } from '../measure/summary.ts';
-import type { EpochEstimate, PassEstimate } from '../statistics/epochs.ts';
+import type { ArmSummary, Slice, Summary } from '../measure/summary.ts';
+import type { EpochEstimate } from '../statistics/epochs.ts';
 import { type Block, block, type Document, type Fact, NAMES_SHOWN } from './document.ts';
 import { count, dollars, duration, money, plural, range, rate, reward } from './format.ts';
 
@@ -96,7 +96,8 @@ function stratified(arm: ArmSummary): Block[] {
 
 function passes(arm: ArmSummary): Block[] {
   if (arm.passes.length === 0) return [];
-  const cell = (x: PassEstimate) => `${percent(x.mean)} ${range(x.interval)} (n = ${x.n})`;
+  const cell = (x: ArmSummary['passes'][number]['passAtK']) =>
+    `${percent(x.mean)} ${range(x.interval)} (n = ${x.n})`;
   return [
     block.heading(3, 'Epochs'),
     block.table(
@@ -260,7 +261,7 @@ function epochRows({ resolved }: ArmSummary, estimate: EpochEstimate): Fact[] {
   ];
 }
 
-function goldLine(gold: GoldScore): string {
+function goldLine(gold: NonNullable<ArmSummary['gold']>): string {
   const unknown = gold.unknown > 0 ? `; ${plural(gold.unknown, 'instance')} not calibrated` : '';
   const bad = compact([
     gold.fails.length > 0 && `fails ${gold.fails.length}`,

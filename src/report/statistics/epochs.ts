@@ -20,27 +20,6 @@ export function passHatK(n: number, c: number, k: number): number | null {
   return all;
 }
 
-export interface EpochEstimate {
-  /** Instances with at least one scored epoch: the sample size, however many epochs there were. */
-  readonly n: number;
-  readonly mean: number;
-  /** For other instances of the same kind. */
-  readonly interval: Interval;
-  /** If other instances of the same kind had been drawn. Null for fewer than two instances, and where all are equal: no spread was seen. */
-  readonly newInstances: { readonly se: number } | null;
-  /** If the same instances were run again. Null unless some instance has two scored epochs. */
-  readonly sameInstances: {
-    /** Of a mean over as many epochs as were run. */
-    readonly se: number;
-    /** Of a mean over one epoch: how far two nights differ by chance alone. */
-    readonly oneEpochSd: number;
-    /** Mean of the instances' unbiased variances. */
-    readonly withinVariance: number;
-    /** Instances with two scored epochs or more. */
-    readonly n: number;
-  } | null;
-}
-
 /** Fewer instances show their own spread too badly for it to narrow an interval: with five it held 91 % for 95. */
 const FEWEST_TO_NARROW = 10;
 
@@ -66,25 +45,28 @@ export function shareInterval(
 }
 
 /** `items[i]`: scores of instance i over its scored epochs. */
-export function epochEstimate(
-  items: readonly (readonly number[])[],
-  confidence = CONFIDENCE,
-): EpochEstimate | null {
+export function epochEstimate(items: readonly (readonly number[])[], confidence = CONFIDENCE) {
   const scored = items.filter((item) => item.length > 0);
   if (scored.length === 0) return null;
   const means = scored.map(mean);
-  const m = mean(means);
   const se = standardError(means);
   return {
+    /** Instances with at least one scored epoch: the sample size, however many epochs there were. */
     n: scored.length,
-    mean: m,
+    mean: mean(means),
+    /** For other instances of the same kind. */
     interval: shareInterval(means, sum(scored.map((item) => item.length)), confidence)!,
+    /** If other instances of the same kind had been drawn. Null for fewer than two instances, and where all are equal: no spread was seen. */
     newInstances: se === null || isNoSpread(se) ? null : { se },
+    /** If the same instances were run again. Null unless some instance has two scored epochs. */
     sameInstances: sameInstanceNoise(scored),
   };
 }
 
-function sameInstanceNoise(scored: readonly (readonly number[])[]): EpochEstimate['sameInstances'] {
+export type EpochEstimate = NonNullable<ReturnType<typeof epochEstimate>>;
+
+/** `se`: of a mean over as many epochs as were run. `oneEpochSd`: of a mean over one, how far two nights differ by chance alone. */
+function sameInstanceNoise(scored: readonly (readonly number[])[]) {
   const repeated = scored.filter((item) => item.length >= 2);
   if (repeated.length === 0) return null;
   const within = repeated.map((item) => variance(item)!);
@@ -94,32 +76,17 @@ function sameInstanceNoise(scored: readonly (readonly number[])[]): EpochEstimat
   return { se: oneEpochSd / Math.sqrt(epochs), oneEpochSd, withinVariance, n: repeated.length };
 }
 
-/** Over instances. */
-export interface PassEstimate {
-  readonly mean: number;
-  readonly se: number | null;
-  readonly interval: Interval;
-  readonly n: number;
-}
-
-export interface PassRow {
-  readonly k: number;
-  readonly passAtK: PassEstimate;
-  readonly passHatK: PassEstimate;
-}
-
 /** Both, for every k that all counted instances can give; instances with fewer scored epochs are left out, never padded. */
-export function passTable(items: readonly { n: number; c: number }[], maxK: number): PassRow[] {
-  const row = (k: number): PassRow[] => {
+export function passTable(items: readonly { n: number; c: number }[], maxK: number) {
+  const row = (k: number) => {
     const enough = items.filter((item) => item.n >= k);
     if (enough.length === 0) return [];
-    const at = enough.map((item) => passAtK(item.n, item.c, k)!);
-    const hat = enough.map((item) => passHatK(item.n, item.c, k)!);
     const trials = sum(enough.map((item) => item.n));
-    const line = (xs: number[]): PassEstimate => {
+    const over = (of: typeof passAtK) => {
+      const xs = enough.map((item) => of(item.n, item.c, k)!);
       return { mean: mean(xs), se: standardError(xs), interval: shareInterval(xs, trials)!, n: xs.length };
     };
-    return [{ k, passAtK: line(at), passHatK: line(hat) }];
+    return [{ k, passAtK: over(passAtK), passHatK: over(passHatK) }];
   };
   return Array.from({ length: maxK }, (_, i) => i + 1).flatMap(row);
 }

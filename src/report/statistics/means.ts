@@ -1,5 +1,5 @@
 /** Means and paired differences with t intervals, and what clustering by repository would say about them. */
-import { CONFIDENCE, type Interval } from './proportions.ts';
+import { CONFIDENCE } from './proportions.ts';
 import { studentCritical, studentP } from './special.ts';
 
 export const sum = (xs: readonly number[]): number => xs.reduce((s, x) => s + x, 0);
@@ -20,44 +20,21 @@ export function standardError(xs: readonly number[]): number | null {
 /** A spread that is rounding only: means over epochs are not exact. An interval made of it would claim certainty. */
 export const isNoSpread = (se: number): boolean => se < 1e-12;
 
-export interface TTest {
-  readonly n: number;
-  readonly mean: number;
-  readonly se: number;
-  readonly t: number;
-  readonly df: number;
-  readonly p: number;
-  readonly interval: Interval;
-}
-
 /** One-sample t of differences (or of item means against 0). */
-export function tTest(xs: readonly number[], confidence = CONFIDENCE): TTest | null {
+export function tTest(xs: readonly number[], confidence = CONFIDENCE) {
   const se = standardError(xs);
   return se === null ? null : tFrom(mean(xs), se, xs.length, xs.length - 1, confidence);
 }
 
-function tFrom(m: number, se: number, n: number, df: number, confidence: number): TTest {
+function tFrom(m: number, se: number, n: number, df: number, confidence: number) {
   const t = se === 0 ? (m === 0 ? 0 : Math.sign(m) * Number.POSITIVE_INFINITY) : m / se;
   const half = studentCritical(1 - confidence, df) * se;
   const p = Number.isFinite(t) ? studentP(t, df) : 0;
   return { n, mean: m, se, t, df, p, interval: { low: m - half, high: m + half } };
 }
 
-export interface ClusterSensitivity {
-  readonly clusters: number;
-  /** 1 / sum of squared shares: what unbalanced clusters are worth. */
-  readonly effective: number;
-  readonly test: TTest;
-  /** Range of the mean when each cluster in turn is left out. */
-  readonly leaveOneOut: Interval;
-}
-
 /** CR1. A sensitivity only: with few unbalanced clusters it is biased down and can flip a verdict. */
-export function clustered(
-  xs: readonly number[],
-  clusterOf: readonly string[],
-  confidence = CONFIDENCE,
-): ClusterSensitivity | null {
+export function clustered(xs: readonly number[], clusterOf: readonly string[], confidence = CONFIDENCE) {
   const groups = [...Map.groupBy(xs.keys(), (i) => clusterOf[i]!).values()].map((ids) =>
     ids.map((i) => xs[i]!),
   );
@@ -71,8 +48,10 @@ export function clustered(
   const without = groups.map((g) => (total - sum(g)) / (n - g.length));
   return {
     clusters: count,
+    /** 1 / sum of squared shares: what unbalanced clusters are worth. */
     effective: 1 / sum(groups.map((g) => (g.length / n) ** 2)),
     test: tFrom(m, se, n, count - 1, confidence),
+    /** Range of the mean when each cluster in turn is left out. */
     leaveOneOut: { low: Math.min(...without), high: Math.max(...without) },
   };
 }

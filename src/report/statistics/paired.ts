@@ -1,5 +1,6 @@
 /** Two arms on the same instances, one epoch, yes or no: the paired difference and McNemar's tests. */
 
+import { sum } from './means.ts';
 import { CONFIDENCE, type Interval, wilson, zOf } from './proportions.ts';
 import { chiSquared1P, chiSquaredP, halfBinomialCdf, halfBinomialPmf, normalQuantile } from './special.ts';
 
@@ -14,6 +15,23 @@ export interface PairedTable {
 export const totalOf = (t: PairedTable): number => t.both + t.aOnly + t.bOnly + t.neither;
 /** A minus B. */
 export const differenceOf = (t: PairedTable): number => (t.aOnly - t.bOnly) / totalOf(t);
+
+/** What independent yes-or-no results of these chances, A's and B's on each instance, would give: B is the first of the table. */
+export function expectedTable(chances: readonly (readonly [a: number, b: number])[]): PairedTable {
+  const part = (of: (a: number, b: number) => number) => chances.reduce((s, [a, b]) => s + of(a, b), 0);
+  return {
+    both: part((a, b) => a * b),
+    aOnly: part((a, b) => (1 - a) * b),
+    bOnly: part((a, b) => a * (1 - b)),
+    neither: part((a, b) => (1 - a) * (1 - b)),
+  };
+}
+
+/** A difference of shares ends at one, however few instances there are. */
+export const withinOne = ({ low, high }: Interval): Interval => ({
+  low: Math.max(-1, low),
+  high: Math.min(1, high),
+});
 
 /** Newcombe's method 10 (1998): score intervals of both arms, joined with the corrected correlation between them. */
 export function newcombe10(t: PairedTable, confidence = CONFIDENCE): Interval {
@@ -74,31 +92,30 @@ export const mcnemar = (test: McNemarTest, aOnly: number, bOnly: number): number
   test === 'exact' ? mcnemarExact(aOnly, bOnly) : mcnemarMidP(aOnly, bOnly);
 
 /** Are several arms equal at all? `rows[i][j]`: did arm j resolve instance i. */
-export function cochranQ(
-  rows: readonly (readonly boolean[])[],
-): { statistic: number; df: number; p: number } | null {
+export function cochranQ(rows: readonly (readonly boolean[])[]) {
   const k = rows[0]?.length ?? 0;
   if (k < 2) return null;
   const columns = Array.from({ length: k }, (_, j) => rows.filter((r) => r[j]).length);
   const totals = rows.map((r) => r.filter(Boolean).length);
-  const sum = totals.reduce((s, x) => s + x, 0);
-  const spread = totals.reduce((s, x) => s + x * (k - x), 0);
+  const all = sum(totals);
+  const spread = sum(totals.map((x) => x * (k - x)));
   if (spread === 0) return { statistic: 0, df: k - 1, p: 1 };
-  const statistic = ((k - 1) * (k * columns.reduce((s, c) => s + c * c, 0) - sum * sum)) / spread;
+  const statistic = ((k - 1) * (k * sum(columns.map((c) => c * c)) - all * all)) / spread;
   return { statistic, df: k - 1, p: chiSquaredP(statistic, k - 1) };
 }
 
-interface PowerOptions {
-  readonly alpha?: number;
-  readonly power?: number;
-}
-
-const factor = ({ alpha = 0.05, power = 0.8 }: PowerOptions): number =>
+const factor = ({ alpha = 0.05, power = 0.8 }): number =>
   normalQuantile(1 - alpha / 2) + normalQuantile(power);
 
 /** `spread` is the variance of the item difference; for one epoch of yes and no the discordance (b + c) / n. */
-export const detectableDifference = (spread: number, n: number, options: PowerOptions = {}): number =>
-  factor(options) * Math.sqrt(spread / n);
+export const detectableDifference = (
+  spread: number,
+  n: number,
+  options: Parameters<typeof factor>[0] = {},
+): number => factor(options) * Math.sqrt(spread / n);
 
-export const instancesNeeded = (spread: number, difference: number, options: PowerOptions = {}): number =>
-  Math.ceil((factor(options) ** 2 * spread) / difference ** 2);
+export const instancesNeeded = (
+  spread: number,
+  difference: number,
+  options: Parameters<typeof factor>[0] = {},
+): number => Math.ceil((factor(options) ** 2 * spread) / difference ** 2);

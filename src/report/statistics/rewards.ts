@@ -3,36 +3,19 @@
  */
 import { shareInterval } from './epochs.ts';
 import { isNoSpread, mean, tTest } from './means.ts';
-import { mcnemarExact, newcombe10 } from './paired.ts';
-import type { Interval } from './proportions.ts';
-import { type Permutation, signFlip } from './resampling.ts';
+import { expectedTable, mcnemarExact, newcombe10, withinOne } from './paired.ts';
+import { signFlip } from './resampling.ts';
 
-export interface RewardMean {
-  /** Instances. */
-  readonly n: number;
-  readonly mean: number;
-  /** Wilson's, as for shares: rewards between 0 and 1 spread less than verdicts do, so it is never too short. */
-  readonly interval: Interval;
-}
-
-/** `trials`: how many results the values are means of. Null for no value. */
-export function meanReward(values: readonly number[], trials: number): RewardMean | null {
+/**
+ * `trials`: how many results the values are means of. Null for no value. Wilson's interval, as for shares: rewards between 0 and 1 spread less
+ * than verdicts do, so it is never too short.
+ */
+export function meanReward(values: readonly number[], trials: number) {
   const interval = shareInterval(values, trials);
   return interval && { n: values.length, mean: mean(values), interval };
 }
 
-export interface PairedRewards {
-  readonly n: number;
-  /** B minus A. */
-  readonly difference: number;
-  /** Null for a single instance. */
-  readonly interval: Interval | null;
-  readonly method: 't' | 'Newcombe 10';
-  /** Instances with more and with less reward on B, and the exact two-sided binomial test of them. */
-  readonly sign: { readonly better: number; readonly worse: number; readonly p: number | null };
-  /** Both p are null where fewer than six instances differ: no order of their signs would be rare enough to say anything. */
-  readonly permutation: Permutation | null;
-}
+export type RewardMean = NonNullable<ReturnType<typeof meanReward>>;
 
 /** Means over epochs differ in their last bits. */
 const SAME = 1e-12;
@@ -42,18 +25,20 @@ const FEWEST_TO_TEST = 6;
 const FEWEST_FOR_T = 10;
 
 /** Rewards of A and of B on the same instance. Null for no pair. */
-export function pairedRewards(
-  pairs: readonly (readonly [a: number, b: number])[],
-  seed: number,
-): PairedRewards | null {
+export function pairedRewards(pairs: readonly (readonly [a: number, b: number])[], seed: number) {
   if (pairs.length === 0) return null;
   const gains = pairs.map(([a, b]) => (Math.abs(b - a) < SAME ? 0 : b - a));
   const better = gains.filter((gain) => gain > 0).length;
   const worse = gains.filter((gain) => gain < 0).length;
   const enough = better + worse >= FEWEST_TO_TEST;
   return {
-    ...{ n: pairs.length, difference: mean(gains), ...intervalOf(pairs, gains, better + worse) },
+    n: pairs.length,
+    /** B minus A. */
+    difference: mean(gains),
+    ...intervalOf(pairs, gains, better + worse),
+    /** Instances with more and with less reward on B, and the exact two-sided binomial test of them. */
     sign: { better, worse, p: enough ? mcnemarExact(better, worse) : null },
+    /** Null, as the p above, where fewer than six instances differ: no order of their signs would be rare enough to say anything. */
     permutation: enough ? signFlip(gains, seed) : null,
   };
 }
@@ -63,18 +48,13 @@ function intervalOf(
   pairs: readonly (readonly [number, number])[],
   gains: readonly number[],
   differing: number,
-): Pick<PairedRewards, 'interval' | 'method'> {
+) {
   const t = tTest(gains);
   if (t !== null && differing >= FEWEST_FOR_T && !isNoSpread(t.se)) {
-    const { low, high } = t.interval;
-    return { interval: { low: Math.max(-1, low), high: Math.min(1, high) }, method: 't' };
+    return { interval: withinOne(t.interval), method: 't' as const };
   }
-  const part = (of: (a: number, b: number) => number) => pairs.reduce((s, [a, b]) => s + of(a, b), 0);
-  const table = {
-    both: part((a, b) => a * b),
-    aOnly: part((a, b) => (1 - a) * b),
-    bOnly: part((a, b) => a * (1 - b)),
-    neither: part((a, b) => (1 - a) * (1 - b)),
+  return {
+    interval: pairs.length < 2 ? null : newcombe10(expectedTable(pairs)),
+    method: 'Newcombe 10' as const,
   };
-  return { interval: pairs.length < 2 ? null : newcombe10(table), method: 'Newcombe 10' };
 }

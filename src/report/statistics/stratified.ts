@@ -11,23 +11,7 @@ export interface StratumResult {
   readonly resolved: number;
 }
 
-export interface StratifiedEstimate {
-  readonly p: number;
-  /** Null when a single instance is all there is: its spread is unknown, and 0 would be a claim. */
-  readonly se: number | null;
-  /** Null where one instance stands for so much of the dataset that no interval holds: see `TOO_MUCH_FOR_ONE`. */
-  readonly interval: Interval | null;
-  readonly n: number;
-  /** Strata with one instance, pooled for the error. */
-  readonly pooled: number;
-  readonly strata: readonly (StratumResult & { readonly weight: number })[];
-  /** Strata of the dataset with nothing valid in them: the estimate does not speak for them. */
-  readonly unseen: readonly string[];
-}
-
-interface Seen extends StratumResult {
-  readonly weight: number;
-}
+type Seen = StratumResult & { readonly weight: number };
 
 /**
  * Above this share of the dataset for a single instance, while others stand for less, an interval covers too seldom (91 % for 95 where one of 12
@@ -41,8 +25,8 @@ const TOO_MUCH_FOR_ONE = 0.25;
  */
 export function stratifiedEstimate(
   strata: readonly StratumResult[],
-  { finite = true, confidence = CONFIDENCE }: { finite?: boolean; confidence?: number } = {},
-): StratifiedEstimate | null {
+  { finite = true, confidence = CONFIDENCE } = {},
+) {
   const seen = strata.filter((s) => s.n > 0);
   const total = seen.reduce((s, x) => s + x.size, 0);
   if (total === 0) return null;
@@ -56,16 +40,20 @@ export function stratifiedEstimate(
   const se = variance === null ? null : Math.sqrt(variance);
   return {
     p,
+    /** Null when a single instance is all there is: its spread is unknown, and 0 would be a claim. */
     se,
+    /** Null where one instance stands for so much of the dataset that no interval holds. */
     interval:
       open.length === 0
         ? { low: p, high: p }
         : isLopsided(weighted, n)
           ? null
-          : intervalOf(p, se, { n, most: worthOf(open, finite) }, confidence),
+          : intervalOf(p, se, n, 1 / spreadOfWeights(open, finite), confidence),
     n,
+    /** Strata with one instance, pooled for the error. */
     pooled: open.filter((s) => s.n < 2).length,
     strata: weighted,
+    /** Strata of the dataset with nothing valid in them: the estimate does not speak for them. */
     unseen: strata.filter((s) => s.n === 0).map((s) => s.key),
   };
 }
@@ -98,16 +86,11 @@ function varianceOf(group: readonly Seen[], finite: boolean): number {
   return ((rate * (1 - rate) * n) / (n - 1)) * spreadOfWeights(group, finite);
 }
 
-/** How many instances of a plain sample the sample is worth by its weights alone: a few instances a stratum cannot show that strata differ less. */
-const worthOf = (open: readonly Seen[], finite: boolean): number => 1 / spreadOfWeights(open, finite);
-
-/** Wilson's, with as many instances as the error is worth; where every stratum is all or nothing the formula finds none, as for 0 of 10. */
-function intervalOf(
-  p: number,
-  se: number | null,
-  { n, most }: { n: number; most: number },
-  confidence: number,
-): Interval {
+/**
+ * Wilson's, with as many instances as the error is worth; where every stratum is all or nothing the formula finds none, as for 0 of 10. `most`:
+ * how many instances of a plain sample the sample is worth by its weights alone. A few instances a stratum cannot show that strata differ less.
+ */
+function intervalOf(p: number, se: number | null, n: number, most: number, confidence: number): Interval {
   const share = Math.min(1, p);
   const worth = Math.min(se === null || isNoSpread(se) ? n : (share * (1 - share)) / se ** 2, most);
   return wilson(share * worth, worth, confidence);

@@ -1,12 +1,7 @@
 /** What trials scored, and two runs (or arms) on the same instances: who resolved what, and what cannot be compared. */
 import { mean } from '../../report/statistics/means.ts';
 import type { PairedTable } from '../../report/statistics/paired.ts';
-import {
-  meanReward,
-  type PairedRewards,
-  pairedRewards,
-  type RewardMean,
-} from '../../report/statistics/rewards.ts';
+import { meanReward, pairedRewards, type RewardMean } from '../../report/statistics/rewards.ts';
 import type { TrialDocument } from './documents.ts';
 
 export interface TrialPair {
@@ -69,7 +64,7 @@ export function rewardOfRows(rows: readonly Row[]): RewardMean | undefined {
   );
 }
 
-export function rewardOfPairs(pairs: readonly TrialPair[]): PairedRewards | undefined {
+export function rewardOfPairs(pairs: readonly TrialPair[]) {
   const scored = pairs.filter(({ a, b }) => isScored(a) && isScored(b));
   if (!scored.some(({ a, b }) => has(a!) || has(b!))) return undefined;
   const groups = [...Map.groupBy(scored, (pair) => pair.instanceId).values()];
