@@ -105,7 +105,7 @@ export const foreignInstance = (
 });
 
 /** Why a name in a file, or of it, cannot stand for an instance; null where it can. */
-export function nameProblem(path: string, id: string): string | null {
+export function foreignIdProblem(path: string, id: string): string | null {
   const wrong = instanceIdProblem(id);
   return wrong && `${path}: the name ${JSON.stringify(id)} is not an instance id: it ${wrong}`;
 }

@@ -13,8 +13,8 @@ import {
   type ForeignFormat,
   type ForeignInstance,
   type ForeignRun,
+  foreignIdProblem,
   foreignInstance,
-  nameProblem,
   type RecordedCall,
   spanOf,
   UNKNOWN_MODEL,
@@ -161,7 +161,7 @@ export function readAtifFiles(source: string): ForeignRun {
   for (const path of filesIn(source)) {
     const read = readAtif(readForeignFile(path));
     const id = idOf(path);
-    const wrong = read.ok ? nameProblem(path, id) : `${path}: ${read.message}`;
+    const wrong = read.ok ? foreignIdProblem(path, id) : `${path}: ${read.message}`;
     if (wrong !== null) problems.push(wrong);
     if (wrong !== null || !read.ok) continue;
     const { agent, model, calls, schemaVersion: _, ...stated } = read.value;

@@ -16,8 +16,8 @@ import {
   type ForeignInstance,
   type ForeignRun,
   type ForeignVerdict,
+  foreignIdProblem,
   foreignInstance,
-  nameProblem,
   placeKey,
   type TrialPlace,
   UNKNOWN_MODEL,
@@ -254,7 +254,7 @@ function trialsIn(folder: string, problems: string[]): Found[] {
   const idOf = idsOf(found.map(({ trial }) => trial.task_name));
   return found.flatMap((each) => {
     const id = idOf(each.trial.task_name);
-    const noId = nameProblem(each.folder, id);
+    const noId = foreignIdProblem(each.folder, id);
     if (noId === null) return [{ ...each, id }];
     problems.push(noId);
     return [];

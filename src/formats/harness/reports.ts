@@ -11,8 +11,8 @@ import {
   type ForeignRun,
   type ForeignVerdict,
   type ForeignVerdicts,
+  foreignIdProblem,
   foreignInstance,
-  nameProblem,
   type ReadVerdicts,
 } from '../foreignFormat.ts';
 import { ForeignTextError, textOfBody } from '../foreignJson.ts';
@@ -98,7 +98,7 @@ export function runFromInstanceReports(folder: string, wanted?: ReadonlySet<stri
   const problems: string[] = [];
   const warnings: string[] = [];
   for (const { path, id, report, model } of found) {
-    const noId = nameProblem(path, id);
+    const noId = foreignIdProblem(path, id);
     if (noId !== null) problems.push(noId);
     const read = report === null ? null : readInstanceReport(report, id);
     const log = report === null ? bytesOf(join(path, FILES.runLog)) : null;

@@ -12,7 +12,7 @@ import {
   type ForeignInstance,
   type ForeignRun,
   type ForeignVerdict,
-  nameProblem,
+  foreignIdProblem,
   placeKey,
   type TrialPlace,
 } from '../foreignFormat.ts';
@@ -97,7 +97,7 @@ function asRun(folder: string, logs: readonly InspectLog[], problems: readonly s
     });
     const seen = new Set<string>();
     for (const sample of log.samples) {
-      const wrong = nameProblem(log.path, sample.id);
+      const wrong = foreignIdProblem(log.path, sample.id);
       const at = place(sample.id, sample.epoch);
       if (wrong !== null) all.push(wrong);
       else if (seen.has(placeKey(at))) all.push(`${log.path} has sample ${placeKey(at)} twice`);

@@ -13,8 +13,8 @@ import {
   type ForeignFormat,
   type ForeignInstance,
   type ForeignRun,
+  foreignIdProblem,
   foreignInstance,
-  nameProblem,
   spanOf,
   UNKNOWN_MODEL,
 } from '../foreignFormat.ts';
@@ -101,7 +101,7 @@ function instancesWithFiles(
 ): Map<string, ForeignInstance> {
   const instances = new Map<string, ForeignInstance>();
   const add = (id: string, file: string, instance: () => ForeignInstance): void => {
-    const noId = nameProblem(file, id);
+    const noId = foreignIdProblem(file, id);
     if (noId !== null) problems.push(noId);
     else if (instances.has(id)) warnings.push(`${id} has several trajectories; ${file} is left out`);
     else instances.set(id, instance());
