@@ -30,8 +30,8 @@ import {
   hubReposOf,
 } from './read/locate.ts';
 
-export interface PullOptions extends Transfer {
-  readonly access: HubAccess;
+export interface PullOptions {
+  readonly access: ReturnType<typeof hubAccess>;
   /** Branch, tag or commit. */
   readonly revision?: string | undefined;
   /** Without it `test`, where there is one; `all` takes everything. */
@@ -39,18 +39,38 @@ export interface PullOptions extends Transfer {
   readonly fetch?: typeof fetch;
   readonly sleep?: (ms: number) => Promise<void>;
   readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((file: HubFile, bytes: number) => void) | undefined;
+  readonly onWait?: ((message: string) => void) | undefined;
+  /** A transfer that moves no byte for this long is cut and resumed. */
+  readonly stallMs?: number | undefined;
 }
 
+/** `revision` is always the commit. */
 export type PullResult =
   | {
       readonly ok: true;
       readonly repo: string;
-      /** Always the commit. */
       readonly revision: string;
       readonly snapshot: string;
       readonly files: readonly CachedFile[];
     }
   | { readonly ok: false; readonly message: string };
+
+interface HubFile {
+  /** Inside the repository. */
+  readonly path: string;
+  readonly size: number;
+  /** sha256 for a file in large-file storage, else git's blob id: the name of its blob, and its checksum. */
+  readonly etag: string;
+}
+
+interface CachedFile {
+  readonly path: string;
+  readonly bytes: number;
+  readonly etag: string;
+  /** Bytes that were there already: all of them, or what an interrupted download left. */
+  readonly reusedBytes: number;
+}
 
 const DATA_FILE = /\.(parquet|jsonl|json)$/;
 const COMMIT = /^[0-9a-f]{40}$/;
@@ -92,8 +112,8 @@ export async function pullDataset(source: string, options: PullOptions): Promise
 }
 
 async function pullRepo(repo: string, options: PullOptions): Promise<PullResult> {
-  const { access, onWait, signal, revision = 'main', sleep = sleepReally } = options;
-  const patient = hubFetch({ fetch: options.fetch ?? fetch, sleep, onWait, signal });
+  const { access, revision = 'main' } = options;
+  const patient = hubFetch(options);
   const client = {
     repo: { type: 'dataset', name: repo },
     fetch: boundedFetch(patient, LONGEST_ANSWER),
@@ -127,9 +147,9 @@ async function pullRepo(repo: string, options: PullOptions): Promise<PullResult>
   const files: CachedFile[] = [];
   for (const file of chosen) {
     const ofFile = boundedFetch(patient, file.size + BESIDE_A_FILE);
-    const open = (wanted: HubFile) =>
-      downloadFile({ ...client, fetch: ofFile, revision: commit, path: wanted.path, xet: false });
-    files.push(await downloadIntoCache(file, { ...options, repoDir, commit, open, sleep }));
+    const open = () =>
+      downloadFile({ ...client, fetch: ofFile, revision: commit, path: file.path, xet: false });
+    files.push(await downloadIntoCache(file, repoDir, commit, open, options));
   }
   // Last, so that a broken download never becomes what "main" means.
   if (revision !== commit) await writeAtomically(pathInside(repoDir, 'refs', revision), commit);
@@ -174,15 +194,9 @@ function explain(repo: string, error: unknown, { access, revision }: PullOptions
   return `${repo}${at}: the hub answers ${error.statusCode} (${said}); ${fix[error.statusCode] ?? 'try again later'}`;
 }
 
-export interface VerifiedFile {
-  readonly path: string;
-  readonly ok: boolean;
-  readonly message: string;
-}
-
 /** Compares every file of a cached snapshot with the checksum in its blob's name. Empty when the folder is not a snapshot. */
-export async function verifySnapshot(snapshot: string): Promise<VerifiedFile[]> {
-  const results: VerifiedFile[] = [];
+export async function verifySnapshot(snapshot: string) {
+  const results: { readonly path: string; readonly ok: boolean; readonly message: string }[] = [];
   for (const entry of readdirSync(snapshot, { recursive: true, withFileTypes: true })) {
     if (!entry.isSymbolicLink()) continue;
     const path = join(entry.parentPath, entry.name);
@@ -199,26 +213,6 @@ export async function verifySnapshot(snapshot: string): Promise<VerifiedFile[]> 
 
 // One file of the hub into the standard cache, as huggingface_hub lays it out: `blobs/<etag>` and a symlink to it under
 // `snapshots/<commit>/`. The client's own cache download neither resumes nor checks; this does both around its `downloadFile`.
-
-interface HubFile {
-  /** Inside the repository. */
-  readonly path: string;
-  readonly size: number;
-  /** sha256 for a file in large-file storage, else git's blob id: the name of its blob, and its checksum. */
-  readonly etag: string;
-}
-
-interface CachedFile {
-  readonly path: string;
-  readonly bytes: number;
-  readonly etag: string;
-  /** Bytes that were there already: all of them, or what an interrupted download left. */
-  readonly reusedBytes: number;
-}
-
-class ChecksumError extends Error {
-  override readonly name = 'ChecksumError';
-}
 
 /** Hash of a file by the rule its etag shows: 64 digits are sha256, 40 are git's blob id. */
 async function etagOf(path: string, like: string): Promise<string> {
@@ -259,87 +253,76 @@ async function claimPartial(blob: string): Promise<string> {
   return mine;
 }
 
-/** How patient a transfer is, and whom it tells. */
-interface Transfer {
-  readonly onProgress?: ((file: HubFile, bytes: number) => void) | undefined;
-  readonly onWait?: ((message: string) => void) | undefined;
-  /** A transfer that moves no byte for this long is cut and resumed. */
-  readonly stallMs?: number | undefined;
-}
+const ATTEMPTS = 5;
+const usualDelay = (tried: number): number | undefined =>
+  tried === ATTEMPTS ? undefined : 500 * 2 ** (tried - 1);
 
-interface DownloadInto extends Transfer {
-  /** `<cache>/datasets--ORG--NAME`. */
-  readonly repoDir: string;
-  readonly commit: string;
-  /** Opens the file's content from a byte offset; from the hub client. */
-  readonly open: (file: HubFile) => Promise<Blob | null>;
-  readonly sleep: (ms: number) => Promise<void>;
-  readonly attempts?: number;
-}
-
-async function downloadIntoCache(file: HubFile, into: DownloadInto): Promise<CachedFile> {
-  const blob = pathInside(into.repoDir, 'blobs', file.etag);
+/** `repoDir`: `<cache>/datasets--ORG--NAME`. `open` gives the file's content; from the hub client. */
+async function downloadIntoCache(
+  file: HubFile,
+  repoDir: string,
+  commit: string,
+  open: () => Promise<Blob | null>,
+  options: PullOptions,
+): Promise<CachedFile> {
+  const { path, size, etag } = file;
+  const blob = pathInside(repoDir, 'blobs', etag);
   // The pointer itself is a link and is replaced; its folder must be in the cache.
-  const [folder] = /^(?:.*\/)?/.exec(file.path)!;
-  const snapshot = pathInside(into.repoDir, 'snapshots', into.commit, ...folder.split('/'));
-  const pointer = join(snapshot, basename(file.path));
+  const [folder] = /^(?:.*\/)?/.exec(path)!;
+  const pointer = join(pathInside(repoDir, 'snapshots', commit, ...folder.split('/')), basename(path));
   makeFolder(dirname(blob));
   makeFolder(dirname(pointer));
-  const isThere = (await sizeOf(blob)) === file.size && (await etagOf(blob, file.etag)) === file.etag;
-  const reusedBytes = isThere ? file.size : await fetchBlob(file, blob, into);
-  await rm(pointer, { force: true });
-  await symlink(relative(dirname(pointer), blob), pointer);
-  return { path: file.path, bytes: file.size, etag: file.etag, reusedBytes };
-}
-
-async function fetchBlob(file: HubFile, blob: string, into: DownloadInto): Promise<number> {
-  const { sleep, onWait, attempts = 5 } = into;
-  let found: number | undefined;
-  const once = async (): Promise<number> => {
+  let reusedBytes: number | undefined;
+  const once = async (): Promise<void> => {
     const partial = await claimPartial(blob);
     let had = (await sizeOf(partial)) ?? 0;
-    if (had > file.size) {
+    if (had > size) {
       await rm(partial);
       had = 0;
     }
-    found ??= had;
-    if (had < file.size) await append(file, partial, had, into);
-    const got = await etagOf(partial, file.etag);
-    if (got === file.etag) {
-      await moveIntoPlace(partial, blob);
-      return found;
+    reusedBytes ??= had;
+    if (had < size) {
+      const content = await open();
+      if (!content) throw new Error(`${path} is not in the repository at ${commit}`);
+      await append(file, partial, had, content, options);
     }
+    const got = await etagOf(partial, etag);
+    if (got === etag) return moveIntoPlace(partial, blob);
     await rm(partial); // a resumed part may stem from other bytes: start anew
-    found = 0;
-    throw new ChecksumError(
-      `${file.path}: the checksum is ${got.slice(0, 12)}, the hub announced ${file.etag.slice(0, 12)}`,
-    );
+    reusedBytes = 0;
+    throw new Error(`${path}: the checksum is ${got.slice(0, 12)}, the hub announced ${etag.slice(0, 12)}`);
   };
-  return retry(once, {
-    delayMs: (_, tried) => (tried === attempts ? undefined : 500 * 2 ** (tried - 1)),
-    onWait: (error, ms) => {
-      const reason = errorText(error);
-      onWait?.(`${file.path}: ${reason}; going on in ${Math.ceil(ms / 1000)} s`);
-    },
-    sleep,
-  });
+  if ((await sizeOf(blob)) === size && (await etagOf(blob, etag)) === etag) reusedBytes = size;
+  else
+    await retry(once, {
+      delayMs: (_, tried) => usualDelay(tried),
+      onWait: (error, ms) =>
+        options.onWait?.(`${path}: ${errorText(error)}; going on in ${Math.ceil(ms / 1000)} s`),
+      sleep: options.sleep ?? sleepReally,
+    });
+  await rm(pointer, { force: true });
+  await symlink(relative(dirname(pointer), blob), pointer);
+  return { path, bytes: size, etag, reusedBytes: reusedBytes! };
 }
 
-async function append(file: HubFile, partial: string, from: number, into: DownloadInto): Promise<void> {
-  const blob = await into.open(file);
-  if (!blob) throw new Error(`${file.path} is not in the repository at ${into.commit}`);
+async function append(
+  file: HubFile,
+  partial: string,
+  from: number,
+  content: Blob,
+  { stallMs = 60_000, onProgress }: PullOptions,
+): Promise<void> {
   const controller = new AbortController();
-  const stallMs = into.stallMs ?? 60_000;
   const stalled = () => controller.abort(new Error(`no bytes for ${stallMs / 1000} s`));
   const timer = startTimer(stallMs, stalled);
   let bytes = from;
   const source = Readable.fromWeb(
-    blob.slice(from, file.size).stream() as Parameters<typeof Readable.fromWeb>[0],
+    content.slice(from, file.size).stream() as Parameters<typeof Readable.fromWeb>[0],
   );
   source.on('data', (chunk: Uint8Array) => {
     bytes += chunk.length;
     timer.restart();
-    into.onProgress?.(file, bytes);
+    onProgress?.(file, bytes);
   });
   try {
     await pipeline(source, createWriteStream(partial, { flags: 'a' }), { signal: controller.signal });
@@ -352,15 +335,6 @@ async function append(file: HubFile, partial: string, from: number, into: Downlo
 }
 
 // The fetch of the hub client: waits after 429 and server errors as the server asks, and gives up on a silent server.
-
-interface HubFetchOptions {
-  readonly fetch: typeof fetch;
-  readonly sleep: (ms: number) => Promise<void>;
-  readonly onWait?: ((message: string) => void) | undefined;
-  readonly signal?: AbortSignal | undefined;
-  readonly attempts?: number;
-  readonly headersTimeoutMs?: number;
-}
 
 const TRANSIENT = new Set([408, 429, 500, 502, 503, 504]);
 /** A longer wait than this is reported instead. */
@@ -375,12 +349,12 @@ class Busy extends Error {
   }
 }
 
-function hubFetch(options: HubFetchOptions): typeof fetch {
-  const { sleep, onWait, signal, attempts = 5, headersTimeoutMs = 30_000 } = options;
+const HEADERS_TIMEOUT_MS = 30_000;
+
+function hubFetch({ fetch: ask = fetch, sleep = sleepReally, onWait, signal }: PullOptions): typeof fetch {
   const delayMs = (error: unknown, tried: number): number | undefined => {
-    if (tried === attempts) return undefined;
-    const usual = 500 * 2 ** (tried - 1);
-    if (!(error instanceof Busy)) return signal?.aborted ? undefined : usual;
+    const usual = usualDelay(tried);
+    if (usual === undefined || !(error instanceof Busy)) return signal?.aborted ? undefined : usual;
     const wait = retryAfterMs(error.response.headers.get('retry-after'), Date.now()) ?? usual;
     return wait > LONGEST_WAIT_MS ? undefined : wait;
   };
@@ -392,12 +366,12 @@ function hubFetch(options: HubFetchOptions): typeof fetch {
   return async (input, init) => {
     const once = async (): Promise<Response> => {
       const silence = new AbortController();
-      const timer = startTimer(headersTimeoutMs, () =>
-        silence.abort(new Error(`no answer within ${headersTimeoutMs / 1000} s`)),
+      const timer = startTimer(HEADERS_TIMEOUT_MS, () =>
+        silence.abort(new Error(`no answer within ${HEADERS_TIMEOUT_MS / 1000} s`)),
       );
       const signals = [silence.signal, signal, init?.signal].filter((s) => s != null);
       try {
-        const response = await options.fetch(input, { ...init, signal: AbortSignal.any(signals) });
+        const response = await ask(input, { ...init, signal: AbortSignal.any(signals) });
         if (TRANSIENT.has(response.status)) throw new Busy(response);
         return response;
       } finally {
@@ -441,24 +415,16 @@ function causeOf(error: unknown): string {
 
 // Access to the Hugging Face hub: endpoint, token, cache and offline mode, from the variables of its own tools.
 
-interface HubAccess {
-  readonly cacheDir: string;
-  /** Undefined: the client's own default. */
-  readonly hubUrl: string | undefined;
-  readonly token: string | undefined;
-  readonly offline: boolean;
-}
-
 /** `huggingface-cli login` leaves the token in a file of its home, even when the cache is elsewhere. */
 function storedToken(env: HubEnv): string | undefined {
   const path = env.HF_TOKEN_PATH || join(hubHome(env), 'token');
   return existsSync(path) ? readFileSync(path, 'utf8').trim() || undefined : undefined;
 }
 
-export function hubAccess(env: HubEnv): HubAccess {
-  const cacheDir = hubCacheDir(env);
+export function hubAccess(env: HubEnv) {
   return {
-    cacheDir,
+    cacheDir: hubCacheDir(env),
+    /** Undefined: the client's own default. */
     hubUrl: stripChars(env.HF_ENDPOINT ?? '', '/', 'right') || undefined,
     // A line end from a file makes no header. The second name is that of older tools.
     token: env.HF_TOKEN?.trim() || env.HUGGING_FACE_HUB_TOKEN?.trim() || storedToken(env),

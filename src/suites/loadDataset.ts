@@ -1,4 +1,5 @@
 /** Reads a whole dataset and checks every row: either all rows are good, or all problems are listed. */
+
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -13,13 +14,14 @@ import { addedDataset } from '../dataset/read/addedDatasets.ts';
 import { DATASET_ALIASES, type LocateOptions, locateDataset } from '../dataset/read/locate.ts';
 import {
   jsonLines,
-  type RawEntry,
-  type RawProblem,
+  leaveInFile,
+  piecesOf,
+  type RawRows,
+  type RowReading,
   readJson,
   readParquet,
 } from '../dataset/read/readRows.ts';
 import { type NormalisedRow, normaliseColumns, rowHashOf } from '../dataset/read/row.ts';
-import { leaveInFile, piecesOf, type RowReading } from '../dataset/read/rowInFile.ts';
 import type { FolderTask } from './suite.ts';
 import { loadSuite, SWE_BENCH, suiteOf, suiteOfFolder, suiteOfRow } from './suites.ts';
 
@@ -36,10 +38,6 @@ export type LoadResult =
 
 /** A smaller file is held in memory. */
 const HELD_BYTES = 64 * 2 ** 20;
-
-type Found = RawEntry | RawProblem;
-type Keep = (entry: RawEntry, instance: Instance, rowHash: string) => LoadedRow;
-const hold: Keep = ({ line }, instance, rowHash) => ({ instance, rowHash, line });
 
 /** A raw row of a suite that is loaded becomes an Instance: the suite brings its columns under the names of SWE-bench. */
 export function normaliseRow(given: unknown): NormalisedRow {
@@ -64,28 +62,6 @@ const imageRefusal = (instance: Instance, images: string | undefined): string | 
     ? 'its image cannot be built, for no Dockerfile comes with it'
     : undefined;
 
-interface Rows {
-  readonly found: Iterable<Found>;
-  readonly keep: Keep;
-}
-
-async function readRows(
-  path: string,
-  heldBytes: number,
-  reading: RowReading,
-  seen: (bytes: Uint8Array) => void,
-): Promise<Rows> {
-  const suffix = extname(path).toLowerCase();
-  const lines = suffix !== '.parquet' && suffix !== '.json' && statSync(path).size > heldBytes;
-  if (lines && !startsAsArray(path))
-    return { found: jsonLines(piecesOf(path, seen)), keep: leaveInFile(path, reading) };
-  const bytes = await readFile(path);
-  seen(bytes);
-  const { entries, problems } =
-    suffix === '.parquet' ? await readParquet(bytes) : readJson(bytes, suffix === '.json' ? 'json' : 'jsonl');
-  return { found: [...entries, ...problems].sort((a, b) => a.line - b.line), keep: hold };
-}
-
 /** People give JSON and JSON Lines either suffix. */
 function startsAsArray(path: string): boolean {
   for (const piece of piecesOf(path, () => {})) {
@@ -102,57 +78,6 @@ function withKey(row: unknown, key: string | undefined): { row: unknown; contrad
   if (inner === undefined) return { row: { instance_id: key, ...row } };
   if (inner === key || typeof inner !== 'string') return { row };
   return { row, contradiction: `has the key "${key}", but its instance_id is "${inner}"` };
-}
-
-/** Collects rows and problems over all files of one dataset. */
-function collector({ images, heldBytes = HELD_BYTES }: LoadOptions) {
-  const reading: RowReading = {
-    normalise: normaliseRow,
-    withImage: (instance) => withChosenImage(instance, images),
-  };
-  const rows: LoadedRow[] = [];
-  const problems: DatasetProblem[] = [];
-  const firstPlace = new Map<string, number>();
-
-  async function add(path: string, seen: (bytes: Uint8Array) => void): Promise<void> {
-    const { found, keep } = await readRows(path, heldBytes, reading, seen);
-    const unit = extname(path).toLowerCase() === '.parquet' ? 'row' : 'line';
-    const report = (line: number, message: string, instanceId?: string) => {
-      const place = line > 0 ? `${path} ${unit} ${line}` : path;
-      const who =
-        instanceId === undefined ? '' : ` (${JSON.stringify(instanceId).slice(1, -1).slice(0, 140)})`;
-      problems.push({
-        ...(line > 0 && { line }),
-        ...(instanceId !== undefined && { instanceId }),
-        message: `${place}${who}: ${message}`,
-      });
-    };
-    for (const entry of found) {
-      if ('message' in entry) {
-        report(entry.line, entry.message);
-        continue;
-      }
-      const { row, contradiction } = withKey(entry.row, entry.key);
-      if (isRecord(row)) await loadSuite(suiteOfRow(row));
-      const normalised = normaliseRow(row);
-      const id = normalised.ok ? normalised.instance.instance_id : normalised.instanceId;
-      if (contradiction) report(entry.line, contradiction, id);
-      if (!normalised.ok) for (const message of normalised.messages) report(entry.line, message, id);
-      if (id !== undefined) {
-        const first = firstPlace.get(id);
-        if (first === undefined) firstPlace.set(id, entry.line);
-        else report(entry.line, `the same instance_id as ${unit} ${first}`, id);
-      }
-      if (normalised.ok) {
-        const { instance } = normalised;
-        // The hash is of the row alone: other images are no other task.
-        const row = keep(entry, reading.withImage(instance), rowHashOf(instance));
-        const refused = suiteOf(instance).refusal?.(instance) ?? imageRefusal(instance, images);
-        rows.push(refused === undefined ? row : Object.assign(row, { refused }));
-      }
-    }
-  }
-  return { add, rows, problems };
 }
 
 export interface LoadOptions extends LocateOptions {
@@ -182,19 +107,73 @@ export async function loadDataset(source: string, options: LoadOptions = {}): Pr
 }
 
 async function loadPlace(source: string, options: LoadOptions): Promise<LoadResult> {
-  const folder = await folderDataset(source, options.images);
+  const { images, heldBytes = HELD_BYTES } = options;
+  const folder = await folderDataset(source, images);
   if (folder) return { ok: true, dataset: folder };
   const location = locateDataset(source, options);
   if (!location.ok) return { ok: false, problems: [{ message: location.message }] };
   const { files, revision, split } = location.found;
-  const { add, rows, problems } = collector(options);
   const hash = createHash('sha256');
-  for (const path of files) await add(path, (bytes) => void hash.update(bytes));
+  const seen = (bytes: Uint8Array) => void hash.update(bytes);
+  const reading: RowReading = {
+    normalise: normaliseRow,
+    withImage: (instance) => withChosenImage(instance, images),
+  };
+  const rows: LoadedRow[] = [];
+  const problems: DatasetProblem[] = [];
+  const firstPlace = new Map<string, number>();
+  for (const path of files) {
+    const suffix = extname(path).toLowerCase();
+    const unit = suffix === '.parquet' ? 'row' : 'line';
+    const report = (line: number, message: string, instanceId?: string) => {
+      const place = line > 0 ? `${path} ${unit} ${line}` : path;
+      const who =
+        instanceId === undefined ? '' : ` (${JSON.stringify(instanceId).slice(1, -1).slice(0, 140)})`;
+      problems.push({
+        ...(line > 0 && { line }),
+        ...(instanceId !== undefined && { instanceId }),
+        message: `${place}${who}: ${message}`,
+      });
+    };
+    const lines = suffix !== '.parquet' && suffix !== '.json' && statSync(path).size > heldBytes;
+    const inFile = lines && !startsAsArray(path) ? leaveInFile(path, reading) : undefined;
+    for (const entry of inFile ? jsonLines(piecesOf(path, seen)) : await heldRows(path, suffix, seen)) {
+      if ('message' in entry) {
+        report(entry.line, entry.message);
+        continue;
+      }
+      const { row, contradiction } = withKey(entry.row, entry.key);
+      if (isRecord(row)) await loadSuite(suiteOfRow(row));
+      const normalised = normaliseRow(row);
+      const id = normalised.ok ? normalised.instance.instance_id : normalised.instanceId;
+      if (contradiction) report(entry.line, contradiction, id);
+      if (!normalised.ok) for (const message of normalised.messages) report(entry.line, message, id);
+      if (id !== undefined) {
+        const first = firstPlace.get(id);
+        if (first === undefined) firstPlace.set(id, entry.line);
+        else report(entry.line, `the same instance_id as ${unit} ${first}`, id);
+      }
+      if (!normalised.ok) continue;
+      const { instance } = normalised;
+      const ours = reading.withImage(instance);
+      // The hash is of the row alone: other images are no other task.
+      const rowHash = rowHashOf(instance);
+      const kept = inFile?.(entry, ours, rowHash) ?? { instance: ours, rowHash, line: entry.line };
+      const refused = suiteOf(instance).refusal?.(instance) ?? imageRefusal(instance, images);
+      rows.push(refused === undefined ? kept : Object.assign(kept, { refused }));
+    }
+  }
   if (problems.length === 0 && rows.length === 0)
     problems.push({ message: `${files.join(', ')}: the dataset holds no instances` });
   if (problems.length > 0) return { ok: false, problems };
   const dataset = { source, path: files[0]!, files, split, revision, fileHash: hash.digest('hex'), rows };
   return { ok: true, dataset };
+}
+
+async function heldRows(path: string, suffix: string, seen: (bytes: Uint8Array) => void): Promise<RawRows> {
+  const bytes = await readFile(path);
+  seen(bytes);
+  return suffix === '.parquet' ? readParquet(bytes) : readJson(bytes, suffix === '.json' ? 'json' : 'jsonl');
 }
 
 /** "12 tasks: task.toml has …, for example in fix-tests": one line for each thing, however many tasks have it. */
@@ -216,14 +195,12 @@ async function folderDataset(source: string, images?: string): Promise<Dataset |
   const path = resolve(source);
   const tasks = suite.folders.read(path);
   return {
-    ...{
-      source,
-      path,
-      files: [path],
-      split: null,
-      revision: null,
-      needsFolders: suite.folders.needed ?? false,
-    },
+    source,
+    path,
+    files: [path],
+    split: null,
+    revision: null,
+    needsFolders: suite.folders.needed ?? false,
     fileHash: sha256(tasks.map(({ id, hash }) => `${id} ${hash}\n`).join('')),
     rows: tasks.map((task, i) => {
       const refused = task.refused ?? imageRefusal(task.instance, images);

@@ -1,9 +1,14 @@
 /** Raw rows of files: JSON Lines piece by piece, so that a file of a gigabyte is never in memory as a whole; JSON; Parquet. Problems are collected, not thrown: all are shown at once. */
+
+import { closeSync, openSync, readSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { within } from '../../base/async/timer.ts';
 import { isRecord } from '../../base/isRecord.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { jsonChildren, jsonErrorLine, lineAt } from '../../base/text/jsonChildren.ts';
+import { DatasetChangedError } from '../datasetChanged.ts';
+import type { Instance, InstanceHead } from '../instance.ts';
+import { type NormalisedRow, rowHashOf } from './row.ts';
 
 export interface RawEntry {
   /** Line of the text, or row number of a table; from 1. */
@@ -99,20 +104,7 @@ export function* jsonLines(pieces: Iterable<Uint8Array>): Generator<RawEntry | R
   }
 }
 
-export interface RawRows {
-  readonly entries: readonly RawEntry[];
-  readonly problems: readonly RawProblem[];
-}
-
-function readJsonLines(bytes: Uint8Array): RawRows {
-  const entries: RawEntry[] = [];
-  const problems: RawProblem[] = [];
-  for (const found of jsonLines([bytes])) {
-    if ('message' in found) problems.push(found);
-    else entries.push(found);
-  }
-  return { entries, problems };
-}
+export type RawRows = readonly (RawEntry | RawProblem)[];
 
 /** A dump of the datasets server wraps each row: `{rows: [{row_idx, row: {…}}]}`. */
 const unwrapped = (row: unknown): unknown => (isRecord(row) && isRecord(row.row) ? row.row : row);
@@ -120,24 +112,17 @@ const unwrapped = (row: unknown): unknown => (isRecord(row) && isRecord(row.row)
 /** An array of rows, an object keyed by id, one row, or a dump of the datasets server. */
 function entriesOf(text: string, value: unknown): RawRows {
   if (typeof value !== 'object' || value === null)
-    return {
-      entries: [],
-      problems: [{ line: 1, message: 'the file holds neither a list nor an object of instances' }],
-    };
-  if (isRecord(value) && typeof value.instance_id === 'string')
-    return { entries: [{ line: 1, row: value }], problems: [] };
+    return [{ line: 1, message: 'the file holds neither a list nor an object of instances' }];
+  if (isRecord(value) && typeof value.instance_id === 'string') return [{ line: 1, row: value }];
   const opening = text.search(/[[{]/);
   let children = jsonChildren(text, opening, lineAt(text, opening));
   const rows = isRecord(value) && Array.isArray(value.rows) && children.find((child) => child.key === 'rows');
   if (rows) children = jsonChildren(text, rows.start, rows.line);
-  return {
-    entries: children.map(({ key, line, start, end }) => ({
-      line,
-      row: unwrapped(JSON.parse(text.slice(start, end))),
-      ...(key !== undefined && { key }),
-    })),
-    problems: [],
-  };
+  return children.map(({ key, line, start, end }) => ({
+    line,
+    row: unwrapped(JSON.parse(text.slice(start, end))),
+    ...(key !== undefined && { key }),
+  }));
 }
 
 /** JSON or JSON Lines, told apart by what is inside: people give both either suffix. */
@@ -146,23 +131,17 @@ export function readJson(bytes: Uint8Array, expected: 'json' | 'jsonl'): RawRows
   try {
     text = decoder.decode(bytes).trimStart();
   } catch {
-    return readJsonLines(bytes); // names the line that is not UTF-8
+    return [...jsonLines([bytes])]; // names the line that is not UTF-8
   }
-  if (expected === 'jsonl' && !text.startsWith('[')) return readJsonLines(bytes);
+  if (expected === 'jsonl' && !text.startsWith('[')) return [...jsonLines([bytes])];
   const original = new TextDecoder('utf-8').decode(bytes); // without the BOM, with every line break
   try {
     return entriesOf(original, JSON.parse(text));
   } catch (error) {
-    const lines = readJsonLines(bytes);
-    if (
-      lines.problems.length === 0 ||
-      (expected === 'json' && text.split('\n', 1)[0]?.trimEnd().endsWith('}'))
-    )
-      return lines;
-    return {
-      entries: [],
-      problems: [{ line: jsonErrorLine(error, text), message: `not valid JSON: ${errorText(error)}` }],
-    };
+    const lines = [...jsonLines([bytes])];
+    const isLines = lines.every((line) => 'row' in line);
+    if (isLines || (expected === 'json' && text.split('\n', 1)[0]?.trimEnd().endsWith('}'))) return lines;
+    return [{ line: jsonErrorLine(error, text), message: `not valid JSON: ${errorText(error)}` }];
   }
 }
 
@@ -225,12 +204,73 @@ export async function readParquet(
   ms = LEAST_MS + (bytes.length / 1e6) * MS_A_MEGABYTE,
 ): Promise<RawRows> {
   const answer = await rowsOf(bytes, ms);
-  if ('rows' in answer)
-    return { entries: answer.rows.map((row, i) => ({ line: i + 1, row: plain(row) })), problems: [] };
-  return {
-    entries: [],
-    problems: [
-      { line: 0, message: `not a readable Parquet file (${answer.reason}); was the download complete?` },
-    ],
+  if ('rows' in answer) return answer.rows.map((row, i) => ({ line: i + 1, row: plain(row) }));
+  return [{ line: 0, message: `not a readable Parquet file (${answer.reason}); was the download complete?` }];
+}
+
+// Rows of a large dataset stay in its file: a plan needs their names, and only a run reads them again, one at a time.
+
+/** The part of a file, in pieces of four megabytes. `seen` gets each of them. */
+export function* piecesOf(path: string, seen: (piece: Uint8Array) => void): Generator<Uint8Array> {
+  const file = openSync(path, 'r');
+  try {
+    for (;;) {
+      const piece = Buffer.allocUnsafeSlow(4 * 2 ** 20);
+      const length = readSync(file, piece);
+      if (length === 0) return;
+      seen(piece.subarray(0, length));
+      yield piece.subarray(0, length);
+    }
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** How rows of a dataset become instances. */
+export interface RowReading {
+  normalise(row: unknown): NormalisedRow;
+  /** Gives an instance the image that was asked for its whole dataset, where one was. */
+  withImage(instance: Instance): Instance;
+}
+
+/** Throws when the file has changed since the row was read first. */
+function readAgain(
+  path: string,
+  { start, length, rowHash }: { start: number; length: number; rowHash: string },
+  reading: RowReading,
+): Instance {
+  const file = openSync(path, 'r');
+  try {
+    const bytes = Buffer.alloc(length);
+    const row = reading.normalise(rowOfLine(bytes.subarray(0, readSync(file, bytes, 0, length, start))));
+    if (row.ok && rowHashOf(row.instance) === rowHash) return reading.withImage(row.instance);
+  } catch {
+    // Said below.
+  } finally {
+    closeSync(file);
+  }
+  throw new DatasetChangedError(path);
+}
+
+/** Keeps of each row only its head. Texts that many rows share are kept once. */
+export function leaveInFile(path: string, reading: RowReading) {
+  /** Rows of one file share it, and a copy of a row does not read the row. */
+  const file = {
+    get instance(): Instance {
+      return readAgain(path, this as unknown as Parameters<typeof readAgain>[1], reading);
+    },
+  };
+  const texts = new Map<string, string>();
+  const once = (text: string) => {
+    const known = texts.get(text);
+    if (known === undefined) texts.set(text, text);
+    return known ?? text;
+  };
+  return ({ line, start, length }: RawEntry, instance: Instance, rowHash: string) => {
+    const { instance_id, repo, difficulty, image } = instance;
+    const head: InstanceHead = { instance_id, repo: once(repo), difficulty: once(difficulty) };
+    if (image !== undefined) head.image = image;
+    const row = { __proto__: file, head, rowHash, line, start: start!, length: length! };
+    return row as typeof row & { readonly instance: Instance };
   };
 }
