@@ -17,7 +17,7 @@ import { finding, limitMet } from './doubts/patchDoubts.ts';
 import { type GradingConfig, type GradingLimits, limitsOf } from './gradingConfig.ts';
 import type { HarnessDialect } from './parsers/logParser.ts';
 import type { ParserRegistry } from './parsers/parserRegistry.ts';
-import type { TestRun } from './runTests.ts';
+import type { TestRun } from './patchAndTests.ts';
 
 export interface GradeRequest {
   /** As submitted, byte for byte. */

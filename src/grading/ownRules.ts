@@ -21,7 +21,7 @@ import {
   timedOutEnding,
 } from './gradingFrame.ts';
 import type { HarnessDialect } from './parsers/logParser.ts';
-import { runTests, type TestRun } from './runTests.ts';
+import { runTests, type TestRun } from './patchAndTests.ts';
 import { touchedPaths } from './specs/spec.ts';
 
 export type Judged =

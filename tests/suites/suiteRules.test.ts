@@ -6,8 +6,7 @@ import { allPassed } from '../../src/grading/ownRules.ts';
 import { judgeLive, livePytest, liveScript, noneFailed } from '../../src/suites/live/live.ts';
 import { judgeMultiLog, multiRowSchema } from '../../src/suites/multiSwe/multiSwe.ts';
 import { shapeOf } from '../../src/suites/multiSwe/shapes.ts';
-import { entryScript, passedIn, withoutBinaryHunks } from '../../src/suites/pro/gradePro.ts';
-import { proTag } from '../../src/suites/pro/pro.ts';
+import { entryScript, passedIn, proTag, withoutBinaryHunks } from '../../src/suites/pro/pro.ts';
 import { sameSet } from '../../src/suites/rebenchV2/rebenchV2.ts';
 import { normaliseRow, planGrading } from '../support/suites.ts';
 

@@ -3,7 +3,7 @@
  * patch nor the row's tests touch. All count against `resolved_strict`.
  */
 import { compact } from '../../base/compact.ts';
-import type { TestRun } from '../runTests.ts';
+import type { TestRun } from '../patchAndTests.ts';
 import type { GradeSpec } from '../specs/spec.ts';
 import { touchedPaths } from '../specs/spec.ts';
 import type { Suspicion } from '../suspicion/commands.ts';

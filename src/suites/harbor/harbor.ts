@@ -12,10 +12,8 @@ import { type Instance, imageOf } from '../../dataset/instance.ts';
 import type { PlannedGrading } from '../../grading/gradingFrame.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
 import type { Suite } from '../suite.ts';
-import { gradeSteps, verifierOfStep } from './gradeSteps.ts';
-import { type HarborTask, harborTaskOf } from './harborTask.ts';
-import { readTask } from './readTask.ts';
-import { type TaskStep, workThroughSteps } from './steps.ts';
+import { type HarborTask, harborTaskOf, readTask } from './readTask.ts';
+import { gradeSteps, type TaskStep, verifierOfStep, workThroughSteps } from './steps.ts';
 import { builtImage, TaskFolderError, taskFiles } from './taskFolder.ts';
 import { roomNeeds, verification } from './verification.ts';
 

@@ -1,7 +1,7 @@
 /** One Harbor task folder becomes an instance. What cannot be read or honoured becomes a reason; nothing here throws for a task. */
-
 import { realpathSync } from 'node:fs';
 import { basename } from 'node:path';
+import { z } from 'zod';
 import { parseReference } from '../../base/imageReference.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { errorText } from '../../base/text/errorText.ts';
@@ -10,8 +10,6 @@ import { shellWord } from '../../base/text/shellWord.ts';
 import { parseSize } from '../../base/text/units.ts';
 import { type Instance, instanceSchema } from '../../dataset/instance.ts';
 import type { FolderTask } from '../suite.ts';
-import type { HarborStep, HarborTask, Room } from './harborTask.ts';
-import { mcpServersIn, networkOf, refusalsOf, withDefaults } from './refusals.ts';
 import {
   builtImage,
   type Folder,
@@ -23,14 +21,93 @@ import {
   taskText,
 } from './taskFolder.ts';
 import {
+  mcpServersIn,
+  networkOf,
   readTaskToml,
+  refusalsOf,
   type TaskToml,
   type TomlEnvironment,
   type TomlStep,
   type TomlVerifier,
+  withDefaults,
 } from './taskToml.ts';
 
-export const HARBOR = 'harbor';
+const HARBOR = 'harbor';
+
+// What a run and a grading need to know of a task. It is part of the instance, so that the record says what was run.
+
+const network = z.enum(['none', 'public']);
+const text = z.string();
+const variables = z.record(text, text);
+const amount = z.number().optional();
+const room = z.object({ cpus: amount, memory_mb: amount, storage_mb: amount });
+type Room = z.infer<typeof room>;
+
+const mcpServer = z.discriminatedUnion('transport', [
+  z.object({ name: text, transport: z.literal('stdio'), command: text, args: z.array(text) }),
+  z.object({ name: text, transport: z.enum(['sse', 'streamable-http']), url: text }),
+]);
+
+const artifacts = z.array(z.object({ source: text, exclude: z.array(text) }));
+const verifier = z.object({
+  timeout_s: z.number(),
+  user: text.optional(),
+  network,
+  env: variables,
+  collect: z.array(z.object({ command: text, timeout_s: z.number(), user: text.optional() })),
+  /** Absent: it runs where the agent ran. */
+  separate: z
+    .object({
+      image: text,
+      /** The image brings the tests. */
+      bundled: z.boolean(),
+      workdir: text.optional(),
+      room,
+      env: variables,
+    })
+    .optional(),
+});
+const step = z.object({
+  name: text,
+  instruction: text,
+  agent_timeout_s: amount,
+  /** One command, run before the agent begins with the step. */
+  healthcheck: text.optional(),
+  /** By the names of rewards: below one of them the steps that follow are not begun. */
+  min_rewards: z.record(text, z.number()).optional(),
+  artifacts,
+  verifier,
+});
+export type HarborStep = z.infer<typeof step>;
+
+const harborTaskSchema = z.object({
+  /** Absolute. Where the tests and the solution are: they are read when they are needed, and not before. */
+  folder: text,
+  /** Hash of everything in the folder that counts. */
+  files_sha256: text,
+  workdir: text.optional(),
+  network,
+  room,
+  env: variables,
+  healthcheck: text.optional(),
+  /** Absent where it has none, as in records that were made before. */
+  mcp_servers: z.array(mcpServer).optional(),
+  /** Images that are built from folders of the task. */
+  builds: z.array(z.object({ image: text, folder: text, timeout_s: z.number() })).default([]),
+  agent: z.object({ timeout_s: amount, user: text.optional() }),
+  artifacts,
+  verifier,
+  /** Absent for a task of one step. The verifier above is then that of no step. */
+  steps: z.array(step).optional(),
+  /** How the rewards of its steps become one. */
+  strategy: z.enum(['mean', 'final']).optional(),
+});
+export type HarborTask = z.infer<typeof harborTaskSchema>;
+
+/** Throws for an instance of another kind. */
+export const harborTaskOf = ({ extra }: Instance): HarborTask => harborTaskSchema.parse(extra.harbor);
+
+// From the folder to the instance.
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 

@@ -3,15 +3,16 @@
  * and its end state is kept, from which the step is verified elsewhere, so that no test ever enters the container. A step with a least
  * reward is verified before the next begins.
  */
-
 import { z } from 'zod';
 import type { AgentResult } from '../../agent/contract.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { EnvironmentError } from '../../environment/environment.ts';
-import type { GradeRequest } from '../../grading/gradingFrame.ts';
-import { isFinalReason } from '../../outcome.ts';
+import type { EvaluationResult, GradeRequest, GradingEnd } from '../../grading/gradingFrame.ts';
+import { isFinalReason, OUTCOMES } from '../../outcome.ts';
 import type { AgentPart, LedAttempt } from '../suite.ts';
+import type { HarborStep, HarborTask } from './readTask.ts';
 import { placedFiles } from './taskFolder.ts';
+import { mainOf, reportOf, ungradable, verification, verifierFrame, type Wanted } from './verification.ts';
 
 export interface TaskStep extends AgentPart {
   /** What goes into the work tree before it begins, by paths below that. Throws when the folder is no longer what it was. */
@@ -131,4 +132,209 @@ async function keep(
   record({ step: name, image, verdict: verified.verdict });
   attempt.note(`step ${name} was verified: ${verified.says}`);
   return verified;
+}
+
+// The grading of such a task: each step in the state that the agent left it in, in containers of its own. Where a step decides whether the next begins,
+// that happens while the attempt goes on, and its verdict is kept.
+
+interface SteppedTask extends Omit<Wanted, 'testFolders'> {
+  readonly steps: readonly HarborStep[];
+}
+
+const stepVerdict = z.object({
+  outcome: z.enum(OUTCOMES),
+  /** null: its verifier gave none. */
+  rewards: z.record(z.string(), z.number()).nullable(),
+  message: z.string().nullable(),
+  infraReason: z.string().nullable(),
+  log: z.string().nullable(),
+  exitCode: z.number().nullable(),
+  durationMs: z.number(),
+});
+type StepVerdict = z.infer<typeof stepVerdict>;
+
+/** Of the log of a step that was verified in between: the rest of it is in no file. */
+const LOG_KEPT = 512 * 1024;
+
+const verdictOf = (result: EvaluationResult): StepVerdict => ({
+  outcome: result.outcome,
+  rewards: result.rewards ?? null,
+  message: result.errorMessage,
+  infraReason: result.infraReason,
+  log: result.log === null ? null : result.log.slice(-LOG_KEPT),
+  exitCode: result.exitCode,
+  durationMs: result.durationMs,
+});
+
+/** The tests of the step go over those that all steps have. */
+const ofStep = (task: SteppedTask, step: HarborStep, image: string): Wanted => ({
+  ...task,
+  image,
+  task: { ...task.task, artifacts: step.artifacts, verifier: step.verifier } satisfies HarborTask,
+  testFolders: ['tests', `steps/${step.name}/tests`],
+});
+
+const shown = (rewards: Readonly<Record<string, number>>): string =>
+  Object.entries(rewards)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ');
+
+/** How a step is verified before the next one begins; undefined for one without a least reward. */
+export function verifierOfStep(task: SteppedTask, step: HarborStep): Verify | undefined {
+  const least = step.min_rewards;
+  if (!least) return undefined;
+  return async (request) => {
+    const run = (alone: boolean) => verification(ofStep(task, step, request.work), { ...request, alone });
+    const first = await run(false);
+    const result = first.repeatAlone && !first.engineLost ? await run(true) : first;
+    const verdict = verdictOf(result);
+    const failed = gateFailure(verdict.rewards, least);
+    const lost = result.engineLost || (result.outcome === 'infra' && result.log === null);
+    return {
+      goesOn: failed === undefined,
+      says: failed ?? shown(verdict.rewards ?? {}),
+      verdict,
+      ...(lost && { lost: result.errorMessage ?? 'its verifier could not run' }),
+    };
+  };
+}
+
+interface Verified extends StepVerdict {
+  readonly name: string;
+  /** Absent for one that was verified before. */
+  readonly result?: EvaluationResult;
+}
+
+async function verified(task: SteppedTask, kept: KeptStep, request: GradeRequest): Promise<Verified> {
+  const { step: name, image } = kept;
+  const before = stepVerdict.safeParse(kept.verdict);
+  if (before.success) return { name, ...before.data };
+  const step = task.steps.find((one) => one.name === name);
+  if (image === null || !step) return { name, ...ENDED };
+  const result = await verification(ofStep(task, step, image), { ...request, work: image });
+  return { name, ...verdictOf(result), log: result.log, result };
+}
+
+/** As missing it would be out of the count, and whoever worked there chose that end. */
+const ENDED: StepVerdict = {
+  ...{ outcome: 'invalid', rewards: null, infraReason: null, log: null, exitCode: null, durationMs: 0 },
+  message: 'the container ended before its end state could be kept',
+};
+
+const NOT_BEGUN = {
+  rule: 'steps_not_begun',
+  says: 'a step had less than its least reward, so that the steps after it were not begun',
+  ...{ strict: true, inferred: false },
+};
+
+function endingOf({ instance, task, steps }: SteppedTask, ran: readonly Verified[]): GradingEnd {
+  const id = instance.instance_id;
+  const combined = combinedRewards(
+    task.strategy,
+    ran.map(({ rewards }) => rewards),
+  );
+  const broken = ran.find(({ rewards }) => rewards === null);
+  if (broken) {
+    const told = combined === null ? 'no reward' : shown(combined);
+    const failed = broken.outcome === 'invalid';
+    return {
+      outcome: broken.outcome === 'resolved' || broken.outcome === 'unresolved' ? 'infra' : broken.outcome,
+      ...(failed && { resolved: false, resolvedStrict: false }),
+      infraReason: broken.infraReason,
+      errorMessage: `${id}: step ${broken.name} has no reward: ${broken.message}. Harbor leaves such a step out, and would say: ${told}`,
+    };
+  }
+  const main = mainOf(combined ?? {});
+  if (!main.ok) return { outcome: 'infra', infraReason: 'no_reward', errorMessage: `${id}: ${main.message}` };
+  const { reward } = main.found;
+  const resolved = reward >= 1;
+  const left = steps.slice(ran.length).map(({ name }) => name);
+  const each = ran.flatMap(({ name, rewards }) =>
+    Object.entries(rewards!).map(([key, value]) => [`${name}/${key}`, value] as const),
+  );
+  return {
+    ...{ outcome: resolved ? 'resolved' : 'unresolved', resolved, reward },
+    rewards: { ...combined, ...Object.fromEntries(each) },
+    resolvedStrict: resolved && left.length === 0,
+    // The gate of the last of them held the others back.
+    suspicion: left.length > 0 ? [{ ...NOT_BEGUN, evidence: left.join(', ') }] : [],
+  };
+}
+
+export async function gradeSteps(task: SteppedTask, request: GradeRequest): Promise<EvaluationResult> {
+  const { instance } = task;
+  const id = instance.instance_id;
+  const frame = verifierFrame(task, request);
+  if (request.work === undefined)
+    return ungradable(
+      frame,
+      `${id}: a task of several steps is graded by the states that its agent left after each step; a patch alone does not have them`,
+    );
+  const ran: Verified[] = [];
+  for (const kept of keptSteps(request.work)) {
+    const one = await verified(task, kept, request);
+    // Once more with nothing beside it, or when the engine is back: the other steps then too.
+    if (one.result?.repeatAlone && !request.alone) return one.result;
+    if (one.result?.engineLost || one.outcome === 'ungradable') return one.result!;
+    ran.push(one);
+  }
+  const ending = endingOf(task, ran);
+  const empty = await ungradable(frame, '');
+  const results = ran.flatMap(({ result }) => result ?? []);
+  const { resolved } = ending;
+  const judged = resolved === undefined ? null : reportOf(id, request.patch, resolved ?? false);
+  return {
+    ...{ ...empty, errorMessage: null, report: judged },
+    ...{ limits: results[0]?.limits ?? null, imageDigest: results[0]?.imageDigest ?? null },
+    ...ending,
+    suspicion: [...results.flatMap(({ suspicion }) => suspicion), ...(ending.suspicion ?? [])],
+    log: ran.map(({ name, log }) => `=== step ${name} ===\n${log ?? ''}`).join('\n'),
+    exitCode: ran.at(-1)?.exitCode ?? null,
+    runLog: results.flatMap(({ runLog }) => runLog),
+    durationMs: ran.reduce((sum, { durationMs }) => sum + durationMs, 0),
+  };
+}
+
+// The rewards of several steps as one, and the gate between steps: the rules are Harbor's, to the last bit.
+
+export type Rewards = Readonly<Record<string, number>>;
+
+/** As Python adds floats since 3.12: with what rounding lost, by Neumaier. */
+function pythonSum(values: readonly number[]): number {
+  let sum = 0;
+  let lost = 0;
+  for (const value of values) {
+    const next = sum + value;
+    lost += Math.abs(sum) >= Math.abs(value) ? sum - next + value : value - next + sum;
+    sum = next;
+  }
+  return lost !== 0 && Number.isFinite(lost) ? sum + lost : sum;
+}
+
+/**
+ * Of the steps that ran, in their order; null for a step whose verifier gave none. `final` takes the last as it is. `mean` takes the mean of
+ * each name over the steps that have rewards; a name that one of them lacks counts as 0 there.
+ */
+export function combinedRewards(
+  strategy: HarborTask['strategy'],
+  steps: readonly (Rewards | null)[],
+): Rewards | null {
+  if (strategy === 'final') return steps.at(-1) ?? null;
+  const given = steps.filter((rewards) => rewards !== null);
+  const names = new Set(given.flatMap(Object.keys));
+  if (names.size === 0) return null;
+  // A name may be that of a property which every object has.
+  const named = given.map((rewards) => new Map(Object.entries(rewards)));
+  const mean = (name: string) => pythonSum(named.map((rewards) => rewards.get(name) ?? 0)) / named.length;
+  return Object.fromEntries([...names].map((name) => [name, mean(name)]));
+}
+
+/** Why the steps that follow are not begun; undefined where they are. A reward that is missing is below every limit. */
+export function gateFailure(rewards: Rewards | null, least: Rewards): string | undefined {
+  for (const [name, limit] of Object.entries(least)) {
+    const reward = rewards !== null && Object.hasOwn(rewards, name) ? rewards[name] : undefined;
+    if (reward === undefined) return `it has no reward "${name}", and ${limit} is the least to go on`;
+    if (reward < limit) return `its reward "${name}" is ${reward}, and ${limit} is the least to go on`;
+  }
+  return undefined;
 }

@@ -4,7 +4,6 @@ import { isRecord } from '../../base/isRecord.ts';
 import { shellWord } from '../../base/text/shellWord.ts';
 import type { Instance } from '../../dataset/instance.ts';
 import { type Environment, FilesTooLargeError, type PlacedFile } from '../../environment/environment.ts';
-import { applyPatch, PATCH_PATH } from '../../grading/applyPatch.ts';
 import {
   type EvaluationResult,
   type GradeRequest,
@@ -13,8 +12,14 @@ import {
   inFreshContainer,
   type RunLog,
 } from '../../grading/gradingFrame.ts';
-import { commandWithin, isPastDeadline, OUTSIDE_S } from '../../grading/runTests.ts';
-import type { HarborTask } from './harborTask.ts';
+import {
+  applyPatch,
+  commandWithin,
+  isPastDeadline,
+  OUTSIDE_S,
+  PATCH_PATH,
+} from '../../grading/patchAndTests.ts';
+import type { HarborTask } from './readTask.ts';
 import { readTask } from './readTask.ts';
 import { placedFiles, taskFiles } from './taskFolder.ts';
 
@@ -119,7 +124,7 @@ async function applied(
   await environment.putFile(PATCH_PATH, patch);
   const { cwd } = environment.templateVars();
   const at = { cwd: typeof cwd === 'string' ? cwd : '/', timeoutS: PATCH_TIMEOUT_S, signal };
-  const done = await applyPatch(environment, { dialect: 'v5', ...at });
+  const done = await applyPatch(environment, 'v5', at);
   if (done.method !== null) return undefined;
   log.info(`the patch of ${id} does not apply:\n${done.output}`);
   return {

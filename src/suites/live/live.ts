@@ -20,7 +20,7 @@ import {
   textInside,
 } from '../../grading/ownRules.ts';
 import { STATUS_WORDS } from '../../grading/parsers/logParser.ts';
-import type { TestRun } from '../../grading/runTests.ts';
+import type { TestRun } from '../../grading/patchAndTests.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
 import type { Suite } from '../suite.ts';
 export const live: Suite = {

@@ -1,13 +1,6 @@
 /** SWE-bench, and whatever has rows of its form. A prediction is evaluated in a fresh environment: patch, eval script, log, verdict. */
 import { shellWord } from '../../base/text/shellWord.ts';
 import type { Environment } from '../../environment/environment.ts';
-import {
-  ALREADY_APPLIED,
-  type Applied,
-  applyPatch,
-  PATCH_PATH,
-  readingGit,
-} from '../../grading/applyPatch.ts';
 import { examine } from '../../grading/doubts/doubts.ts';
 import { gradeSafely } from '../../grading/grade.ts';
 import {
@@ -19,8 +12,16 @@ import {
   timedOutEnding,
 } from '../../grading/gradingFrame.ts';
 import { findParser, officialRegistry } from '../../grading/parsers/parserRegistry.ts';
+import {
+  ALREADY_APPLIED,
+  type Applied,
+  applyPatch,
+  PATCH_PATH,
+  readingGit,
+  runTests,
+  type TestRun,
+} from '../../grading/patchAndTests.ts';
 import { classifyLog, MARK } from '../../grading/readLog.ts';
-import { runTests, type TestRun } from '../../grading/runTests.ts';
 import { type GradeSpec, resolveGradeSpec } from '../../grading/specs/spec.ts';
 import type { Suite } from '../suite.ts';
 
@@ -62,7 +63,7 @@ async function inEnvironment(
   request.onPhase?.('apply');
   await environment.putFile(PATCH_PATH, request.patch ?? '');
   log.info(`Intermediate patch for ${spec.instanceId} written to patch.diff, now applying to container...`);
-  const applied = await applyPatch(environment, { dialect: spec.dialect, suite: spec.suite, ...at });
+  const applied = await applyPatch(environment, spec.suite ?? spec.dialect, at);
   for (const method of applied.failed) log.info(`Failed to apply patch to container: ${method}`);
   if (applied.method === null) return applyFailed(request, applied, log);
   log.info(

@@ -20,7 +20,7 @@ import {
 } from '../../../src/grading/gradingConfig.ts';
 import { doubtedScores } from '../../../src/report/measure/summary.ts';
 import { runRowParser } from '../../../src/suites/live/live.ts';
-import { entryScript } from '../../../src/suites/pro/gradePro.ts';
+import { entryScript } from '../../../src/suites/pro/pro.ts';
 import { dockerAvailable } from '../../support/docker.ts';
 import { derivedImage } from '../../support/dockerEnvironment.ts';
 import { comparedTo, liveOutputs } from '../../support/kinds/publishedLive.ts';

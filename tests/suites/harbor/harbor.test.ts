@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Dataset } from '../../../src/dataset/dataset.ts';
-import { harborTaskOf } from '../../../src/suites/harbor/harborTask.ts';
+import { harborTaskOf } from '../../../src/suites/harbor/readTask.ts';
 import { loadDataset } from '../../../src/suites/loadDataset.ts';
 import { harborTask } from '../../support/kinds/harborTask.ts';
 import { needsOf, planGrading } from '../../support/suites.ts';

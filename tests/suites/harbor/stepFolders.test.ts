@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { stepsOf } from '../../../src/suites/harbor/harbor.ts';
-import { harborTaskOf } from '../../../src/suites/harbor/harborTask.ts';
+import { harborTaskOf } from '../../../src/suites/harbor/readTask.ts';
 import { loadDataset } from '../../../src/suites/loadDataset.ts';
 import { harborTask } from '../../support/kinds/harborTask.ts';
 import { needsOf } from '../../support/suites.ts';

@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { imagesOfWork } from '../../../src/grading/gradingFrame.ts';
-import { combinedRewards, gateFailure } from '../../../src/suites/harbor/gradeSteps.ts';
-import { keptSteps } from '../../../src/suites/harbor/steps.ts';
+import { combinedRewards, gateFailure, keptSteps } from '../../../src/suites/harbor/steps.ts';
 
 type Pairs = readonly (readonly [string, number])[];
 interface Case {

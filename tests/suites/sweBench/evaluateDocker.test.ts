@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDockerFactory, type DockerFactory } from '../../../src/environment/docker/dockerFactory.ts';
 import type { EnvironmentFactory } from '../../../src/environment/environment.ts';
 import { currentOwner } from '../../../src/environment/owner.ts';
-import { applyPatch, PATCH_PATH } from '../../../src/grading/applyPatch.ts';
 import {
   GRADING_DOCKER_OPTIONS,
   type GradingConfig,
@@ -14,6 +13,7 @@ import {
 } from '../../../src/grading/gradingConfig.ts';
 import type { EvaluationResult } from '../../../src/grading/gradingFrame.ts';
 import { extendRegistry, type ParserRegistry } from '../../../src/grading/parsers/parserRegistry.ts';
+import { applyPatch, PATCH_PATH } from '../../../src/grading/patchAndTests.ts';
 import { type GradeSpec, resolveGradeSpec } from '../../../src/grading/specs/spec.ts';
 import { summarizeEvaluation } from '../../../src/grading/storedReports.ts';
 import { evaluatePrediction } from '../../../src/suites/sweBench/sweBench.ts';
@@ -302,7 +302,7 @@ describe.skipIf(!available)('evaluation in Docker', () => {
       try {
         if (before) await environment.execute(before, { cwd: '/testbed' });
         await environment.putFile(PATCH_PATH, patch);
-        const applied = await applyPatch(environment, { dialect, cwd: '/testbed', timeoutS: 60 });
+        const applied = await applyPatch(environment, dialect, { cwd: '/testbed', timeoutS: 60 });
         const { output } = await environment.execute('cat calc.py', { cwd: '/testbed' });
         return { ...applied, tree: output };
       } finally {

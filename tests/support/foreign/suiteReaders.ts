@@ -3,7 +3,7 @@
 import { ParserError } from '../../../src/grading/parsers/logParser.ts';
 import { livePytest } from '../../../src/suites/live/live.ts';
 import { behind, shapeOf, withoutTail } from '../../../src/suites/multiSwe/shapes.ts';
-import { passedIn, withoutBinaryHunks } from '../../../src/suites/pro/gradePro.ts';
+import { passedIn, withoutBinaryHunks } from '../../../src/suites/pro/pro.ts';
 import { rebenchShape, withoutTiming } from '../../../src/suites/rebenchV2/rebenchV2.ts';
 import { readersOf } from './reader.ts';
 
