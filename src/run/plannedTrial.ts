@@ -40,7 +40,6 @@ export interface PlannedTrial {
   readonly label: TrialLabel;
   readonly arm: ArmRuntime;
   readonly instance: Instance;
-  readonly repo: string;
   /** The arm's own image, else the instance's. Unused by an arm without containers. */
   readonly image: string;
   /** The instance's own image, where its patch is graded. */
@@ -67,7 +66,6 @@ export const plannedTrial = (
     get instance() {
       return planned.instance;
     },
-    repo: row.repo,
     image: arm.environment.image ?? row.image,
     gradedIn: row.image,
   };

@@ -21,6 +21,8 @@ export interface Suite {
   /** Why a task cannot run here, as a clause; undefined when it can. Told before anything starts. */
   refusal?(instance: Instance): string | undefined;
   needs?(instance: Instance): TaskNeeds;
+  /** The Python package that the shell of its image must be able to import; undefined where none says that the right environment is active. */
+  probes?(instance: Instance): string | undefined;
   /** Images that no registry has, and how each is built. */
   builds?(instance: Instance): readonly ImageBuild[];
   /** The name of the image that the task's own recipe makes, where `datasets add --images built` asks for it; undefined where it has no recipe. */

@@ -130,6 +130,10 @@ export function suiteOf({ kind = SWE_BENCH }: Pick<Instance, 'kind'>): Suite {
 /** What a task asks for; a row of SWE-bench asks for nothing. */
 export const needsOf = (instance: Instance): TaskNeeds => suiteOf(instance).needs?.(instance) ?? {};
 
+/** The Python package that tells the right environment of a task's image from a wrong one. */
+export const probedPackageOf = (instance: Instance): string | undefined =>
+  suiteOf(instance).probes?.(instance);
+
 /** Says how the images of an instance are built that no registry has, before anybody asks for them. Returns their names. */
 export function rememberBuilds(instance: Instance): string[] {
   const builds = suiteOf(instance).builds?.(instance) ?? [];

@@ -1,8 +1,7 @@
 // Works of one process that know nothing of each other: each has the engine that its own variables name.
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { engineOptionsOf } from '../../src/environment/places/chosenEngine.ts';
-import { engineClient } from '../../src/environment/places/engineInfo.ts';
+import { engineClient, engineOptionsOf } from '../../src/environment/places/chosenEngine.ts';
 import { startWork } from '../../src/run/running.ts';
 
 /** Where a client that is made without any options would ask. */

@@ -2,7 +2,8 @@
 import { existsSync } from 'node:fs';
 import { inert } from '../../base/text/inert.ts';
 import { reap } from '../../environment/docker/reaper.ts';
-import { engineClient, engineInfo } from '../../environment/places/engineInfo.ts';
+import { engineClient } from '../../environment/places/chosenEngine.ts';
+import { engineInfo } from '../../environment/places/engineInfo.ts';
 import { engineSilent } from '../../run/places/engines.ts';
 import { cleanWork } from '../../run/places/sessionEngines.ts';
 import { databasePath, openForReading, resultsRoot } from '../../run/resultsRoot.ts';

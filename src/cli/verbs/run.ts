@@ -4,7 +4,7 @@ import { errorText } from '../../base/text/errorText.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { DEMO_IMAGES, run as runProgram } from '../../demo/baseImage.ts';
 import { buildDemoImages } from '../../demo/demoDataset.ts';
-import { engineClient } from '../../environment/places/engineInfo.ts';
+import { engineClient } from '../../environment/places/chosenEngine.ts';
 import { EXIT_CLASSES, type ExitClass } from '../../outcome.ts';
 import { requireBaseline } from '../../results/night/gateRun.ts';
 import { beginRun, goOnWithRun } from '../../run/begin.ts';

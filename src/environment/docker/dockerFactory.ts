@@ -13,8 +13,8 @@ import {
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { EnvironmentOptions } from '../environmentKind.ts';
 import { HARNESS } from '../exec/channel.ts';
+import { engineClient } from '../places/chosenEngine.ts';
 import { readFault } from '../places/dockerFault.ts';
-import { engineClient } from '../places/engineInfo.ts';
 import { createEngineWatch } from '../places/engineWatch.ts';
 import { createHostsFactory } from '../places/hostsFactory.ts';
 import { createFactoryPulls } from '../places/imageService.ts';

@@ -13,9 +13,8 @@ import {
   PROGRAM_LABELS,
   thisMachine,
 } from '../owner.ts';
-import { engineOptionsOf } from '../places/chosenEngine.ts';
+import { engineClient, engineOptionsOf } from '../places/chosenEngine.ts';
 import { daemonAnswer } from '../places/dockerFault.ts';
-import { engineClient } from '../places/engineInfo.ts';
 import { removeProgramVolume } from '../programs/programVolume.ts';
 import { removeContainer } from './container.ts';
 

@@ -1,5 +1,6 @@
 /** The engine to use where nobody names one. The CLI sets once how it is found; a library user gets dockerode's own default. */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { createRequire } from 'node:module';
 import type Docker from 'dockerode';
 
 /** Options for a named engine (`environment.hosts`), or for the default one. */
@@ -20,3 +21,11 @@ export function chooseEngine(finder: EngineFinder): void {
 export const withEngine = <T>(finder: EngineFinder, work: () => T): T => ofWork.run(finder, work);
 
 export const engineOptionsOf: EngineFinder = (host) => (ofWork.getStore() ?? ofProcess)(host);
+
+const load = createRequire(import.meta.url);
+
+/** A client of an engine; without options, of the chosen one. The package is loaded with the first: what runs on this machine alone needs none. */
+export function engineClient(options?: Docker.DockerOptions): Docker {
+  const Client = load('dockerode') as typeof Docker;
+  return new Client(options ?? engineOptionsOf());
+}

@@ -10,10 +10,11 @@ import { Agent as HttpsAgent } from 'node:https';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
-import Docker from 'dockerode';
+import type Docker from 'dockerode';
 import { z } from 'zod';
 import { sha256 } from '../../base/sha256.ts';
 import { errorText } from '../../base/text/errorText.ts';
+import { engineClient } from './chosenEngine.ts';
 
 export interface EndpointInput {
   /** As `environment.hosts` or `--context` name it; wins over everything. */
@@ -361,5 +362,5 @@ export function connectEngine(env: DockerEnv, host?: string): EngineConnection {
   const endpoint = resolveDockerEndpoint(input);
   if (!endpoint.ok) return endpoint;
   const options = dockerodeOptions(endpoint.address) as Docker.DockerOptions;
-  return { ok: true, docker: new Docker(options), options, source: endpoint.source, configDir };
+  return { ok: true, docker: engineClient(options), options, source: endpoint.source, configDir };
 }

@@ -1,8 +1,8 @@
 /** Facts about the engine that answers here, Docker or Podman: for the manifest, the preflight and `doctor`. */
 
-import Docker from 'dockerode';
+import type Docker from 'dockerode';
 import { z } from 'zod';
-import { engineOptionsOf } from './chosenEngine.ts';
+import { engineClient } from './chosenEngine.ts';
 import { daemonAnswer, readFault } from './dockerFault.ts';
 
 const text = z.string().default('');
@@ -74,6 +74,3 @@ export async function engineInfo(docker: Docker = engineClient(), answerMs?: num
     return { ok: false, message: readFault(error).text };
   }
 }
-
-export const engineClient = (options?: Docker.DockerOptions): Docker =>
-  new Docker(options ?? engineOptionsOf());

@@ -14,6 +14,7 @@ import { environmentKindOf } from '../../environment/environments.ts';
 import { imagesOfWork } from '../../grading/gradingFrame.ts';
 import { StorageError } from '../../store/open.ts';
 import { abandonedWorks, noteWork } from '../../store/records/evaluations.ts';
+import { probedPackageOf } from '../../suites/suites.ts';
 import type { Run } from '../contract.ts';
 import { orAbort } from '../control/stop.ts';
 import { type Ending, LOGIN_SHELL, WRONG_ENVIRONMENT } from '../exit.ts';
@@ -40,35 +41,21 @@ export async function enterEnvironment(
   return orAbort(starting, signal, (late) => late.close());
 }
 
-/** Top-level packages of the repositories of SWE-bench, where the name differs from the repository's. */
-const PACKAGES: Readonly<Record<string, string>> = {
-  'astropy/astropy': 'astropy',
-  'django/django': 'django',
-  'matplotlib/matplotlib': 'matplotlib',
-  'mwaskom/seaborn': 'seaborn',
-  'pallets/flask': 'flask',
-  'psf/requests': 'requests',
-  'pydata/xarray': 'xarray',
-  'pylint-dev/pylint': 'pylint',
-  'pytest-dev/pytest': 'pytest',
-  'scikit-learn/scikit-learn': 'sklearn',
-  'sphinx-doc/sphinx': 'sphinx',
-  'sympy/sympy': 'sympy',
-};
-
 /**
  * Checks before the first step that the shell uses the right Python environment. In a wrong one every command of the agent would run, with
  * wrong results. The check uses the same channel as the agent's commands.
  */
 export async function probeEnvironment(
-  { arm, repo, image }: PlannedTrial,
+  trial: PlannedTrial,
   environment: Environment,
   { phases }: AttemptJournal,
   signal: AbortSignal,
 ): Promise<void> {
+  const { arm, image } = trial;
   const { probe, interpreter } = arm.environment;
   if (probe === 'off') return;
-  const known = () => (environmentKindOf(arm.environment).inImages ? PACKAGES[repo] : undefined);
+  const known = () =>
+    environmentKindOf(arm.environment).inImages ? probedPackageOf(trial.instance) : undefined;
   const name = probe === 'auto' ? known() : probe;
   if (name === undefined) return;
   phases.begin('probe');

@@ -23,7 +23,9 @@ import { STATUS_WORDS } from '../../grading/parsers/logParser.ts';
 import type { TestRun } from '../../grading/patchAndTests.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
 import type { Suite } from '../suite.ts';
+import { packageOf } from '../sweBench/sweBench.ts';
 export const live: Suite = {
+  probes: packageOf,
   rows: { columns },
   refusal: ({ image }) =>
     image?.includes('sweb.eval.win.') ? 'its image is one of Windows containers' : undefined,

@@ -32,10 +32,12 @@ import {
 } from '../../grading/parsers/parserRegistry.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
 import type { Suite } from '../suite.ts';
+import { packageOf } from '../sweBench/sweBench.ts';
 
 const folderOf = ({ repo }: Instance): string => `/${repo.split('/')[1] ?? ''}`;
 
 export const rebenchV2: Suite = {
+  probes: packageOf,
   rows: { columns },
   needs: (instance) => ({ container: { cwd: folderOf(instance) } }),
   grading,

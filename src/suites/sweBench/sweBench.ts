@@ -1,5 +1,6 @@
 /** SWE-bench, and whatever has rows of its form. A prediction is evaluated in a fresh environment: patch, eval script, log, verdict. */
 import { shellWord } from '../../base/text/shellWord.ts';
+import type { Instance } from '../../dataset/instance.ts';
 import type { Environment } from '../../environment/environment.ts';
 import { examine } from '../../grading/doubts/doubts.ts';
 import { gradeSafely } from '../../grading/grade.ts';
@@ -25,7 +26,27 @@ import { classifyLog, MARK } from '../../grading/readLog.ts';
 import { type GradeSpec, resolveGradeSpec } from '../../grading/specs/spec.ts';
 import type { Suite } from '../suite.ts';
 
+/** Top-level packages of the repositories of SWE-bench: those that its images must be able to import, where the name differs from the repository's. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  'astropy/astropy': 'astropy',
+  'django/django': 'django',
+  'matplotlib/matplotlib': 'matplotlib',
+  'mwaskom/seaborn': 'seaborn',
+  'pallets/flask': 'flask',
+  'psf/requests': 'requests',
+  'pydata/xarray': 'xarray',
+  'pylint-dev/pylint': 'pylint',
+  'pytest-dev/pytest': 'pytest',
+  'scikit-learn/scikit-learn': 'sklearn',
+  'sphinx-doc/sphinx': 'sphinx',
+  'sympy/sympy': 'sympy',
+};
+
+/** Other suites have tasks of the same repositories. */
+export const packageOf = ({ repo }: Instance): string | undefined => PACKAGES[repo];
+
 export const sweBench: Suite = {
+  probes: packageOf,
   grading(instance, options) {
     const resolved = resolveGradeSpec(instance, options);
     if (!resolved.ok) return resolved;
