@@ -185,7 +185,7 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   const arms = await startArms(armRows, { store, env, cwd, events, ...place }, closing);
   closing.add(() => engine?.close());
   const isoNow = () => new Date().toISOString();
-  keepEngines(opened, { store, run: row, events, isoNow, onError: brokenRecord }, closing);
+  keepEngines(pool, { store, run: row, events, isoNow, onError: brokenRecord }, closing);
 
   // What is done, and what grades it.
   const instances = await plannedInstances(store, row);

@@ -43,19 +43,12 @@ export interface Channel {
   close(): void;
 }
 
-interface Parts {
-  readonly transport: Transport;
-  readonly config: EnvironmentConfig;
-  readonly control: ContainerControl;
-  closed: boolean;
-}
-
 export function createChannel(
   transport: Transport,
   config: EnvironmentConfig,
   control: ContainerControl,
 ): Channel {
-  const parts: Parts = { transport, config, control, closed: false };
+  let closed = false;
   // One command at a time: callers that overlap wait for each other.
   let last: Promise<unknown> = Promise.resolve();
   const exclusively = <T>(work: () => Promise<T>): Promise<T> => {
@@ -63,32 +56,154 @@ export function createChannel(
     last = next.catch(() => undefined);
     return next;
   };
+
+  async function restart(): Promise<void> {
+    await control.restart();
+    transport.reset();
+  }
+  const killedAll = (ms: number): Promise<boolean | undefined> =>
+    within(
+      transport.killAll().catch(() => false),
+      ms,
+    );
+  const lastWords = () => transport.lastWords().slice(-500);
+
+  /** A stream ends some milliseconds before the daemon knows that the container did: looks more than once. */
+  async function deathAfterLoss(evidence: Record<string, unknown>): Promise<EnvironmentError | undefined> {
+    for (const wait of [...SETTLE_MS, 0]) {
+      const death = await control.death({ ...evidence, supervisor: lastWords() });
+      if (death || wait === 0) return death;
+      await sleep(wait);
+    }
+  }
+  const notStartable = (evidence: Record<string, unknown>): EnvironmentError =>
+    new EnvironmentError('died', 'the container runs but no command can be started in it', {
+      sub: 'killed',
+      evidence: { ...evidence, supervisor: lastWords() },
+    });
+  const died = async (evidence: Record<string, unknown>): Promise<EnvironmentError> =>
+    (await deathAfterLoss(evidence)) ?? notStartable(evidence);
+
+  async function startCommand(command: TransportCommand): Promise<RunningCommand> {
+    if (closed) throw new EnvironmentError('died', 'the environment is closed', { sub: 'killed' });
+    try {
+      return await transport.run(command);
+    } catch (error) {
+      const evidence = { while: 'starting a command', error: String(error), ...shown(command) };
+      const death = await deathAfterLoss(evidence);
+      if (death) throw death;
+      // The engine may have been away, which looking for the death has waited for. Nothing of the command has run.
+      return transport.run(command).catch(() => {
+        throw notStartable(evidence);
+      });
+    }
+  }
+
+  async function runCommand(command: string, options: ExecuteOptions): Promise<CommandResult> {
+    const { signal } = options;
+    signal?.throwIfAborted();
+    const refused = commandRefusal(command, options, config);
+    if (refused) return refusedResult(refused, transport.name);
+    const timeoutS = options.timeoutS ?? config.timeout;
+    const cwd = options.cwd ?? config.cwd;
+    const env = options.env ?? {};
+    const running = await startCommand({ command, cwd, env, maxOutputBytes: config.max_output_bytes });
+    const ended = await runToEnd(running, {
+      timeoutMs: timeoutS * 1000,
+      signal,
+      watchDisk: control.watchDisk,
+      restart,
+    });
+    if (ended.why === 'abort') signal?.throwIfAborted();
+    await throwForThePlace(ended, shown({ command }));
+    return toResult(ended, timeoutS, cwd);
+  }
+
+  async function runHarness(script: string, options: HarnessOptions): Promise<HarnessResult> {
+    const running = await startCommand({
+      command: script,
+      cwd: options.cwd ?? '/',
+      env: options.env ?? {},
+      maxOutputBytes: options.maxBytes ?? 1024 * 1024,
+      harness: true,
+    });
+    // The disk is not watched: what an agent did before it filled the disk is still brought home.
+    const { end, why } = await runToEnd(running, { timeoutMs: options.timeoutS * 1000, restart });
+    if ((end.kind === 'lost' || end.kind === 'unstarted') && why === 'itself')
+      throw await died({ while: HARNESS });
+    if (end.kind === 'forged') throw forgedError({ reported: end.evidence });
+    const { raw, output, omittedBytes } = running.output();
+    const code = end.kind === 'exit' ? end.code : -1;
+    return { code, raw, output, omittedBytes, timedOut: why === 'timeout' };
+  }
+
+  async function killAll(): Promise<void> {
+    if (await killedAll(KILL_GRACE_MS * 2)) return;
+    const death = await control.death({ while: 'killing what is left' });
+    if (death) throw death;
+    await restart();
+  }
+
+  /** Ends that are the container's, its disk's or the daemon's, and no result of the command. */
+  async function throwForThePlace(
+    { end, why, usedBytes, restarted }: Ended,
+    command: ReturnType<typeof shown>,
+  ): Promise<void> {
+    if (why === 'disk')
+      throw new EnvironmentError(
+        'disk_full',
+        `the container wrote ${formatSize(usedBytes)}, more than environment.disk allows (${config.disk})`,
+        { fromWithin: true, evidence: { usedBytes, limit: config.disk, ...command } },
+      );
+    if (end.kind === 'forged') throw forgedError({ reported: end.evidence, ...command });
+    if (end.kind === 'unstarted') throw await died({ while: 'starting a command', ...command });
+    if (end.kind === 'lost' && !restarted) {
+      const death = await deathAfterLoss({ while: 'running a command', ...command });
+      if (death) throw death;
+    }
+  }
+
+  async function toResult(ended: Ended, timeoutS: number, cwd: string): Promise<CommandResult> {
+    const { end, why, running, durationMs } = ended;
+    const base = {
+      ...running.output(),
+      timedOut: why === 'timeout',
+      durationMs,
+      oomKilled: end.kind === 'exit' && end.oomKills > 0,
+      transport: running.transport,
+    };
+    const crowd = await clearCrowd(end);
+    const info = (...said: string[]) =>
+      [...said, memoryInfo(end, config), crowd, cutInfo(end)].filter(Boolean).join(' ');
+    if (why === 'timeout') return { ...base, exitCode: -1, exceptionInfo: info(timeoutInfo(timeoutS)) };
+    if (end.kind === 'exit') return { ...base, exitCode: end.code, exceptionInfo: info() };
+    if (end.kind === 'refused')
+      return { ...base, exitCode: 126, exceptionInfo: info(placeRefusal(end.why, cwd)) };
+    await transport.killAll().catch(() => false);
+    const exceptionInfo =
+      'the shell that ran the command was killed or its connection was cut; the result is not known.';
+    return { ...base, exitCode: -1, exceptionInfo };
+  }
+
+  /** A fork bomb in the background, of this command or an earlier one, would leave no process for the next. */
+  async function clearCrowd(end: CommandEnd): Promise<string> {
+    const refused =
+      end.kind === 'exit' ? end.forksRefused > 0 : end.kind === 'refused' && end.why === 'nofork';
+    if (!refused) return '';
+    if (!(await killedAll(KILL_GRACE_MS))) await restart();
+    return `process limit ${config.pids_limit} reached (fork: Resource temporarily unavailable); every process in the background was killed.`;
+  }
+
   return {
     transport: transport.name,
-    execute: (command, options = {}) => exclusively(() => runCommand(parts, command, options)),
-    harness: (script, options) => exclusively(() => runHarness(parts, script, options)),
-    killAll: () => exclusively(() => killAll(parts)),
+    execute: (command, options = {}) => exclusively(() => runCommand(command, options)),
+    harness: (script, options) => exclusively(() => runHarness(script, options)),
+    killAll: () => exclusively(killAll),
     close() {
-      parts.closed = true;
+      closed = true;
       transport.close();
     },
   };
-}
-
-async function startCommand(parts: Parts, command: TransportCommand): Promise<RunningCommand> {
-  if (parts.closed) throw new EnvironmentError('died', 'the environment is closed', { sub: 'killed' });
-  const { transport } = parts;
-  try {
-    return await transport.run(command);
-  } catch (error) {
-    const evidence = { while: 'starting a command', error: String(error), ...shown(command) };
-    const death = await deathAfterLoss(parts, evidence);
-    if (death) throw death;
-    // The engine may have been away, which looking for the death has waited for. Nothing of the command has run.
-    return transport.run(command).catch(() => {
-      throw notStartable(parts, evidence);
-    });
-  }
 }
 
 const SHOWN_CHARS = 200;
@@ -97,89 +212,6 @@ const shown = ({ command }: Pick<TransportCommand, 'command'>) => ({
   command: command.slice(0, SHOWN_CHARS),
 });
 
-async function runCommand(parts: Parts, command: string, options: ExecuteOptions): Promise<CommandResult> {
-  const { config, transport, control } = parts;
-  const { signal } = options;
-  signal?.throwIfAborted();
-  const refused = commandRefusal(command, options, config);
-  if (refused) return refusedResult(refused, transport.name);
-  const timeoutS = options.timeoutS ?? config.timeout;
-  const cwd = options.cwd ?? config.cwd;
-  const env = options.env ?? {};
-  const running = await startCommand(parts, { command, cwd, env, maxOutputBytes: config.max_output_bytes });
-  const ended = await runToEnd(running, {
-    timeoutMs: timeoutS * 1000,
-    signal,
-    watchDisk: control.watchDisk,
-    restart: () => restart(parts),
-  });
-  if (ended.why === 'abort') signal?.throwIfAborted();
-  await throwForThePlace(parts, ended, shown({ command }));
-  return toResult(parts, ended, timeoutS, cwd);
-}
-
-async function runHarness(parts: Parts, script: string, options: HarnessOptions): Promise<HarnessResult> {
-  const running = await startCommand(parts, {
-    command: script,
-    cwd: options.cwd ?? '/',
-    env: options.env ?? {},
-    maxOutputBytes: options.maxBytes ?? 1024 * 1024,
-    harness: true,
-  });
-  // The disk is not watched: what an agent did before it filled the disk is still brought home.
-  const { end, why } = await runToEnd(running, {
-    timeoutMs: options.timeoutS * 1000,
-    restart: () => restart(parts),
-  });
-  if ((end.kind === 'lost' || end.kind === 'unstarted') && why === 'itself')
-    throw await died(parts, { while: HARNESS });
-  if (end.kind === 'forged') throw forgedError({ reported: end.evidence });
-  const { raw, output, omittedBytes } = running.output();
-  const code = end.kind === 'exit' ? end.code : -1;
-  return { code, raw, output, omittedBytes, timedOut: why === 'timeout' };
-}
-
-async function killAll(parts: Parts): Promise<void> {
-  if (await killedAll(parts.transport, KILL_GRACE_MS * 2)) return;
-  const death = await parts.control.death({ while: 'killing what is left' });
-  if (death) throw death;
-  await restart(parts);
-}
-
-const killedAll = (transport: Transport, ms: number): Promise<boolean | undefined> =>
-  within(
-    transport.killAll().catch(() => false),
-    ms,
-  );
-
-async function restart({ control, transport }: Parts): Promise<void> {
-  await control.restart();
-  transport.reset();
-}
-
-const lastWords = (transport: Transport) => transport.lastWords().slice(-500);
-
-/** A stream ends some milliseconds before the daemon knows that the container did: looks more than once. */
-async function deathAfterLoss(
-  { control, transport }: Parts,
-  evidence: Record<string, unknown>,
-): Promise<EnvironmentError | undefined> {
-  for (const wait of [...SETTLE_MS, 0]) {
-    const death = await control.death({ ...evidence, supervisor: lastWords(transport) });
-    if (death || wait === 0) return death;
-    await sleep(wait);
-  }
-}
-
-const died = async (parts: Parts, evidence: Record<string, unknown>): Promise<EnvironmentError> =>
-  (await deathAfterLoss(parts, evidence)) ?? notStartable(parts, evidence);
-
-const notStartable = ({ transport }: Parts, evidence: Record<string, unknown>): EnvironmentError =>
-  new EnvironmentError('died', 'the container runs but no command can be started in it', {
-    sub: 'killed',
-    evidence: { ...evidence, supervisor: lastWords(transport) },
-  });
-
 /** Nothing that comes out of such a container can be believed any more. */
 const forgedError = (evidence: { readonly reported: string }) =>
   new EnvironmentError(
@@ -187,49 +219,6 @@ const forgedError = (evidence: { readonly reported: string }) =>
     `something in the container interfered with what reports the end of commands: it told ${evidence.reported}`,
     { sub: 'forged', fromWithin: true, evidence },
   );
-
-/** Ends that are the container's, its disk's or the daemon's, and no result of the command. */
-async function throwForThePlace(
-  parts: Parts,
-  { end, why, usedBytes, restarted }: Ended,
-  command: ReturnType<typeof shown>,
-): Promise<void> {
-  const { config } = parts;
-  if (why === 'disk')
-    throw new EnvironmentError(
-      'disk_full',
-      `the container wrote ${formatSize(usedBytes)}, more than environment.disk allows (${config.disk})`,
-      { fromWithin: true, evidence: { usedBytes, limit: config.disk, ...command } },
-    );
-  if (end.kind === 'forged') throw forgedError({ reported: end.evidence, ...command });
-  if (end.kind === 'unstarted') throw await died(parts, { while: 'starting a command', ...command });
-  if (end.kind === 'lost' && !restarted) {
-    const death = await deathAfterLoss(parts, { while: 'running a command', ...command });
-    if (death) throw death;
-  }
-}
-
-async function toResult(parts: Parts, ended: Ended, timeoutS: number, cwd: string): Promise<CommandResult> {
-  const { end, why, running, durationMs } = ended;
-  const base = {
-    ...running.output(),
-    timedOut: why === 'timeout',
-    durationMs,
-    oomKilled: end.kind === 'exit' && end.oomKills > 0,
-    transport: running.transport,
-  };
-  const crowd = await clearCrowd(parts, end);
-  const info = (...said: string[]) =>
-    [...said, memoryInfo(end, parts.config), crowd, cutInfo(end)].filter(Boolean).join(' ');
-  if (why === 'timeout') return { ...base, exitCode: -1, exceptionInfo: info(timeoutInfo(timeoutS)) };
-  if (end.kind === 'exit') return { ...base, exitCode: end.code, exceptionInfo: info() };
-  if (end.kind === 'refused')
-    return { ...base, exitCode: 126, exceptionInfo: info(placeRefusal(end.why, cwd)) };
-  await parts.transport.killAll().catch(() => false);
-  const exceptionInfo =
-    'the shell that ran the command was killed or its connection was cut; the result is not known.';
-  return { ...base, exitCode: -1, exceptionInfo };
-}
 
 const memoryInfo = (end: CommandEnd, config: EnvironmentConfig): string =>
   end.kind === 'exit' && end.oomKills > 0
@@ -240,14 +229,6 @@ const cutInfo = (end: CommandEnd): string =>
   end.kind === 'exit' && end.cutShort
     ? 'what carries the output was killed; what the command printed more than 2 s later is missing.'
     : '';
-
-/** A fork bomb in the background, of this command or an earlier one, would leave no process for the next. */
-async function clearCrowd(parts: Parts, end: CommandEnd): Promise<string> {
-  const refused = end.kind === 'exit' ? end.forksRefused > 0 : end.kind === 'refused' && end.why === 'nofork';
-  if (!refused) return '';
-  if (!(await killedAll(parts.transport, KILL_GRACE_MS))) await restart(parts);
-  return `process limit ${parts.config.pids_limit} reached (fork: Resource temporarily unavailable); every process in the background was killed.`;
-}
 
 /** After a kill request the end mark comes within milliseconds; later than this the container is restarted. */
 const KILL_GRACE_MS = 1500;

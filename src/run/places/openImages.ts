@@ -8,15 +8,10 @@ import type { EngineImageSource } from '../../environment/environmentKind.ts';
 import { onEngines } from '../../environment/environments.ts';
 import { type EngineInfo, engineInfo } from '../../environment/places/engineInfo.ts';
 import type { EnginePool, RunPool } from '../../environment/places/enginePool.ts';
-import { dockerImageEngine } from '../../environment/places/imageEngine.ts';
-import { type ImageLedger, openImageLedger } from '../../environment/places/imageLedger.ts';
+import { dockerImageEngine, type ImageEngine } from '../../environment/places/imageEngine.ts';
+import { openImageLedger } from '../../environment/places/imageLedger.ts';
 import type { ImagesConfig } from '../../environment/places/imagesConfig.ts';
-import {
-  enginePoolOf,
-  imagesOfEngines,
-  type RunImages,
-  type RunImagesConfig,
-} from '../../environment/places/places.ts';
+import { enginePoolOf, imagesOfEngines, type RunImages } from '../../environment/places/places.ts';
 import { ownPullBook, type PullBook } from '../../environment/places/pullImage.ts';
 import type { StageEvent } from '../../environment/places/pullStage.ts';
 import { takePull } from '../../store/live/rates.ts';
@@ -26,12 +21,10 @@ import type { RunEvents } from '../events.ts';
 import { engineFindings, type PlatformAsked } from '../plan/engineFit.ts';
 import type { ArmConfig } from '../plan/planRecord.ts';
 import { UserError } from '../userError.ts';
-import { type EngineConnected, imagesOn, openImages, requireEngine, stateDir } from './engines.ts';
+import { imagesOn, openImages, requireEngine, stateDir } from './engines.ts';
 
-export interface OpenedImages {
-  readonly images: RunImages;
-  readonly pool?: RunPool;
-}
+/** An engine that hangs must not keep the others waiting. */
+const ANSWER_MS = 5000;
 
 const armsOnEngines = (arms: readonly ArmConfig[]) =>
   arms.filter(({ environment }) => onEngines(environment));
@@ -42,62 +35,47 @@ export function enginesOf(arms: readonly ArmConfig[]): (string | undefined)[] {
   return [...new Set(named.flatMap((hosts) => (hosts.length > 0 ? hosts : [undefined])))];
 }
 
-/** Undefined when no arm runs on engines. Arms share their engines, and the pull policy of the first. */
+/** Undefined when no arm runs on engines. Arms share their engines, and the pull policy of the first. `pool`: the places on several engines. */
 export async function openRunImages(
   env: Variables,
   arms: readonly ArmConfig[],
   config: ImagesConfig,
   events: RunEvents,
   store: Store,
-): Promise<OpenedImages | undefined> {
-  const first = armsOnEngines(arms)[0]?.environment;
+): Promise<{ images: RunImages; pool?: RunPool } | undefined> {
+  const there = armsOnEngines(arms);
+  const first = there[0]?.environment;
   if (!first) return undefined;
+  const { hosts, platform, pull } = first;
   const pullBook = sharedPulls(store);
-  const memoryBytes = Math.max(
-    ...armsOnEngines(arms).map(({ environment }) => parseSize(environment.memory)),
-  );
-  const settings = { ...config, pull: first.pull, memoryBytes };
-  if (first.hosts.length > 0) {
-    refuseDifferent(armsOnEngines(arms));
-    return openSeveral({ env, first, settings, events, pullBook });
+  const memoryBytes = Math.max(...there.map(({ environment }) => parseSize(environment.memory)));
+  const settings = { ...config, pull, memoryBytes };
+  if (hosts.length === 0) {
+    const service = await openImages(env, { ...serviceOptions(first, config, events, undefined), pullBook });
+    return { images: shown(imagesOfEngines(new Map([[undefined, service]]), settings), events) };
   }
-  const service = await openImages(env, { ...serviceOptions(first, config, events, undefined), pullBook });
-  return { images: shown(imagesOfEngines(new Map([[undefined, service]]), settings), events) };
-}
-
-const enginesIn = ({ environment: { hosts } }: ArmConfig) => JSON.stringify(hosts);
-
-function refuseDifferent(arms: readonly ArmConfig[]): void {
-  const differs = arms.find((arm) => enginesIn(arm) !== enginesIn(arms[0]!));
+  const differs = there.find(
+    ({ environment }) => JSON.stringify(environment.hosts) !== JSON.stringify(hosts),
+  );
   if (differs)
     throw new UserError(`arm ${differs.name} has other engines than the first arm`, {
       hint: 'give all arms the same environment.hosts',
     });
-}
-
-/** An engine that hangs must not keep the others waiting. */
-const ANSWER_MS = 5000;
-
-interface SeveralParts {
-  readonly env: Variables;
-  readonly first: EnvironmentConfig;
-  readonly settings: ImagesConfig & RunImagesConfig;
-  readonly events: RunEvents;
-  readonly pullBook: PullBook;
-}
-
-function openSeveral({ env, first, settings, events, pullBook }: SeveralParts): OpenedImages {
-  const { hosts, platform } = first;
   const note = (text: string) => events.emit({ type: 'note', text });
-  const serviceOf = (host: string) =>
-    imagesOn(env, { ...serviceOptions(first, settings, events, host), pullBook, elsewhere: true }, host);
-  const services = new Map(hosts.map(({ host }) => [host, serviceOf(host)]));
+  const services = new Map(
+    hosts.map(({ host }) => {
+      const options = { ...serviceOptions(first, settings, events, host), pullBook, elsewhere: true };
+      return [host, imagesOn(env, options, host)];
+    }),
+  );
   const pool = enginePoolOf(hosts, note);
-  const asked = { platform, emulation: settings.allow_emulation };
-  const ask = (host: string) => engineInfo(requireEngine(env, host).docker, ANSWER_MS);
-  const admit = createAdmission({ pool, ask, platform: asked, note });
-  const images = imagesOfEngines(services, settings, pool, note, admit);
-  return { images: shown(images, events), pool };
+  const admit = createAdmission({
+    pool,
+    ask: (host) => engineInfo(requireEngine(env, host).docker, ANSWER_MS),
+    platform: { platform, emulation: settings.allow_emulation },
+    note,
+  });
+  return { images: shown(imagesOfEngines(services, settings, pool, note, admit), events), pool };
 }
 
 /** One budget for all engines and processes. A pull is not held back because the record cannot be written: that is told elsewhere. */
@@ -114,11 +92,6 @@ function sharedPulls(store: Store): PullBook {
   };
 }
 
-export interface GradingImages extends EngineImageSource {
-  /** Removes what the image policy allows. */
-  close(): Promise<void>;
-}
-
 /** For grading outside of a run. Connects to engines when the first image is needed, because there may be nothing to grade. */
 export function openGradingImages(
   env: Variables,
@@ -127,7 +100,7 @@ export function openGradingImages(
   needed: readonly string[],
   events: RunEvents,
   store: Store,
-): GradingImages | undefined {
+): (EngineImageSource & { close(): Promise<void> }) | undefined {
   if (armsOnEngines(arms).length === 0) return undefined;
   let opening: Promise<RunImages> | undefined;
   let opened: RunImages | undefined;
@@ -142,6 +115,7 @@ export function openGradingImages(
       return (await opening).ensureOn(host)(image, more);
     },
     has: (host, image) => opened?.has(host, image) ?? false,
+    /** Removes what the image policy allows. */
     async close() {
       if (!opened) return;
       await opened.need([]);
@@ -236,20 +210,21 @@ function sentence(event: StageEvent): string | undefined {
   return undefined;
 }
 
-interface AdmissionPorts {
-  readonly pool: EnginePool;
-  readonly ask: (host: string) => Promise<EngineInfo>;
-  readonly platform: PlatformAsked;
-  readonly note: (text: string) => void;
-}
-
-type Admission = (host: string) => Promise<void>;
-
 /** Enough to know the processor of the others. */
 const COMPARED = 3;
 
 /** Refuses an engine that does not fit. One that does not answer is asked again for the next trial. */
-export function createAdmission({ pool, ask, platform, note }: AdmissionPorts): Admission {
+export function createAdmission({
+  pool,
+  ask,
+  platform,
+  note,
+}: {
+  readonly pool: EnginePool;
+  readonly ask: (host: string) => Promise<EngineInfo>;
+  readonly platform: PlatformAsked;
+  readonly note: (text: string) => void;
+}): (host: string) => Promise<void> {
   const told = new Map<string, Promise<EngineInfo>>();
   const checked = new Map<string, Promise<void>>();
   const admitted = new Set<string>();
@@ -295,27 +270,26 @@ export async function contentsHere(
 ): Promise<ReadonlyMap<string, readonly ImageContent[]>> {
   const ledger = openImageLedger(join(stateDir(env), 'images.jsonl'));
   const engines = await Promise.all(
-    enginesOf(arms).map((host) =>
-      contentsOn(requireEngine(env, host), names, ledger).catch(() => new Map<string, ImageContent>()),
-    ),
+    enginesOf(arms).map((host) => {
+      const { docker } = requireEngine(env, host);
+      return contentsOn(dockerImageEngine(docker)).catch(() => new Map<string, ImageContent>());
+    }),
   );
   return new Map(names.map((name) => [name, engines.flatMap((found) => found.get(name) ?? [])]));
-}
 
-async function contentsOn(
-  { docker }: EngineConnected,
-  names: readonly string[],
-  ledger: ImageLedger,
-): Promise<Map<string, ImageContent>> {
-  const engine = dockerImageEngine(docker);
-  const own = await ledger.own((await engine.info()).id);
-  const found = new Map<string, ImageContent>();
-  for (const name of new Set(names)) {
-    const local = await engine.inspect(name);
-    if (!local) continue;
-    // The engine forgets the digest of what came from a mirror when the mirror's name goes.
-    const pulled = own.filter((o) => imageKey(o.image) === imageKey(name) && o.id === local.id);
-    found.set(name, { id: local.id, digests: [...local.digests, ...pulled.flatMap((o) => o.digest ?? [])] });
+  async function contentsOn(engine: ImageEngine): Promise<Map<string, ImageContent>> {
+    const own = await ledger.own((await engine.info()).id);
+    const found = new Map<string, ImageContent>();
+    for (const name of new Set(names)) {
+      const local = await engine.inspect(name);
+      if (!local) continue;
+      // The engine forgets the digest of what came from a mirror when the mirror's name goes.
+      const pulled = own.filter((o) => imageKey(o.image) === imageKey(name) && o.id === local.id);
+      found.set(name, {
+        id: local.id,
+        digests: [...local.digests, ...pulled.flatMap((o) => o.digest ?? [])],
+      });
+    }
+    return found;
   }
-  return found;
 }

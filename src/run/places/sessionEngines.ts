@@ -8,7 +8,6 @@ import { reapEnvironments } from '../../environment/environments.ts';
 import { currentOwner, type MachineFacts } from '../../environment/owner.ts';
 import { engineClient, engineOptionsOf } from '../../environment/places/chosenEngine.ts';
 import type { RunPool } from '../../environment/places/enginePool.ts';
-import type { RunImages } from '../../environment/places/places.ts';
 import { imagesOfWork } from '../../grading/gradingFrame.ts';
 import { beginLease, endLease, hasLeftEngine } from '../../store/live/leases.ts';
 import type { Store } from '../../store/open.ts';
@@ -20,45 +19,6 @@ import type { ArmConfig } from '../plan/planRecord.ts';
 import { requireEngine } from './engines.ts';
 import { enginesOf } from './openImages.ts';
 
-/** The engines of the containers; absent when every arm is local. */
-export interface SessionEngines {
-  readonly images: RunImages;
-  /** Places on several engines; absent with one. */
-  readonly pool?: RunPool;
-  /** Where the engine on this machine keeps its layers. */
-  readonly engineDir?: string | undefined;
-}
-
-export interface KeptEngines {
-  readonly store: Store;
-  readonly run: Pick<RunRow, 'id' | 'name'>;
-  readonly events: Pick<RunEvents, 'emit'>;
-  readonly isoNow: () => string;
-  /** The record cannot be written. */
-  readonly onError: (error: unknown) => void;
-}
-
-export function keepEngines(
-  engines: SessionEngines | undefined,
-  { store, run, events, isoNow, onError }: KeptEngines,
-  closing: Closing,
-): void {
-  const pool = engines?.pool;
-  if (!pool) return;
-  closing.add(keepLooking(pool.look));
-  const balancing = setInterval(pool.balance, BALANCE_MS);
-  closing.add(() => clearInterval(balancing));
-  recordLeases(pool, { store, run, isoNow, onError });
-  const here = leasedNow(pool);
-  pool.follow({
-    back(host) {
-      const isOver = (attempt: string) =>
-        !here(host, attempt) && (isGrading(attempt) || hasLeftEngine(store, run.id, host, attempt));
-      void reapReturned(host, run.name, isOver, (text) => events.emit({ type: 'note', text }));
-    },
-  });
-}
-
 const LOOK_MS = 5_000;
 /** Long enough for the next trial to take what has just become free. */
 const BALANCE_MS = 1_000;
@@ -66,25 +26,62 @@ const BALANCE_MS = 1_000;
 /** A slow engine is not waited for, and one that hangs on one container may still serve others: the next run removes what is left. */
 const REAP_LIMIT_MS = 20_000;
 
-/** Looks every few seconds, until the returned function is called. One look does not begin before the last has ended. */
-function keepLooking(look: () => Promise<void>): () => void {
+interface KeptIn {
+  readonly store: Store;
+  readonly run: Pick<RunRow, 'id' | 'name'>;
+  readonly isoNow: () => string;
+  /** The record cannot be written. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** `pool`: the places on several engines. */
+export function keepEngines(
+  pool: RunPool | undefined,
+  { events, ...kept }: KeptIn & { readonly events: Pick<RunEvents, 'emit'> },
+  closing: Closing,
+): void {
+  if (!pool) return;
+  const { store, run } = kept;
+  // One look does not begin before the last has ended.
   let looking = false;
-  const timer = setInterval(() => {
+  const look = setInterval(() => {
     if (looking) return;
     looking = true;
-    void look().finally(() => {
+    void pool.look().finally(() => {
       looking = false;
     });
   }, LOOK_MS);
-  timer.unref();
-  return () => clearInterval(timer);
+  look.unref();
+  closing.add(() => clearInterval(look));
+  const balancing = setInterval(pool.balance, BALANCE_MS);
+  closing.add(() => clearInterval(balancing));
+  recordLeases(pool, kept);
+  const leased = new Set<string>();
+  const key = (host: string, attempt: string) => JSON.stringify([host, attempt]);
+  const note = (text: string) => events.emit({ type: 'note', text });
+  pool.follow({
+    leased: (host, attempt) => void leased.add(key(host, attempt)),
+    released: (host, attempt) => void leased.delete(key(host, attempt)),
+    async back(host) {
+      // Gradings have no lease in the record: what this process does not grade there now has ended.
+      const isOver = (attempt: string) =>
+        !leased.has(key(host, attempt)) &&
+        (attempt.startsWith('grade-') || hasLeftEngine(store, run.id, host, attempt));
+      try {
+        const docker = engineClient(engineOptionsOf(host));
+        const owner = currentOwner(run.name, 'run');
+        const removed = await reapLeft({ docker, isOver, limitMs: REAP_LIMIT_MS, owner });
+        if (removed.length > 0)
+          note(`engine ${host} is back; removed ${removed.length} container(s) of attempts that have ended`);
+      } catch (error) {
+        note(`engine ${host} is back; what it kept could not be looked at: ${errorText(error)}`);
+      }
+    },
+  });
 }
 
 /** Writes down which attempt is on which engine. */
-export function recordLeases(
-  pool: RunPool,
-  { store, run: { id: run }, isoNow, onError }: Omit<KeptEngines, 'events'>,
-): void {
+export function recordLeases(pool: RunPool, { store, run: { id: run }, isoNow, onError }: KeptIn): void {
   const write = (work: () => unknown): void => {
     try {
       work();
@@ -97,38 +94,6 @@ export function recordLeases(
     released: (engine, attempt, how) =>
       write(() => endLease(store, { run, engine, attempt, at: isoNow() }, how)),
   });
-}
-
-/** They have no lease in the record: what this process does not grade there now has ended. */
-const isGrading = (attempt: string): boolean => attempt.startsWith('grade-');
-
-function leasedNow(pool: RunPool): (host: string, attempt: string) => boolean {
-  const open = new Set<string>();
-  const key = (host: string, attempt: string) => JSON.stringify([host, attempt]);
-  pool.follow({
-    leased: (host, attempt) => void open.add(key(host, attempt)),
-    released: (host, attempt) => void open.delete(key(host, attempt)),
-  });
-  return (host, attempt) => open.has(key(host, attempt));
-}
-
-async function reapReturned(
-  host: string,
-  run: string,
-  isOver: (attempt: string) => boolean,
-  note: (text: string) => void,
-): Promise<void> {
-  try {
-    const docker = engineClient(engineOptionsOf(host));
-    const removed = await reapLeft({
-      ...{ docker, isOver, limitMs: REAP_LIMIT_MS },
-      owner: currentOwner(run, 'run'),
-    });
-    if (removed.length > 0)
-      note(`engine ${host} is back; removed ${removed.length} container(s) of attempts that have ended`);
-  } catch (error) {
-    note(`engine ${host} is back; what it kept could not be looked at: ${errorText(error)}`);
-  }
 }
 
 /** The preflight checks that an engine answers; with several, one may be down and the run goes on without it. */

@@ -10,7 +10,7 @@ import { type EnvironmentError, isLoss, type Place } from '../../environment/env
 import type { EngineWatch } from '../../environment/places/engineWatch.ts';
 import type { Collected } from '../../environment/places/imageLedger.ts';
 import { tooMuch } from '../../environment/places/imagePlan.ts';
-import type { EnginePlan, ReadyPlace, RunImages } from '../../environment/places/places.ts';
+import type { EnginePlan, RunImages } from '../../environment/places/places.ts';
 import { isFinalReason } from '../../outcome.ts';
 import type { Store } from '../../store/open.ts';
 import type { Gradable } from '../../store/records/evaluations.ts';
@@ -29,18 +29,7 @@ export interface ImageAdmission {
   readonly place: Place | undefined;
 }
 
-export interface TrialImages {
-  /** Trials that may wait for an image beside those in slots. */
-  readonly ahead: number;
-  /** It was on every engine when the sitting began: nobody waits long for it. */
-  isHere(image: string): boolean;
-  /** Waits, outside of slots, until the image is here and the disk has room. `onImage`: only a slot of its engine is waited for. Never rejects. */
-  ready(image: string, signal: AbortSignal, onImage?: () => void): Promise<ImageAdmission>;
-  /** False when the disk has filled up since, so that the trial has to wait again. Never rejects. */
-  mayStart(admission: ImageAdmission): Promise<boolean>;
-  /** Ends the sitting: removes what the policy allows, including images that a container just used. */
-  finish(): Promise<void>;
-}
+export type TrialImages = ReturnType<typeof createTrialImages>;
 
 interface TrialImage {
   readonly trialId: number;
@@ -65,7 +54,7 @@ export interface TrialImagesParts {
   readonly onError: (message: string) => void;
 }
 
-export function createTrialImages(parts: TrialImagesParts): TrialImages {
+export function createTrialImages(parts: TrialImagesParts) {
   const { service, events, grading } = parts;
   const all = [...parts.trials, ...parts.gradings];
   const imagesOf = new Map(all.map(({ trialId, images }) => [trialId, [...new Set(images)]]));
@@ -114,19 +103,30 @@ export function createTrialImages(parts: TrialImagesParts): TrialImages {
   });
 
   return {
+    /** Trials that may wait for an image beside those in slots. */
     ahead: parts.ahead,
-    isHere: (image) => parts.here.has(image),
-    finish() {
+    /** It was on every engine when the sitting began: nobody waits long for it. */
+    isHere: (image: string): boolean => parts.here.has(image),
+    /** Ends the sitting: removes what the policy allows, including images that a container just used. */
+    finish(): Promise<void> {
       keepBooks(async () => noteRemoved(await service.collect()));
       return bookkeeping;
     },
-    async mayStart({ failure, place }) {
+    /** False when the disk has filled up since, so that the trial has to wait again. Never rejects. */
+    async mayStart({ failure, place }: ImageAdmission): Promise<boolean> {
       // A failure needs no room, and an engine that does not answer is handled by the start.
       return failure !== undefined || (await service.hasRoom(place?.host).catch(() => true));
     },
-    async ready(image, signal, onImage) {
+    /** Waits, outside of slots, until the image is here and the disk has room. `onImage`: only a slot of its engine is waited for. Never rejects. */
+    async ready(image: string, signal: AbortSignal, onImage?: () => void): Promise<ImageAdmission> {
+      const ask = () => service.ready(image, signal, onImage);
       try {
-        const { place, warnings } = await readyOnEngine(parts, image, signal, onImage);
+        const { place, warnings } = await ask().catch(async (error: unknown) => {
+          if (!parts.engine || !isLoss(error)) throw error;
+          // An engine that is away is waited for here, before there is an attempt.
+          await parts.engine.back(signal);
+          return ask();
+        });
         for (const text of warnings) events.emit({ type: 'note', text });
         return { failure: undefined, place };
       } catch (error) {
@@ -135,22 +135,6 @@ export function createTrialImages(parts: TrialImagesParts): TrialImages {
       }
     },
   };
-}
-
-/** An engine that is away is waited for here, before there is an attempt. */
-async function readyOnEngine(
-  { service, engine }: TrialImagesParts,
-  image: string,
-  signal: AbortSignal,
-  onImage?: () => void,
-): Promise<ReadyPlace> {
-  try {
-    return await service.ready(image, signal, onImage);
-  } catch (error) {
-    if (!engine || !isLoss(error)) throw error;
-    await engine.back(signal);
-    return service.ready(image, signal, onImage);
-  }
 }
 
 const PATIENCE_MS = 30_000;
@@ -216,26 +200,25 @@ function sentencesOf(
   ];
 }
 
-interface ImageOrderPorts {
-  readonly store: Store;
-  readonly run: RunRow;
-  readonly order: RunConfig['order'];
-  readonly images: RunImages;
-  readonly events: RunEvents;
-  readonly plan: (trial: TrialRow) => PlannedTrial;
-}
-
-interface ImageOrder {
-  readonly trials: readonly TrialRow[];
-  /** Images that every engine has already. */
-  readonly here: ReadonlySet<string>;
-}
-
 /** Reports what must be pulled. In dataset order, trials that share layers are grouped when a policy will remove images. */
 export async function orderForImages(
-  { store, run, order, images, events, plan }: ImageOrderPorts,
+  {
+    store,
+    run,
+    order,
+    images,
+    events,
+    plan,
+  }: {
+    readonly store: Store;
+    readonly run: RunRow;
+    readonly order: RunConfig['order'];
+    readonly images: RunImages;
+    readonly events: RunEvents;
+    readonly plan: (trial: TrialRow) => PlannedTrial;
+  },
   scheduled: readonly TrialRow[],
-): Promise<ImageOrder> {
+): Promise<{ readonly trials: readonly TrialRow[]; readonly here: ReadonlySet<string> }> {
   const imageOf = (trial: TrialRow) => imageToBring(plan(trial));
   const names = scheduled.map(imageOf).filter((name) => name !== undefined);
   const { layersOf, here } = await preflightImages(images, names, (text) =>
@@ -251,29 +234,25 @@ export async function orderForImages(
   return { trials: groupBySharedLayers(store, run, scheduled, layers), here };
 }
 
-interface SessionImagesPorts {
-  readonly service: RunImages;
-  readonly engine: EngineWatch | undefined;
-  readonly here: ReadonlySet<string>;
-  readonly arms: ReadonlyMap<number, ArmRuntime>;
-  readonly instances: ReadonlyMap<number, PlannedInstance>;
-  readonly grading: boolean;
-  readonly events: RunEvents;
-  readonly onError: (message: string) => void;
-}
-
 export function createSessionImages(
-  { service, engine, here, arms, instances, grading, events, onError }: SessionImagesPorts,
+  {
+    arms,
+    instances,
+    ...shared
+  }: Pick<TrialImagesParts, 'service' | 'engine' | 'here' | 'grading' | 'events' | 'onError'> & {
+    readonly arms: ReadonlyMap<number, ArmRuntime>;
+    readonly instances: ReadonlyMap<number, PlannedInstance>;
+  },
   trials: readonly PlannedTrial[],
   gradings: readonly Gradable[],
 ): TrialImages {
   const armImages = [...arms.values()].flatMap(({ environment }) => environment.image ?? []);
   return createTrialImages({
-    service,
+    ...shared,
     trials: trials.flatMap((trial) => {
       const image = imageToBring(trial);
       if (image === undefined) return [];
-      return [{ trialId: trial.id, images: grading ? [image, trial.gradedIn] : [image] }];
+      return [{ trialId: trial.id, images: shared.grading ? [image, trial.gradedIn] : [image] }];
     }),
     gradings: gradings.map(({ trial_id, instance_pk }) => ({
       trialId: trial_id,
@@ -281,11 +260,6 @@ export function createSessionImages(
     })),
     ofRun: [...armImages, ...[...instances.values()].map(({ row }) => row.image)],
     // Trials of the arms of one instance are neighbours and share its image.
-    ahead: service.ahead * arms.size,
-    events,
-    grading,
-    engine,
-    here,
-    onError,
+    ahead: shared.service.ahead * arms.size,
   });
 }
