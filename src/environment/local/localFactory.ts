@@ -13,7 +13,6 @@ import type { Duplex } from 'node:stream';
 import { startTimer } from '../../base/async/timer.ts';
 import { makeFolder } from '../../base/files/makeFolder.ts';
 import {
-  type CapturedPatch,
   type CommandResult,
   type Doorway,
   type Environment,
@@ -26,7 +25,7 @@ import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { commandRefusal, placeRefusal, refusedResult, timeoutInfo } from '../exec/exceptionInfo.ts';
 import { createCollector, createPace, type OutputCollector } from '../exec/outputCollector.ts';
 import { MAX_ARGV_BYTES } from '../exec/transport.ts';
-import { diffSnapshot, type GitSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';
+import { diffSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';
 import { QUIET_ENV } from '../quietEnv.ts';
 import { shellScript } from '../shellScript.ts';
 import { unameVars } from '../uname.ts';
@@ -52,82 +51,24 @@ export function createLocalFactory(
   };
 }
 
-/** One environment: its folder for long commands, and the part that the marks of all its commands share. */
-interface Session {
-  readonly config: EnvironmentConfig;
-  readonly base: Record<string, string>;
-  readonly scratch: string;
-  readonly mark: string;
-  readonly since: number;
-  readonly doorways: Doorway[];
-  closed: boolean;
-}
-
 async function startLocal(
   config: EnvironmentConfig,
   options: LocalFactoryOptions,
   request: StartRequest,
 ): Promise<Environment> {
-  if (!(await isFolder(config.cwd)))
-    throw new EnvironmentError(
-      'start_failed',
-      `environment.cwd ${config.cwd} is not a folder on this machine`,
-    );
-  const session: Session = {
-    config,
-    base: { PATH: DEFAULT_PATH, HOME: homedir(), ...options.baseEnv },
-    scratch: await mkdtemp(join(tmpdir(), 'swebatch-local-')),
-    mark: randomBytes(8).toString('hex'),
-    since: ticksNow(),
-    doorways: [],
-    closed: false,
-  };
-  if (request.startupCommand) await runSetup(session, request.startupCommand);
-  const run = scriptRunner(session);
-  const snapshot =
-    (options.snapshot ?? true)
-      ? await takeSnapshot(run, config.cwd, session.mark, config.capture_timeout)
-      : undefined;
-  return {
-    info: { kind: 'local', transport: 'local', history: 'skipped', notes: [] },
-    execute: (command, more = {}) => execute(session, command, more),
-    templateVars: () => ({
-      ...unameVars(),
-      cwd: config.cwd,
-      timeout: config.timeout,
-      interpreter: config.interpreter,
-      environment_class: 'local',
-    }),
-    capturePatch: () => capturePatch(session, run, snapshot),
-    async putFile(path, content, mode = 0o644) {
-      makeFolder(dirname(path));
-      await writeFile(path, content, { mode });
-    },
-    getFile: async (path) => new Uint8Array(await readFile(path)),
-    async listen(_port, onConnection) {
-      const doorway = await openLocalDoorway(onConnection);
-      session.doorways.push(doorway);
-      return doorway;
-    },
-    close: () => close(session, snapshot),
-  };
-}
+  const { cwd: workTree, capture_timeout: timeoutS, max_patch_bytes: maxBytes } = config;
+  if (!(await isFolder(workTree)))
+    throw new EnvironmentError('start_failed', `environment.cwd ${workTree} is not a folder on this machine`);
+  const base = { PATH: DEFAULT_PATH, HOME: homedir(), ...options.baseEnv };
+  /** For long commands. */
+  const scratch = await mkdtemp(join(tmpdir(), 'swebatch-local-'));
+  /** The part that the marks of all its commands share. */
+  const mark = randomBytes(8).toString('hex');
+  const since = ticksNow();
+  const doorways: Doorway[] = [];
+  let closed = false;
 
-const isFolder = async (path: string): Promise<boolean> =>
-  (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
-
-async function runSetup(session: Session, command: string): Promise<void> {
-  const setup = await execute(session, command, { timeoutS: session.config.start_timeout });
-  if (setup.exitCode !== 0)
-    throw new EnvironmentError(
-      'setup_failed',
-      `setup failed (rc ${setup.exitCode}): ${setup.output.slice(-400)}`,
-    );
-}
-
-const scriptRunner =
-  ({ base, mark }: Session): ScriptRunner =>
-  async (script, more) => {
+  const run: ScriptRunner = async (script, more) => {
     const { collector, code, timedOut } = await runProcess({
       line: ['bash', '-p', '-c', script],
       cwd: '/',
@@ -139,66 +80,93 @@ const scriptRunner =
     return { ...collector.finish(), code: typeof code === 'number' ? code : -1, timedOut };
   };
 
-async function execute(session: Session, command: string, more: ExecuteOptions): Promise<CommandResult> {
-  const { config, base } = session;
-  const { signal } = more;
-  if (session.closed) throw new EnvironmentError('died', 'the environment is closed', { sub: 'killed' });
-  signal?.throwIfAborted();
-  const timeoutS = more.timeoutS ?? config.timeout;
-  const cwd = more.cwd ?? config.cwd;
-  const missing = (await isFolder(cwd)) ? undefined : placeRefusal('nocwd', cwd);
-  const refused = commandRefusal(command, more, config) ?? missing;
-  if (refused) return refusedResult(refused, 'local');
-  const mark = session.mark + randomBytes(8).toString('hex');
-  const { code, timedOut, durationMs, collector } = await runProcess({
-    line: [...config.interpreter, await argumentFor(command, join(session.scratch, mark))],
-    cwd,
-    env: { ...base, ...QUIET_ENV, ...config.env, ...more.env, SWEBATCH_CMD: mark },
-    timeoutS,
-    maxBytes: config.max_output_bytes,
-    mark,
-    signal,
-  });
-  signal?.throwIfAborted();
-  if (typeof code !== 'number')
-    throw new EnvironmentError('died', `no command can be started: ${code.message}`, { cause: code });
+  async function execute(command: string, more: ExecuteOptions = {}): Promise<CommandResult> {
+    const { signal } = more;
+    if (closed) throw new EnvironmentError('died', 'the environment is closed', { sub: 'killed' });
+    signal?.throwIfAborted();
+    const limitS = more.timeoutS ?? config.timeout;
+    const cwd = more.cwd ?? workTree;
+    const missing = (await isFolder(cwd)) ? undefined : placeRefusal('nocwd', cwd);
+    const refused = commandRefusal(command, more, config) ?? missing;
+    if (refused) return refusedResult(refused, 'local');
+    const own = mark + randomBytes(8).toString('hex');
+    const { code, timedOut, durationMs, collector } = await runProcess({
+      line: [...config.interpreter, await argumentFor(command, join(scratch, own))],
+      cwd,
+      env: { ...base, ...QUIET_ENV, ...config.env, ...more.env, SWEBATCH_CMD: own },
+      timeoutS: limitS,
+      maxBytes: config.max_output_bytes,
+      mark: own,
+      signal,
+    });
+    signal?.throwIfAborted();
+    if (typeof code !== 'number')
+      throw new EnvironmentError('died', `no command can be started: ${code.message}`, { cause: code });
+    return {
+      ...collector.finish(),
+      transport: 'local',
+      oomKilled: false,
+      exitCode: timedOut ? -1 : code,
+      timedOut,
+      durationMs,
+      exceptionInfo: timedOut ? timeoutInfo(limitS) : '',
+    };
+  }
+
+  if (request.startupCommand) {
+    const setup = await execute(request.startupCommand, { timeoutS: config.start_timeout });
+    if (setup.exitCode !== 0)
+      throw new EnvironmentError(
+        'setup_failed',
+        `setup failed (rc ${setup.exitCode}): ${setup.output.slice(-400)}`,
+      );
+  }
+  const snapshot = (options.snapshot ?? true) ? await takeSnapshot(run, workTree, mark, timeoutS) : undefined;
   return {
-    ...collector.finish(),
-    transport: 'local',
-    oomKilled: false,
-    exitCode: timedOut ? -1 : code,
-    timedOut,
-    durationMs,
-    exceptionInfo: timedOut ? timeoutInfo(timeoutS) : '',
+    info: { kind: 'local', transport: 'local', history: 'skipped', notes: [] },
+    execute,
+    templateVars: () => ({
+      ...unameVars(),
+      cwd: workTree,
+      timeout: config.timeout,
+      interpreter: config.interpreter,
+      environment_class: 'local',
+    }),
+    async capturePatch() {
+      await sweepMarked(mark, since);
+      return snapshot
+        ? diffSnapshot(run, snapshot, workTree, { timeoutS, maxBytes })
+        : { patch: new Uint8Array(0), state: 'invalid', warnings: ['no start snapshot was taken'] };
+    },
+    async putFile(path, content, mode = 0o644) {
+      makeFolder(dirname(path));
+      await writeFile(path, content, { mode });
+    },
+    getFile: async (path) => new Uint8Array(await readFile(path)),
+    async listen(_port, onConnection) {
+      const doorway = await openLocalDoorway(onConnection);
+      doorways.push(doorway);
+      return doorway;
+    },
+    async close() {
+      if (closed) return;
+      closed = true;
+      await Promise.all(doorways.map((doorway) => doorway.close()));
+      await sweepMarked(mark, since).catch(() => undefined);
+      const folders = snapshot ? [scratch, snapshot.folder] : [scratch];
+      for (const folder of folders) await rm(folder, { recursive: true, force: true }).catch(() => undefined);
+    },
   };
 }
+
+const isFolder = async (path: string): Promise<boolean> =>
+  (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
 
 /** The command itself, or what reads it from a file where it is too long for an argument. */
 async function argumentFor(command: string, file: string): Promise<string> {
   if (Buffer.byteLength(command) <= MAX_ARGV_BYTES) return command;
   await writeFile(file, command);
   return `. ${file}`;
-}
-
-async function capturePatch(
-  { config, mark, since }: Session,
-  run: ScriptRunner,
-  snapshot: GitSnapshot | undefined,
-): Promise<CapturedPatch> {
-  await sweepMarked(mark, since);
-  if (!snapshot)
-    return { patch: new Uint8Array(0), state: 'invalid', warnings: ['no start snapshot was taken'] };
-  const limits = { timeoutS: config.capture_timeout, maxBytes: config.max_patch_bytes };
-  return diffSnapshot(run, snapshot, config.cwd, limits);
-}
-
-async function close(session: Session, snapshot: GitSnapshot | undefined): Promise<void> {
-  if (session.closed) return;
-  session.closed = true;
-  await Promise.all(session.doorways.map((doorway) => doorway.close()));
-  await sweepMarked(session.mark, session.since).catch(() => undefined);
-  await rm(session.scratch, { recursive: true, force: true }).catch(() => undefined);
-  if (snapshot) await rm(snapshot.folder, { recursive: true, force: true }).catch(() => undefined);
 }
 
 export async function openLocalDoorway(onConnection: (connection: Duplex) => void): Promise<Doorway> {

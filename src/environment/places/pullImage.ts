@@ -335,16 +335,7 @@ export const systemPullClock: PullClock = {
  * a mirror serves on while the registry behind it refuses.
  */
 
-interface PullThrottle {
-  /** 0 when the pull may begin, and is counted; else after how many milliseconds there may be room. */
-  take(registry: string, now: number): number;
-  /** The registry refused; returns when pulls from it go on. */
-  refuse(registry: string, now: number, resetMs: number | undefined): number;
-  /** Until when the registry is to be left alone; undefined when it may be asked. */
-  refusedUntil(registry: string, now: number): number | undefined;
-  /** A pull came through: the next refusal starts from the short pause again. */
-  succeed(registry: string): void;
-}
+type PullThrottle = ReturnType<typeof pullThrottle>;
 
 interface PullAsk {
   readonly registry: string;
@@ -388,12 +379,15 @@ export function pullThrottle(limits: {
   firstPauseMs?: number;
   /** Shared with other engines and processes. */
   book?: PullBook | undefined;
-}): PullThrottle {
+}) {
   const { pulls, windowMs, book = ownPullBook() } = limits;
   const refusals = new Map<string, Refusal>();
   return {
-    take: (registry, at) => (pulls === 0 ? 0 : book.take({ registry, at, pulls, windowMs })),
-    refuse(registry, now, resetMs) {
+    /** 0 when the pull may begin, and is counted; else after how many milliseconds there may be room. */
+    take: (registry: string, at: number): number =>
+      pulls === 0 ? 0 : book.take({ registry, at, pulls, windowMs }),
+    /** The registry refused; returns when pulls from it go on. */
+    refuse(registry: string, now: number, resetMs: number | undefined): number {
       const before = refusals.get(registry) ?? { until: 0, times: 0 };
       // Pulls that ran side by side are refused together: that is one refusal.
       const alreadyKnown = now < before.until;
@@ -405,11 +399,13 @@ export function pullThrottle(limits: {
       refusals.set(registry, { until, times: before.times + (alreadyKnown ? 0 : 1) });
       return until;
     },
-    refusedUntil(registry, now) {
+    /** Until when the registry is to be left alone; undefined when it may be asked. */
+    refusedUntil(registry: string, now: number): number | undefined {
       const until = refusals.get(registry)?.until ?? 0;
       return now < until ? until : undefined;
     },
-    succeed(registry) {
+    /** A pull came through: the next refusal starts from the short pause again. */
+    succeed(registry: string): void {
       const known = refusals.get(registry);
       if (known) known.times = 0;
     },

@@ -123,29 +123,26 @@ async function authorize(header: string, repository: string, options: Asking): P
   return `Bearer ${token ?? access_token ?? ''}`;
 }
 
-interface Asking extends RegistryOptions {
-  readonly get: (
+function asking(options: RegistryOptions) {
+  const { fetch: send = fetch, timeoutMs = 20_000, signal } = options;
+  const get = (
     url: string,
     headers: Record<string, string>,
-    method?: string,
+    method = 'GET',
     body?: URLSearchParams,
-  ) => Promise<Response>;
-}
-
-function asking(options: RegistryOptions): Asking {
-  const { fetch: send = fetch, timeoutMs = 20_000, signal } = options;
-  const get: Asking['get'] = (url, headers, method = 'GET', body) => {
+  ): Promise<Response> => {
     const signals = [AbortSignal.timeout(timeoutMs), signal].filter((s) => s !== undefined);
     return send(url, { method, headers, signal: AbortSignal.any(signals), ...(body && { body }) });
   };
   return { ...options, get };
 }
+type Asking = ReturnType<typeof asking>;
 
 async function request(
   reference: ImageReference,
-  target: string,
-  method: string,
   options: Asking,
+  method: 'GET' | 'HEAD' = 'GET',
+  target = reference.digest ?? reference.tag ?? 'latest',
 ): Promise<Response> {
   const url = `${baseUrl(reference, options.insecure ?? [])}/v2/${reference.repository}/manifests/${target}`;
   const first = await options.get(url, { accept: ACCEPT }, method);
@@ -155,12 +152,10 @@ async function request(
   return authorization === undefined ? first : options.get(url, { accept: ACCEPT, authorization }, method);
 }
 
-const targetOf = ({ digest, tag }: ImageReference) => digest ?? tag ?? 'latest';
-
-async function refusalOf(response: Response, now: number): Promise<ManifestAnswer> {
+async function refusalOf(response: Response, { now = Date.now }: RegistryOptions): Promise<ManifestAnswer> {
   const text = (await response.text()).slice(0, 400).trim();
   const message = `the registry answers ${response.status}${text ? `: ${text}` : ''}`;
-  return { ok: false, status: response.status, retryAfterMs: resetOf(response.headers, now), message };
+  return { ok: false, status: response.status, retryAfterMs: resetOf(response.headers, now()), message };
 }
 
 /**
@@ -173,8 +168,8 @@ export async function askReset(
 ): Promise<number | undefined> {
   const now = options.now ?? Date.now;
   try {
-    for (const method of ['HEAD', 'GET']) {
-      const response = await request(reference, targetOf(reference), method, asking(options));
+    for (const method of ['HEAD', 'GET'] as const) {
+      const response = await request(reference, asking(options), method);
       await response.body?.cancel();
       if (response.status === 429) return resetOf(response.headers, now());
     }
@@ -184,41 +179,41 @@ export async function askReset(
   }
 }
 
-/** Whether the registry has the image and lets us have it; a HEAD, which counts against nobody's limit. */
-export async function askExists(
-  reference: ImageReference,
-  options: RegistryOptions = {},
-): Promise<ManifestAnswer> {
-  const now = options.now ?? Date.now;
-  try {
-    const response = await request(reference, targetOf(reference), 'HEAD', asking(options));
-    if (!response.ok) return await refusalOf(response, now());
-    const digest = response.headers.get('docker-content-digest') ?? '';
-    return { ok: true, digest, layers: [], platforms: [] };
-  } catch (error) {
-    return noAnswer(error);
-  }
-}
-
-function noAnswer(error: unknown): ManifestAnswer {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  const message = errorText(cause);
-  return { ok: false, status: 0, retryAfterMs: undefined, message };
-}
-
 const platformName = (p: { os: string; architecture: string; variant?: string | undefined }) =>
   [p.os, p.architecture, p.variant].filter(Boolean).join('/');
 
-export async function askManifest(
+/** A registry that cannot be reached has status 0. */
+async function answered(ask: () => Promise<ManifestAnswer>): Promise<ManifestAnswer> {
+  try {
+    return await ask();
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    return { ok: false, status: 0, retryAfterMs: undefined, message: errorText(cause) };
+  }
+}
+
+const digestOf = ({ headers }: Response): string => headers.get('docker-content-digest') ?? '';
+
+/** Whether the registry has the image and lets us have it; a HEAD, which counts against nobody's limit. */
+export const askExists = (
   reference: ImageReference,
   options: RegistryOptions = {},
-): Promise<ManifestAnswer> {
-  const now = options.now ?? Date.now;
-  const ask = asking(options);
-  try {
-    let response = await request(reference, targetOf(reference), 'GET', ask);
-    if (!response.ok) return await refusalOf(response, now());
-    const digest = response.headers.get('docker-content-digest') ?? '';
+): Promise<ManifestAnswer> =>
+  answered(async () => {
+    const response = await request(reference, asking(options), 'HEAD');
+    if (!response.ok) return refusalOf(response, options);
+    return { ok: true, digest: digestOf(response), layers: [], platforms: [] };
+  });
+
+export const askManifest = (
+  reference: ImageReference,
+  options: RegistryOptions = {},
+): Promise<ManifestAnswer> =>
+  answered(async () => {
+    const ask = asking(options);
+    let response = await request(reference, ask);
+    if (!response.ok) return refusalOf(response, options);
+    const digest = digestOf(response);
     let body: unknown = await response.json();
     let platforms: string[] = [];
     const index = indexSchema.safeParse(body);
@@ -227,67 +222,45 @@ export async function askManifest(
       platforms = built.map((m) => platformName(m.platform!));
       const wanted = options.platform ?? 'linux/amd64';
       const match = built.find((m) => platformName(m.platform!).startsWith(wanted));
-      if (!match)
-        return {
-          ok: false,
-          status: 404,
-          retryAfterMs: undefined,
-          message: `no matching manifest for ${wanted}; there is ${platforms.join(', ')}`,
-        };
-      response = await request(reference, match.digest, 'GET', ask);
-      if (!response.ok) return await refusalOf(response, now());
+      const message = `no matching manifest for ${wanted}; there is ${platforms.join(', ')}`;
+      if (!match) return { ok: false, status: 404, retryAfterMs: undefined, message };
+      response = await request(reference, ask, 'GET', match.digest);
+      if (!response.ok) return refusalOf(response, options);
       body = await response.json();
     }
     const { layers, config } = manifestSchema.parse(body);
-    return {
-      ok: true,
-      digest,
-      platforms,
-      layers: [...layers, config].map(({ digest, size }) => ({ digest, size })),
-    };
-  } catch (error) {
-    return noAnswer(error);
-  }
-}
-
-export interface RegistryQuestions {
-  loginOf(registry: string): Promise<RegistryLogin | undefined>;
-  /** Layers and sizes. */
-  manifestOf(image: string, signal?: AbortSignal): Promise<ManifestAnswer>;
-  /** Whether it is there, without using up a pull. */
-  existsOf(image: string, signal?: AbortSignal): Promise<ManifestAnswer>;
-  /** Until when a registry that refused stays closed. */
-  resetOf(reference: ImageReference, login: RegistryLogin | undefined): Promise<number | undefined>;
-  /** A question for its manifest counts as a pull. */
-  isCostly(image: string): boolean;
-}
-
-interface RegistryQuestionsOptions {
-  readonly config: Pick<ImagesConfig, 'rewrite' | 'mirrors' | 'insecure_registries'>;
-  readonly platform?: string | undefined;
-  readonly dockerConfigDir: string;
-  readonly onWarning: (message: string) => void;
-}
+    const sizes = [...layers, config].map(({ digest: of, size }) => ({ digest: of, size }));
+    return { ok: true, digest, platforms, layers: sizes };
+  });
 
 /** Built on the engine: nobody knows its size before, and no registry is asked. */
 const BUILT_HERE: ManifestAnswer = { ok: true, digest: '', layers: [], platforms: [] };
 const isOwn = (image: string): boolean => image.startsWith(`${OWN_HOST}/`);
 
 /** What is asked of the registries of an image, mirrors first, with the logins that the docker CLI keeps. */
-export function createRegistryQuestions(options: RegistryQuestionsOptions): RegistryQuestions {
-  const { config, platform, dockerConfigDir, onWarning } = options;
+export function createRegistryQuestions({
+  config,
+  platform,
+  dockerConfigDir,
+  onWarning,
+}: {
+  readonly config: Pick<ImagesConfig, 'rewrite' | 'mirrors' | 'insecure_registries'>;
+  readonly platform?: string | undefined;
+  readonly dockerConfigDir: string;
+  readonly onWarning: (message: string) => void;
+}) {
   const told = new Set<string>();
   const warnOnce = (message: string) => {
     if (!told.has(message)) onWarning(message);
     told.add(message);
   };
   // Read anew for each pull, as Docker does: helpers give tokens that last an hour, and a night may need a login that came later.
-  const loginOf: RegistryQuestions['loginOf'] = (registry) => {
+  const loginOf = (registry: string): Promise<RegistryLogin | undefined> => {
     const cli = readDockerCliConfig(dockerConfigDir);
     if (cli.warning) warnOnce(cli.warning);
     return findLogin(cli.config, registry, undefined, warnOnce);
   };
-  const asking = (login: RegistryLogin | undefined) => ({
+  const given = (login: RegistryLogin | undefined) => ({
     login,
     platform,
     insecure: config.insecure_registries,
@@ -306,7 +279,7 @@ export function createRegistryQuestions(options: RegistryQuestionsOptions): Regi
     for (const [i, reference] of sourcesOf(image).entries()) {
       // Behind a mirror that lacks images, each question for sizes would use up a pull of Docker Hub's.
       const free = i > 0 && reference.registry === DOCKER_HUB ? askExists : question;
-      answer = await free(reference, { ...asking(await loginOf(reference.registry)), signal });
+      answer = await free(reference, { ...given(await loginOf(reference.registry)), signal });
       if (answer.ok) return answer;
     }
     if (answer) return answer;
@@ -316,10 +289,15 @@ export function createRegistryQuestions(options: RegistryQuestionsOptions): Regi
   };
   return {
     loginOf,
-    manifestOf: (image, signal) => ask(image, askManifest, signal),
-    existsOf: (image, signal) => ask(image, askExists, signal),
-    resetOf: (reference, login) => askReset(reference, asking(login)),
-    isCostly: (image) => sourcesOf(image)[0]?.registry === DOCKER_HUB,
+    /** Layers and sizes. */
+    manifestOf: (image: string, signal?: AbortSignal) => ask(image, askManifest, signal),
+    /** Whether it is there, without using up a pull. */
+    existsOf: (image: string, signal?: AbortSignal) => ask(image, askExists, signal),
+    /** Until when a registry that refused stays closed. */
+    resetOf: (reference: ImageReference, login: RegistryLogin | undefined) =>
+      askReset(reference, given(login)),
+    /** A question for its manifest counts as a pull. */
+    isCostly: (image: string): boolean => sourcesOf(image)[0]?.registry === DOCKER_HUB,
   };
 }
 
