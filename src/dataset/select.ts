@@ -29,16 +29,12 @@ export interface SelectOptions {
   readonly seed?: number | undefined;
 }
 
-interface SelectedRow<R> {
-  readonly row: R;
-  /** How many instances of its stratum this one stands for; 1 without a sample. */
-  readonly weight: number;
-}
-
 export type Selection<R> =
   | {
       readonly kind: 'selected';
-      readonly rows: readonly SelectedRow<R>[];
+      /** `weight`: how many instances of its stratum this one stands for; 1 without a sample. */
+      readonly rows: readonly { readonly row: R; readonly weight: number }[];
+      /** Largest first; one with `sampled: 0` is not represented, and the weights then speak for the rest only. */
       readonly strata: readonly Stratum[];
       readonly warnings: readonly string[];
     }
@@ -86,27 +82,21 @@ function problemsOf(rows: readonly HasInstance[], options: SelectOptions): strin
 }
 
 /** The chain of steps, each named as a person would name it in "0 instances selected: …". */
-function steps<R extends HasInstance>(
+function* steps<R extends HasInstance>(
   options: SelectOptions,
-): [string, (rows: readonly R[]) => readonly R[]][] {
-  const chain: [string, (rows: readonly R[]) => readonly R[]][] = [];
-  if (options.ids) {
-    const wanted = new Set(options.ids);
-    chain.push(['the list of ids', (rows) => rows.filter((row) => wanted.has(idOf(row)))]);
-  }
-  if (options.shuffle) {
-    const byId = (a: R, b: R) => (idOf(a) < idOf(b) ? -1 : idOf(a) > idOf(b) ? 1 : 0);
-    chain.push(['--shuffle', (rows) => pythonShuffle(rows.toSorted(byId), options.seed ?? DEFAULT_SEED)]);
-  }
+): Generator<readonly [string, (rows: readonly R[]) => readonly R[]]> {
+  const { ids, shuffle, seed = DEFAULT_SEED, limit } = options;
+  const wanted = ids && new Set(ids);
+  if (wanted) yield ['the list of ids', (rows) => rows.filter((row) => wanted.has(idOf(row)))];
+  const byId = (a: R, b: R) => (idOf(a) < idOf(b) ? -1 : idOf(a) > idOf(b) ? 1 : 0);
+  if (shuffle) yield ['--shuffle', (rows) => pythonShuffle(rows.toSorted(byId), seed)];
   const filter = parseFilter(options.filter ?? '');
   if (options.filter && filter.ok)
-    chain.push([`--filter "${options.filter}"`, (rows) => rows.filter((row) => filter.matches(idOf(row)))]);
+    yield [`--filter "${options.filter}"`, (rows) => rows.filter((row) => filter.matches(idOf(row)))];
   const slice = parseSlice(options.slice ?? '');
   if (options.slice && slice.ok)
-    chain.push([`--slice "${options.slice}"`, (rows) => applySlice(rows, slice.slice)]);
-  const { limit } = options;
-  if (limit !== undefined) chain.push([`--limit ${limit}`, (rows) => rows.slice(0, limit)]);
-  return chain;
+    yield [`--slice "${options.slice}"`, (rows) => applySlice(rows, slice.slice)];
+  if (limit !== undefined) yield [`--limit ${limit}`, (rows) => rows.slice(0, limit)];
 }
 
 export function selectInstances<R extends HasInstance>(
@@ -132,23 +122,18 @@ export function selectInstances<R extends HasInstance>(
   if (sample === undefined)
     return { kind: 'selected', rows: left.map((row) => ({ row, weight: 1 })), strata: [], warnings: [] };
   if (sample === 0) return empty(left.length, '--sample 0');
-  const drawn = stratifiedSample(left, sample, seed, idOf, (row) =>
-    stratify.map((c) => columnOf(row, c) ?? ''),
+  const { rows: drawn, strata } = stratifiedSample(left, sample, seed, (row) =>
+    stratify.map((column) => columnOf(row, column) ?? ''),
   );
-  const uncovered = drawn.strata.filter((stratum) => stratum.sampled === 0);
+  const uncovered = strata.filter((stratum) => stratum.sampled === 0);
   const warnings = uncovered.length
     ? [
-        `the sample of ${sample} leaves out ${uncovered.length} of ${drawn.strata.length} strata ` +
+        `the sample of ${sample} leaves out ${uncovered.length} of ${strata.length} strata ` +
           `(${uncovered.reduce((sum, s) => sum + s.size, 0)} instances); estimates cover only the others: ` +
           'take a larger --sample or fewer --stratify columns',
       ]
     : [];
-  return {
-    kind: 'selected',
-    rows: drawn.items.map(({ item, weight }) => ({ row: item, weight })),
-    strata: drawn.strata,
-    warnings,
-  };
+  return { kind: 'selected', rows: drawn, strata, warnings };
 }
 
 // A sample that can grow: the place of each instance depends only on its id, its stratum and the seed, and a sample of N is the first N
@@ -161,65 +146,41 @@ interface Stratum {
   readonly sampled: number;
 }
 
-interface Sampled<T> {
-  /** In the order the items were given. */
-  readonly items: readonly { readonly item: T; readonly weight: number }[];
-  /** Largest first; a stratum with `sampled: 0` is not represented, and the weights then speak for the rest only. */
-  readonly strata: readonly Stratum[];
-}
-
-interface Placed<T> {
-  readonly item: T;
-  readonly place: number;
-  readonly size: number;
-  readonly hash: string;
-  readonly stratum: string;
-}
-
 /**
  * Within a stratum of size n the k-th instance by hash stands at (k + 1/2) / n, which is Webster's apportionment: proportional,
  * and never taking a seat back as N grows, as largest remainders would. The first of each stratum stands at 0, before all others,
  * so that every stratum is represented as soon as N reaches their number; without that the weighted estimate would be biased.
  */
-function placesOf<T>(stratum: string, members: readonly { item: T; hash: string }[]): Placed<T>[] {
-  return members
-    .toSorted((a, b) => (a.hash < b.hash ? -1 : 1))
-    .map(({ item, hash }, k) => ({
-      item,
-      hash,
-      stratum,
-      size: members.length,
-      place: k === 0 ? 0 : (k + 0.5) / members.length,
-    }));
-}
-
-function stratifiedSample<T>(
-  items: readonly T[],
+function stratifiedSample<R extends HasInstance>(
+  rows: readonly R[],
   n: number,
   seed: number,
-  idOf: (item: T) => string,
-  stratumOf: (item: T) => readonly string[],
-): Sampled<T> {
-  const groups = Map.groupBy(
-    items.map((item) => ({
-      item,
-      hash: sha256(`${seed}\0${idOf(item)}`),
-      stratum: JSON.stringify(stratumOf(item)),
-    })),
-    (entry) => entry.stratum,
-  );
-  const order = [...groups]
-    .flatMap(([stratum, members]) => placesOf(stratum, members))
-    .sort((a, b) => a.place - b.place || b.size - a.size || (a.hash < b.hash ? -1 : 1));
-  const taken = order.slice(0, n);
-  const takenOf = Map.groupBy(taken, (entry) => entry.stratum);
-  const weights = new Map(taken.map((e) => [e.item, e.size / takenOf.get(e.stratum)!.length]));
+  stratumOf: (row: R) => readonly string[],
+): { rows: { row: R; weight: number }[]; strata: Stratum[] } {
+  const hashed = rows.map((row) => ({ row, hash: sha256(`${seed}\0${idOf(row)}`) }));
+  const groups = Map.groupBy(hashed, ({ row }) => JSON.stringify(stratumOf(row)));
+  const taken = [...groups]
+    .flatMap(([stratum, members]) =>
+      members
+        .toSorted((a, b) => (a.hash < b.hash ? -1 : 1))
+        .map(({ row, hash }, k) => {
+          const size = members.length;
+          return { row, hash, stratum, size, place: k === 0 ? 0 : (k + 0.5) / size };
+        }),
+    )
+    .sort((a, b) => a.place - b.place || b.size - a.size || (a.hash < b.hash ? -1 : 1))
+    .slice(0, n);
+  const takenOf = Map.groupBy(taken, ({ stratum }) => stratum);
+  const weights = new Map(taken.map(({ row, size, stratum }) => [row, size / takenOf.get(stratum)!.length]));
   return {
-    items: items.filter((item) => weights.has(item)).map((item) => ({ item, weight: weights.get(item)! })),
+    rows: rows.flatMap((row) => {
+      const weight = weights.get(row);
+      return weight === undefined ? [] : [{ row, weight }];
+    }),
     strata: [...groups]
-      .map(([stratum, members]) => ({
+      .map(([stratum, { length: size }]) => ({
         key: JSON.parse(stratum) as string[],
-        size: members.length,
+        size,
         sampled: takenOf.get(stratum)?.length ?? 0,
       }))
       .sort((a, b) => b.size - a.size || (a.key.join('\0') < b.key.join('\0') ? -1 : 1)),

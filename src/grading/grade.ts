@@ -38,42 +38,34 @@ function statusOf(
   return first;
 }
 
-type Side = 'FAIL_TO_PASS' | 'PASS_TO_PASS';
-
 /** The list that a test goes on; a status without a meaning puts it on neither. */
 function listOf(
   status: string | undefined,
-  side: Side,
   dialect: HarnessDialect,
+  skipped: keyof TestLists,
 ): keyof TestLists | undefined {
   if (status === undefined) return 'failure';
   if (PASSING.has(status)) return 'success';
   if (status === 'FAILED' || status === 'ERROR') return 'failure';
-  if (status === 'SKIPPED' && dialect === 'v5') return side === 'PASS_TO_PASS' ? 'success' : 'failure';
-  return undefined;
+  return status === 'SKIPPED' && dialect === 'v5' ? skipped : undefined;
 }
 
 function testsStatus(
-  expected: Expectation,
+  { evalType, failToPass, passToPass }: Expectation,
   statuses: ReadonlyMap<string, string>,
   dialect: HarnessDialect,
 ): TestsStatus {
-  const sort = (names: readonly string[], side: Side): TestLists => {
-    const lists: TestLists = { success: [], failure: [] };
-    for (const name of names) {
-      const list =
-        expected.evalType === 'fail_only'
-          ? statuses.get(name) === 'FAILED'
-            ? 'failure'
-            : 'success'
-          : listOf(statusOf(name, statuses, dialect), side, dialect);
-      if (list !== undefined) lists[list].push(name);
-    }
-    return lists;
+  const listFor = (name: string, skipped: keyof TestLists) => {
+    if (evalType === 'fail_only') return statuses.get(name) === 'FAILED' ? 'failure' : 'success';
+    return listOf(statusOf(name, statuses, dialect), dialect, skipped);
+  };
+  const sort = (names: readonly string[], skipped: keyof TestLists): TestLists => {
+    const lists = Map.groupBy(names, (name) => listFor(name, skipped));
+    return { success: lists.get('success') ?? [], failure: lists.get('failure') ?? [] };
   };
   return {
-    FAIL_TO_PASS: sort(expected.failToPass, 'FAIL_TO_PASS'),
-    PASS_TO_PASS: sort(expected.passToPass, 'PASS_TO_PASS'),
+    FAIL_TO_PASS: sort(failToPass, 'failure'),
+    PASS_TO_PASS: sort(passToPass, 'success'),
     FAIL_TO_FAIL: { success: [], failure: [] },
     PASS_TO_FAIL: { success: [], failure: [] },
   };
@@ -95,15 +87,6 @@ export interface Grade {
   readonly read: ReadLog;
 }
 
-/** A prediction without a patch: the harness writes this without looking at any log. */
-const missingPatchVerdict = (dialect: HarnessDialect): InstanceVerdict => ({
-  patch_is_None: true,
-  patch_exists: false,
-  patch_successfully_applied: false,
-  resolved: false,
-  ...(dialect === 'v5' && { infra_failure: false }),
-});
-
 export function gradeLog(
   expected: Expectation,
   log: string,
@@ -113,9 +96,11 @@ export function gradeLog(
   const { instanceId, version, suite } = expected;
   const read = readLog(log, parser, { instanceId, version, dialect }, suite);
   const verdict: InstanceVerdict = {
-    ...missingPatchVerdict(dialect),
     patch_is_None: false,
     patch_exists: true,
+    patch_successfully_applied: false,
+    resolved: false,
+    ...(dialect === 'v5' && { infra_failure: false }),
   };
   if (read.notFound !== undefined) {
     const infra = dialect === 'v5' ? classifyLog(read.log) : undefined;
@@ -139,17 +124,13 @@ export function gradeLog(
   };
 }
 
-export type SafeGrade =
-  | { readonly ok: true; readonly grade: Grade }
-  | { readonly ok: false; readonly message: string };
-
 /** A user's parser may throw, and so may an official one on a log that it was not made for. Only this instance is lost then. */
 export function gradeSafely(
   expected: Expectation,
   log: string,
   parser: LogParser,
   dialect: HarnessDialect,
-): SafeGrade {
+): { readonly ok: true; readonly grade: Grade } | { readonly ok: false; readonly message: string } {
   try {
     return { ok: true, grade: gradeLog(expected, log, parser, dialect) };
   } catch (error) {

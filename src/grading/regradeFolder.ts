@@ -11,7 +11,7 @@ import { gradeSafely } from './grade.ts';
 import type { HarnessDialect } from './parsers/logParser.ts';
 import { findParser, officialRegistry, type ParserRegistry } from './parsers/parserRegistry.ts';
 import { classifyLog, type InfraSignature } from './readLog.ts';
-import { type GradeSpec, resolveGradeSpec } from './specs/spec.ts';
+import { resolveGradeSpec } from './specs/spec.ts';
 
 export interface FolderRegrade {
   readonly dialect: HarnessDialect;
@@ -98,31 +98,25 @@ async function regradeOne(
       ...row,
       error: `${instance.instance_id} has the rules of "${instance.kind}", by which saved logs cannot be graded again; evaluate its prediction instead`,
     };
-  const resolved = resolveGradeSpec(instance, {
-    dialect: options.dialect,
-    ...(options.parsers && { parsers: options.parsers }),
-  });
+  const { dialect, parsers } = options;
+  const resolved = resolveGradeSpec(instance, { dialect, ...(parsers && { parsers }) });
   if (!resolved.ok) return { ...row, error: resolved.reason };
   const { spec } = resolved;
   const patchBytes = await read(join(folder.path, FILES.patch));
   const patch = patchBytes === undefined ? null : decode(patchBytes);
-  const known = { ...row, patch, specHash: spec.specHash };
-  const graded = gradeOutput(spec, decode(output), patch, options);
   const secret = options.holdsSecret?.(output) === true ? [LOG_HOLDS_SECRET] : [];
-  return { ...known, ...graded, suspicion: [...(graded.suspicion ?? []), ...secret] };
-}
-
-function gradeOutput(spec: GradeSpec, log: string, patch: string | null, options: FolderRegrade) {
-  const parser = findParser(options.parsers ?? officialRegistry(), spec.logParser)!;
-  const graded = gradeSafely(spec, log, parser, spec.dialect);
-  if (!graded.ok) return { error: graded.message };
+  const known = { ...row, patch, specHash: spec.specHash, suspicion: secret };
+  const parser = findParser(parsers ?? officialRegistry(), spec.logParser)!;
+  const graded = gradeSafely(spec, decode(output), parser, spec.dialect);
+  if (!graded.ok) return { ...known, error: graded.message };
   const { grade } = graded;
   const { suspicion, resolvedStrict } = examine(spec, patch ?? '', grade);
   return {
+    ...known,
     report: { [spec.instanceId]: grade.verdict },
     resolved: grade.verdict.resolved,
     resolved_strict: resolvedStrict,
-    suspicion,
+    suspicion: [...suspicion, ...secret],
     infra: grade.verdict.resolved ? undefined : classifyLog(grade.read.log),
     error: null,
   };

@@ -10,21 +10,6 @@ import { armsOf, instancesOf } from '../store/records/runs.ts';
 import type { HarnessDialect } from './parsers/logParser.ts';
 import { classifyLog, type InfraSignature } from './readLog.ts';
 
-export interface StoredReport {
-  readonly arm: string;
-  readonly epoch: number;
-  readonly model: string;
-  readonly report: RunReport;
-}
-
-function completedOf(row: EvaluationRow): Completed {
-  const infra =
-    row.outcome === 'resolved' || row.outcome === 'empty_patch'
-      ? undefined
-      : classifyLog(row.log ? gunzipSync(row.log).toString('utf8') : '', row.error_message ?? '');
-  return { report: row.report === null ? null : { resolved: row.resolved === 1 }, infra };
-}
-
 /**
  * `datasetIds`: the instances that the report covers, predictions included; default the run's own. A run of predictions may hold more than
  * one call asked for, and a score over instances that it did not ask for would mean nothing.
@@ -35,34 +20,36 @@ export function storedReports(
   dialect: HarnessDialect,
   datasetIds?: readonly string[],
   leftovers?: Leftovers,
-): StoredReport[] {
+) {
   const idOf = new Map(instancesOf(db, runId).map((row) => [row.id, row.instance_id]));
   const arms = new Map(armsOf(db, runId).map((arm) => [arm.id, arm.name]));
   const verdicts = verdictsOf(db, runId);
+  const instanceIds = datasetIds ?? [...idOf.values()];
   const whole = datasetIds && new Set(datasetIds);
   const asked = gradableTrials(db, runId).filter((t) => !whole || whole.has(idOf.get(t.instance_pk)!));
   const parts = Map.groupBy(asked, (trial) => `${trial.epoch} ${trial.arm_id}`);
-  return [...parts.values()].map((trials) => ({
-    arm: arms.get(trials[0]!.arm_id)!,
-    epoch: trials[0]!.epoch,
-    model: trials[0]!.model,
-    report: summarizeEvaluation({
-      instanceIds: datasetIds ?? [...idOf.values()],
-      predictions: trials.map((trial) => ({
-        instance_id: idOf.get(trial.instance_pk)!,
-        model_name_or_path: trial.model,
-        model_patch: trial.model_patch,
-      })),
-      completed: new Map(
-        trials.flatMap((trial) => {
-          const row = verdicts.get(trial.trial_id);
-          return row ? [[idOf.get(trial.instance_pk)!, completedOf(row)] as const] : [];
-        }),
-      ),
-      dialect,
-      ...(leftovers && { leftovers }),
-    }),
-  }));
+  return [...parts.values()].map((trials) => {
+    const { arm_id, epoch, model } = trials[0]!;
+    const completed = new Map<string, Completed>();
+    const predictions = trials.map((trial): Prediction => {
+      const instance_id = idOf.get(trial.instance_pk)!;
+      const row = verdicts.get(trial.trial_id);
+      if (row) completed.set(instance_id, completedOf(row));
+      return { instance_id, model_name_or_path: trial.model, model_patch: trial.model_patch };
+    });
+    const report = summarizeEvaluation({ instanceIds, predictions, completed, dialect, leftovers });
+    return { arm: arms.get(arm_id)!, epoch, model, report };
+  });
+}
+export type StoredReport = ReturnType<typeof storedReports>[number];
+
+function completedOf({ outcome, log, error_message, report, resolved }: EvaluationRow): Completed {
+  const failed = outcome !== 'resolved' && outcome !== 'empty_patch';
+  const text = () => (log ? gunzipSync(log).toString('utf8') : '');
+  return {
+    report: report === null ? null : { resolved: resolved === 1 },
+    infra: failed ? classifyLog(text(), error_message ?? '') : undefined,
+  };
 }
 
 // The run report `<model>.<run>.json` (schema_version 2), with the fields and the order of each dialect. Pure.
@@ -80,33 +67,28 @@ interface Leftovers {
   readonly images: readonly string[];
 }
 
-interface RunReportInput {
+const sorted = (ids: Iterable<string>): string[] => [...ids].sort(byCodePoint);
+
+export function summarizeEvaluation(input: {
   /** Of the dataset, after the choice of instances. */
   readonly instanceIds: readonly string[];
   readonly predictions: readonly Prediction[];
   readonly completed: ReadonlyMap<string, Completed>;
   readonly dialect: HarnessDialect;
-  readonly leftovers?: Leftovers;
-}
-
-const sorted = (ids: Iterable<string>): string[] => [...ids].sort(byCodePoint);
-
-type Fate = 'incomplete' | 'empty' | 'error' | 'unreadable' | 'resolved' | 'unresolved';
-
-function fateOf(prediction: Prediction | undefined, report: Completed['report']): Fate {
-  if (!prediction) return 'incomplete';
-  if (isEmptyPatch(prediction.model_patch)) return 'empty';
-  if (report === null) return 'error';
-  if (report === 'unreadable') return 'unreadable';
-  return report.resolved ? 'resolved' : 'unresolved';
-}
-
-export function summarizeEvaluation(input: RunReportInput): RunReport {
+  readonly leftovers?: Leftovers | undefined;
+}): RunReport {
   const { predictions, completed, dialect, leftovers } = input;
   const byId = new Map(predictions.map((prediction) => [prediction.instance_id, prediction]));
-  const fates = Map.groupBy(new Set(input.instanceIds), (id) =>
-    fateOf(byId.get(id), completed.get(id)?.report ?? null),
-  );
+  const fates = Map.groupBy(new Set(input.instanceIds), (id) => {
+    const prediction = byId.get(id);
+    if (!prediction) return 'incomplete';
+    if (isEmptyPatch(prediction.model_patch)) return 'empty';
+    const report = completed.get(id)?.report ?? null;
+    if (report === null) return 'error';
+    if (report === 'unreadable') return 'unreadable';
+    return report.resolved ? 'resolved' : 'unresolved';
+  });
+  type Fate = Parameters<typeof fates.get>[0];
   const idsOf = (...wanted: Fate[]): string[] => sorted(wanted.flatMap((fate) => fates.get(fate) ?? []));
   const ids = {
     // The harness counts a report that it cannot read as completed and as an error.
@@ -118,11 +100,12 @@ export function summarizeEvaluation(input: RunReportInput): RunReport {
     error: idsOf('error', 'unreadable'),
   };
   const failed = sorted([...ids.unresolved, ...ids.error]);
-  const reasons = new Map<string, InfraSignature>();
-  for (const id of failed) {
-    const infra = completed.get(id)?.infra;
-    if (infra) reasons.set(id, infra);
-  }
+  const reasons = new Map(
+    failed.flatMap((id) => {
+      const infra = completed.get(id)?.infra;
+      return infra ? [[id, infra] as const] : [];
+    }),
+  );
   const tier = (wanted: InfraSignature['tier']) => failed.filter((id) => reasons.get(id)?.tier === wanted);
   const v5 = dialect === 'v5';
   const left = leftovers && {

@@ -2,7 +2,7 @@
  * Finds the files of a dataset on this machine: a file, a directory, or a known name in `--data-dir` and in the Hugging Face cache. Keeps
  * every place it checked, so that "not found" can list them.
  */
-import { type Dirent, readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, extname, join } from 'node:path';
 import { orPackaged, PACKAGE_ROOT } from '../../base/files/packageFile.ts';
@@ -10,21 +10,19 @@ import { closest } from '../../base/text/closest.ts';
 /** Environment variables, of which those of the hub's own tools are read; an empty one counts as unset. */
 export type HubEnv = Readonly<Record<string, string | undefined>>;
 
-interface Located {
-  readonly files: readonly string[];
-  /** Commit of the dataset repository, where the place tells it. */
-  readonly revision: string | null;
-  readonly split: string | null;
-}
-export type Location = { ok: true; found: Located } | { ok: false; message: string };
+/** `revision`: the commit of the dataset repository, where the place tells it. */
+export type Location =
+  | {
+      readonly ok: true;
+      readonly found: {
+        readonly files: readonly string[];
+        readonly revision: string | null;
+        readonly split: string | null;
+      };
+    }
+  | { readonly ok: false; readonly message: string };
 
-/** A dataset that has a short name. */
-interface KnownDataset {
-  /** On the Hugging Face hub, current name first. */
-  readonly repos: readonly [string, ...string[]];
-  readonly says: string;
-}
-
+/** Datasets that have a short name. `repos`: on the Hugging Face hub, current name first. */
 export const KNOWN_DATASETS = {
   full: {
     repos: ['SWE-bench/SWE-bench', 'princeton-nlp/SWE-bench'],
@@ -50,7 +48,7 @@ export const KNOWN_DATASETS = {
     repos: ['nebius/SWE-rebench'],
     says: 'instances collected automatically, with their own images',
   },
-} as const satisfies Record<string, KnownDataset>;
+} as const satisfies Record<string, { repos: readonly [string, ...string[]]; says: string }>;
 
 type DatasetAlias = keyof typeof KNOWN_DATASETS;
 export const DATASET_ALIASES = Object.keys(KNOWN_DATASETS) as DatasetAlias[];
@@ -80,23 +78,19 @@ export const hubHome = (env: HubEnv): string =>
 export const cacheFolderOf = (repo: string) => `datasets--${repo.replaceAll('/', '--')}`;
 
 const statOf = (path: string) => statSync(path, { throwIfNoEntry: false });
-function namesIn(dir: string): string[] {
-  if (!statOf(dir)?.isDirectory()) return [];
-  return readdirSync(dir, { withFileTypes: true })
-    .filter((entry: Dirent) => !entry.isDirectory())
-    .map((entry) => entry.name)
-    .sort();
-}
+const namesIn = (dir: string): string[] =>
+  statOf(dir)?.isDirectory()
+    ? readdirSync(dir, { withFileTypes: true })
+        .flatMap((entry) => (entry.isDirectory() ? [] : entry.name))
+        .sort()
+    : [];
 
-interface SplitFiles {
-  readonly files: string[];
-  /** Shards that are missing by the count in the names. */
-  readonly missing: number;
-}
+/** `missing`: shards that are not there, by the count in the names. */
+type Splits = Map<string, { readonly files: string[]; readonly missing: number }>;
 
 /** Splits that a folder holds: `test.parquet`, `test-00000-of-00002.parquet`, the same with a prefix (`SWE-bench_Lite_test.parquet`). */
-function splitsIn(dir: string, prefix = ''): Map<string, SplitFiles> {
-  const splits = new Map<string, SplitFiles>();
+function splitsIn(dir: string, prefix = ''): Splits {
+  const splits = new Map() as Splits;
   for (const suffix of SUFFIXES) {
     const stems = namesIn(dir)
       .filter((name) => extname(name) === suffix && name.toLowerCase().startsWith(prefix.toLowerCase()))
@@ -115,11 +109,7 @@ function splitsIn(dir: string, prefix = ''): Map<string, SplitFiles> {
 }
 
 /** Chooses the wanted split; the default is `test`, else the only one. */
-function choose(
-  splits: Map<string, SplitFiles>,
-  wanted: string | undefined,
-  where: string,
-): Location | undefined {
+function choose(splits: Splits, wanted: string | undefined, where: string): Location | undefined {
   if (splits.size === 0) return undefined;
   const names = [...splits.keys()].sort();
   const split = wanted ?? (splits.has('test') ? 'test' : names.length === 1 ? names[0]! : undefined);
@@ -184,7 +174,7 @@ function inDataDir(
   );
 }
 
-function oneFile(dataDir: string, source: string): Map<string, SplitFiles> {
+function oneFile(dataDir: string, source: string): Splits {
   const file = SUFFIXES.map((suffix) => join(dataDir, source + suffix)).find((path) =>
     statOf(path)?.isFile(),
   );

@@ -12,10 +12,10 @@ export interface TestSets {
 /** From the text of a run to the names of its tests. Pure, and linear in the length of the log. */
 export type Shape = (log: string) => TestSets;
 
-export const emptySets = (): TestSets => ({ passed: new Set(), failed: new Set(), skipped: new Set() });
+const emptySets = (): TestSets => ({ passed: new Set(), failed: new Set(), skipped: new Set() });
 
 /** A reader that looks at each line by itself; in an empty one no test is named. */
-export const eachStripped =
+const eachStripped =
   (read: (line: string, sets: TestSets) => void): Shape =>
   (log) => {
     const sets = emptySets();
@@ -69,40 +69,41 @@ const jestWith =
     };
     return eachStripped(read)(log);
   };
-export const jest = jestWith((text) => withoutTail(text, IN_BRACKETS));
+const jest = jestWith((text) => withoutTail(text, IN_BRACKETS));
 
 /** Darkreader's rows take off any bracket at the end. */
-export const jestAnyBracket = jestWith((text) => {
+const jestAnyBracket = jestWith((text) => {
   if (!text.endsWith(')')) return text;
   const at = text.search(/\s\(/);
   return at > 0 ? text.slice(0, at).trimEnd() : text;
 });
 
 /** `✔ name (12ms)`, and failures by their number. */
-export const mocha: Shape = eachStripped((line, sets) => {
+const mocha: Shape = eachStripped((line, sets) => {
   const passed = behind(line, '✔ ');
   if (passed !== undefined) sets.passed.add(withoutTail(passed, MOCHA_TIME));
   const failed = /^\d{1,9}\) (.+)$/.exec(line)?.[1];
   if (failed !== undefined) sets.failed.add(withoutTail(failed, MOCHA_TIME));
 });
 
+/** What stands behind each mark, without the time at its end. */
+const marked = (...marks: readonly (readonly [mark: string, list: keyof TestSets, time: RegExp])[]): Shape =>
+  eachStripped((line, sets) => {
+    for (const [mark, list, time] of marks) {
+      const name = behind(line, mark);
+      if (name !== undefined) sets[list].add(withoutTail(name, time));
+    }
+  });
+
 /** `✓ name 12ms`. */
-export const vitest: Shape = eachStripped((line, sets) => {
-  const passed = behind(line, '✓ ');
-  if (passed !== undefined) sets.passed.add(withoutTail(passed, IN_BRACKETS_OR_BARE));
-  const failed = behind(line, '× ');
-  if (failed !== undefined) sets.failed.add(withoutTail(failed, IN_BRACKETS_OR_BARE));
-});
+const vitest = marked(['✓ ', 'passed', IN_BRACKETS_OR_BARE], ['× ', 'failed', IN_BRACKETS_OR_BARE]);
 
 /** Files of Vitest and of Jest in one log. */
-export const insomnia: Shape = eachStripped((line, sets) => {
-  const vitestFile = behind(line, '✓ ');
-  if (vitestFile !== undefined) sets.passed.add(withoutTail(vitestFile, INSOMNIA_TAIL));
-  const passed = behind(line, 'PASS ');
-  if (passed !== undefined) sets.passed.add(withoutTail(passed, IN_BRACKETS));
-  const failed = behind(line, 'FAIL ');
-  if (failed !== undefined) sets.failed.add(withoutTail(failed, IN_BRACKETS));
-});
+const insomnia = marked(
+  ['✓ ', 'passed', INSOMNIA_TAIL],
+  ['PASS ', 'passed', IN_BRACKETS],
+  ['FAIL ', 'failed', IN_BRACKETS],
+);
 
 // Logs of Multi-SWE-bench's compiled languages: Maven, Gradle, Go, Cargo, automake, googletest, CTest.
 
@@ -118,7 +119,7 @@ function count(name: string, [, run, failures, errors, skipped]: RegExpExecArray
 }
 
 /** `Tests run: 3, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.1 s - in com.example.ATest`. */
-export const mavenPlain: Shape = (log) => {
+const mavenPlain: Shape = (log) => {
   const sets = emptySets();
   eachLine(log, (line) => {
     const found = COUNTS.exec(line);
@@ -131,7 +132,7 @@ export const mavenPlain: Shape = (log) => {
 };
 
 /** The same after its colours are taken off, as all suites of Maven but fastjson2's do. */
-export const maven: Shape = (log) => mavenPlain(withoutAnsi(log));
+const maven: Shape = (log) => mavenPlain(withoutAnsi(log));
 
 /** Gson's harness hands its flags to `findall` where a position belongs, and so begins at the ninth character. */
 const behindEighth = (log: string): string => [...log.slice(0, 16)].slice(8).join('') + log.slice(16);
@@ -140,7 +141,7 @@ const BROKEN =
   /^Tests run: \d{1,9}, Failures: \d{1,9}, Errors: \d{1,9}, Skipped: \d{1,9}, Time elapsed: [\d.]{1,20} sec {1,20}<<< FAILURE!/;
 
 /** Older Surefire names the class on a line of its own, before the counts. A failure is also that of the class on the line above it. */
-export const mavenRunning: Shape = (log) => {
+const mavenRunning: Shape = (log) => {
   const sets = emptySets();
   let running: string | undefined;
   let above = '';
@@ -191,7 +192,7 @@ const gradleWith =
     });
     return sets;
   };
-export const gradle = gradleWith(['PASSED', 'UP-TO-DATE']);
+const gradle = gradleWith(['PASSED', 'UP-TO-DATE']);
 
 /** Notes a pass or a failure; a failure holds. A skip counts only against a failure of the same name, and then contradicts it. */
 function note(sets: TestSets, status: 'passed' | 'failed' | 'skipped', name: string, kept = name): void {
@@ -206,20 +207,23 @@ function note(sets: TestSets, status: 'passed' | 'failed' | 'skipped', name: str
   } else if (!sets.passed.has(name) && sets.failed.has(name)) sets.skipped.add(kept);
 }
 
-export const gradleCached: Shape = eachStripped((line, sets) => {
+const GRADLE_WORDS: Readonly<Record<string, keyof TestSets>> = {
+  ...{ PASSED: 'passed', 'UP-TO-DATE': 'passed', 'FROM-CACHE': 'passed', FAILED: 'failed' },
+  ...{ SKIPPED: 'skipped', 'NO-SOURCE': 'skipped' },
+};
+const gradleCached: Shape = eachStripped((line, sets) => {
   const { name, word } = gradleLine(line) ?? { name: '', word: '' };
-  if (['PASSED', 'UP-TO-DATE', 'FROM-CACHE'].includes(word)) note(sets, 'passed', name);
-  else if (word === 'FAILED') note(sets, 'failed', name);
-  else if (word === 'SKIPPED' || word === 'NO-SOURCE') note(sets, 'skipped', name);
+  const status = Object.hasOwn(GRADLE_WORDS, word) ? GRADLE_WORDS[word] : undefined;
+  if (status !== undefined) note(sets, status, name);
 });
 
 const firstWord = (text: string): string => /^\S*/.exec(text)![0];
 
-const GO_MARKS = new Map([
+const GO_MARKS = new Map<string, keyof TestSets>([
   ['--- PASS: ', 'passed'],
   ['--- FAIL: ', 'failed'],
   ['--- SKIP: ', 'skipped'],
-] as const satisfies readonly [string, keyof TestSets][]) as ReadonlyMap<string, keyof TestSets>;
+]);
 const GO_MARK = '--- PASS: '.length;
 
 /** `FAIL example.com/package 0.1s`. */
@@ -233,13 +237,11 @@ const goWith = (keep: (name: string) => string): Shape =>
     const name = status !== undefined ? firstWord(line.slice(GO_MARK)) : goPackage(line);
     if (name) note(sets, status ?? 'failed', name, keep(name));
   });
-export const go = goWith((name) => name);
-export const goTopLevel = goWith((name) =>
-  name.includes('/') ? name.slice(0, name.lastIndexOf('/')) : name,
-);
+const go = goWith((name) => name);
+const goTopLevel = goWith((name) => (name.includes('/') ? name.slice(0, name.lastIndexOf('/')) : name));
 
 /** `test a::b ... ok`. */
-export const cargo: Shape = eachStripped((line, sets) => {
+const cargo: Shape = eachStripped((line, sets) => {
   const found = /^test (\S+) ... (ok|FAILED|ignored)/.exec(line);
   if (found === null) return;
   const [, name, word] = found;
@@ -247,7 +249,7 @@ export const cargo: Shape = eachStripped((line, sets) => {
 });
 
 /** `PASS: tests/a`. */
-export const automake: Shape = eachStripped((line, sets) => {
+const automake: Shape = eachStripped((line, sets) => {
   const found = /^(PASS|FAIL|SKIP): (\S+)$/.exec(line);
   if (found === null) return;
   const [, word, name] = found;
@@ -267,7 +269,7 @@ function googleName(line: string, marks: readonly string[]): string | undefined 
 }
 
 /** googletest, and the test program of Pony. */
-export const googletest: Shape = eachStripped((line, sets) => {
+const googletest: Shape = eachStripped((line, sets) => {
   const passed = googleName(line, OK);
   if (passed !== undefined) sets.passed.add(passed);
   const failed = googleName(line, BAD);
@@ -283,26 +285,30 @@ function beforeDots(text: string): string | undefined {
   return end === text.length ? undefined : text.slice(0, end).trimEnd();
 }
 
+/** The name of a test that passed or failed, where `rest` is what stands behind its number. */
+function ctestNames(rest: string, sets: TestSets, passed: number, failed: string | undefined): void {
+  const good = passed < 0 ? undefined : beforeDots(rest.slice(0, passed).trimEnd());
+  if (good !== undefined) sets.passed.add(good);
+  const bad = failed === undefined ? undefined : beforeDots(failed);
+  if (bad !== undefined) sets.failed.add(bad);
+}
+
 /** `1/2 Test #1: name .....   Passed    0.01 sec`. */
-export const ctest: Shape = eachStripped((line, sets) => {
+const ctest: Shape = eachStripped((line, sets) => {
   const head = CTEST.exec(line);
   if (head === null) return;
   const rest = line.slice(head[0].length);
-  const passed = rest.lastIndexOf('Passed');
-  const good = passed < 0 ? undefined : beforeDots(rest.slice(0, passed).trimEnd());
-  if (good !== undefined) sets.passed.add(good);
-  if (!rest.endsWith('*Failed')) return;
-  const bad = beforeDots(
-    rest
-      .slice(0, -'Failed'.length)
-      .replace(/\*{1,20}$/, '')
-      .trimEnd(),
-  );
-  if (bad !== undefined) sets.failed.add(bad);
+  const failed = rest.endsWith('*Failed')
+    ? rest
+        .slice(0, -'Failed'.length)
+        .replace(/\*{1,20}$/, '')
+        .trimEnd()
+    : undefined;
+  ctestNames(rest, sets, rest.lastIndexOf('Passed'), failed);
 });
 
 /** CTest as Catch2's rows have it: in lower case, with the checks of CMake itself, and failures with their time. */
-export const ctestLower: Shape = eachStripped((given, sets) => {
+const ctestLower: Shape = eachStripped((given, sets) => {
   const line = given.toLowerCase();
   const check = behind(line, '-- performing test ') ?? '';
   for (const [end, set] of [
@@ -314,12 +320,8 @@ export const ctestLower: Shape = eachStripped((given, sets) => {
   const head = /^\d+\/\d+ test\s+#\d+: /.exec(line);
   if (head === null) return;
   const rest = line.slice(head[0].length);
-  const passed = rest.lastIndexOf('  passed ');
-  const good = passed < 0 ? undefined : beforeDots(rest.slice(0, passed).trimEnd());
-  if (good !== undefined) sets.passed.add(good);
   const failed = rest.lastIndexOf('***failed ');
-  const bad = failed < 0 ? undefined : beforeDots(rest.slice(0, failed));
-  if (bad !== undefined) sets.failed.add(bad);
+  ctestNames(rest, sets, rest.lastIndexOf('  passed '), failed < 0 ? undefined : rest.slice(0, failed));
 });
 
 // Which shape the logs of each repository of Multi-SWE-bench have. One that is not here is not gradable, whatever its log says.
