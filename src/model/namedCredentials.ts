@@ -4,58 +4,32 @@
  * run keeps the reference. A value that stands in the configuration itself is taken out, and a reference takes its place.
  */
 import { isRecord } from '../base/isRecord.ts';
+import { words } from '../base/text/words.ts';
 import { ModelConfigError } from './model.ts';
 
 type Kwargs = Readonly<Record<string, unknown>>;
 
-const WORDS = new Set([
-  ...['authorization', 'auth', 'bearer', 'cookie', 'cookies', 'apikey', 'jwt'],
-  ...['password', 'passwd', 'pwd', 'passphrase', 'secret', 'secrets', 'credential', 'credentials'],
-]);
-const KEYS = new Set([
-  'api',
-  'access',
-  'private',
-  'secret',
-  'subscription',
-  'virtual',
-  'account',
-  'functions',
-  'license',
-]);
+const WORDS = new Set(
+  words(`
+    authorization auth bearer cookie cookies apikey jwt password passwd pwd passphrase secret secrets credential credentials
+  `),
+);
+const KEYS = new Set(words('api access private secret subscription virtual account functions license'));
 /** `eos_token` is of the language, not of a door. */
-const OF_LANGUAGE = new Set([
-  ...[
-    'eos',
-    'bos',
-    'pad',
-    'stop',
-    'start',
-    'end',
-    'mask',
-    'unk',
-    'sep',
-    'cls',
-    'image',
-    'special',
-    'per',
-    'max',
-    'min',
-  ],
-]);
+const OF_LANGUAGE = new Set(words('eos bos pad stop start end mask unk sep cls image special per max min'));
 
 /** `X-Goog-Api-Key`, `access_token`, `clientSecret`. */
 export function meansCredential(name: string): boolean {
-  const words = name
+  const parts = name
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1-$2')
     .toLowerCase()
     .split(/[^a-z0-9]+/)
     .filter((word) => word !== '');
-  return words.some((word, k) => {
+  return parts.some((word, k) => {
     if (WORDS.has(word)) return true;
-    const before = words[k - 1] ?? '';
-    if (word === 'key') return words.length === 1 || KEYS.has(before);
-    return word === 'token' && k === words.length - 1 && !OF_LANGUAGE.has(before);
+    const before = parts[k - 1] ?? '';
+    if (word === 'key') return parts.length === 1 || KEYS.has(before);
+    return word === 'token' && k === parts.length - 1 && !OF_LANGUAGE.has(before);
   });
 }
 

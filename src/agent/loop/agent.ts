@@ -23,13 +23,14 @@ import { errorResponse } from '../errors.ts';
 import { bashTool } from '../tool.ts';
 import { type Deadline, startDeadline, timeExceeded } from './deadline.ts';
 import { fullHistory, shortened } from './degrade.ts';
-import { announce, resultOf } from './ending.ts';
 import {
+  announce,
   EmptyReply,
   ExecutionTimeoutError,
   FormatError,
   ModelFailed,
   NonTerminatingException,
+  resultOf,
   Submitted,
   TerminatingException,
 } from './exceptions.ts';

@@ -1,6 +1,6 @@
 /**
  * The agent's control flow, as the seeds have it: recoverable conditions carry the messages that tell the model about them,
- * terminating ones say how the attempt ended. The class name is the exit status.
+ * terminating ones say how the attempt ended, and become its result. The class name is the exit status.
  */
 import type {
   Message,
@@ -8,6 +8,8 @@ import type {
   ModelErrorResponse,
   ProviderErrorMetadata,
 } from '../../model/model.ts';
+import type { AgentCallbacks, AgentContext, AgentResult } from '../contract.ts';
+import { errorResponse, mapModelErrorCodeToAgentErrorCode } from '../errors.ts';
 
 /** The agent can go on: `messages` are appended to the history. */
 export class NonTerminatingException extends Error {
@@ -107,4 +109,37 @@ export class ModelFailed extends TerminatingException {
     this.code = response.error;
     this.metadata = response.metadata;
   }
+}
+
+export function resultOf(
+  end: TerminatingException,
+  messages: readonly Message[],
+  meter: Pick<AgentResult, 'steps' | 'costNano'>,
+): AgentResult {
+  return {
+    exitStatus: end.name,
+    submission: end instanceof Submitted ? end.submission : '',
+    ...(end instanceof Submitted ? { submissionBytes: end.bytes } : {}),
+    ...(end instanceof LimitsExceeded ? { limit: end.limit } : {}),
+    ...(end instanceof ModelFailed ? { error: errorOf(end) } : {}),
+    messages,
+    steps: meter.steps,
+    costNano: meter.costNano,
+  };
+}
+
+const errorOf = ({ code, message, metadata }: ModelFailed) => ({
+  code,
+  message,
+  ...(metadata ? { metadata } : {}),
+});
+
+/** A submission and most limits are not errors. */
+export function announce(end: TerminatingException, ctx: AgentContext, callbacks: AgentCallbacks): void {
+  if (end instanceof ModelFailed) {
+    const code = mapModelErrorCodeToAgentErrorCode(end.code);
+    callbacks.onError?.(ctx, errorResponse(code, end.message, end.metadata));
+    callbacks.onDebug?.('the model failed', errorOf(end));
+  } else if (end instanceof LimitsExceeded && end.limit === 'steps')
+    callbacks.onError?.(ctx, errorResponse('MAX_ITERATIONS_EXCEEDED', end.message));
 }

@@ -1,21 +1,16 @@
 /** `model_kwargs` as mini-swe-agent's configurations have them: what goes into the body, and what was meant for litellm. */
 
 import { recordOf } from '../../base/isRecord.ts';
+import { words } from '../../base/text/words.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 
 /** Parameters of litellm's client, not of the wire: configs of mini-swe-agent carry them, and servers reject what they do not know. */
 const CLIENT_ONLY = new Set([
-  'drop_params',
-  'additional_drop_params',
-  'allowed_openai_params',
-  'custom_llm_provider',
-  'num_retries',
-  'max_retries',
-  'timeout',
-  'extra_headers',
-  'extra_body',
+  ...words(`
+    drop_params additional_drop_params allowed_openai_params custom_llm_provider num_retries max_retries timeout extra_headers extra_body
+  `),
   // Where a cloud serves the model: they make its address (model/clouds).
-  ...['api_version', 'aws_region_name', 'vertex_project', 'vertex_location'],
+  ...words('api_version aws_region_name vertex_project vertex_location'),
 ]);
 
 type Kwargs = Readonly<Record<string, unknown>>;

@@ -2,6 +2,7 @@
  * The other side of a dialect: how programs of others speak it to the gateway. A dialect that has it can be spoken by a program, and its
  * requests and replies can be written anew in another; both go through one form in between. What cannot be carried has a name there. Pure.
  */
+import { words } from '../../base/text/words.ts';
 import type { Message, ToolCall, ToolSpec, Usage, WireRequest } from '../model.ts';
 import { asObject, asText } from './shapes.ts';
 
@@ -204,8 +205,6 @@ export const OPENAI_ERRORS = {
   errorBody: (refusal: Refusal, message: string): RequestBody => openAiError(OPENAI_CODES[refusal], message),
   tooLong: (message: string): RequestBody => openAiError('context_length_exceeded', message),
 };
-
-const words = (text: string): readonly string[] => text.trim().split(/\s+/);
 
 /** Fields of requests, by name. */
 export const fieldsOf = (...texts: readonly string[]): ReadonlySet<string> => new Set(texts.flatMap(words));

@@ -9,6 +9,7 @@
 
 import { createHash } from 'node:crypto';
 import { isRecord } from '../../base/isRecord.ts';
+import { words } from '../../base/text/words.ts';
 import type { DialectName } from '../dialects/dialects.ts';
 import { type Clock, systemClock } from '../limits/clock.ts';
 import {
@@ -383,16 +384,11 @@ export function replayedWire(options: WireReplayOptions, attempt: ModelForAttemp
 // A second run of a program has other ids, dates, durations and temporary names than the recorded one: these count as equal.
 
 /** What names a session or a person, and nothing of what is said. */
-const UNSAID = new Set([
-  'prompt_cache_key',
-  'client_metadata',
-  'metadata',
-  'user',
-  'safety_identifier',
-  'session_id',
-  'sessionId',
-  'user_prompt_id',
-]);
+const UNSAID = new Set(
+  words(
+    'prompt_cache_key client_metadata metadata user safety_identifier session_id sessionId user_prompt_id',
+  ),
+);
 
 const MONTH = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}';
 

@@ -1,5 +1,6 @@
 /** Which parameter a provider's refusal of a request is about. Each maker says it in a form of its own, some in a sentence alone. */
 import { recordOf } from '../../base/isRecord.ts';
+import { words } from '../../base/text/words.ts';
 import type { ProviderError } from '../dialects/dialect.ts';
 import { LONGEST, shown } from './parameterRule.ts';
 
@@ -68,8 +69,8 @@ const SHORTEST_NAME = 6;
 
 /** A setting of the user's that the sentence names in passing. */
 function bySetting(message: string, kwargs: Kwargs): string | null {
-  const words = new Set(message.slice(0, CHARACTERS).match(/\w+/g));
-  return Object.keys(kwargs).find((name) => name.length >= SHORTEST_NAME && words.has(name)) ?? null;
+  const said = new Set(message.slice(0, CHARACTERS).match(/\w+/g));
+  return Object.keys(kwargs).find((name) => name.length >= SHORTEST_NAME && said.has(name)) ?? null;
 }
 
 /** null where the refusal is of the conversation, or says nothing about a parameter. */
@@ -85,17 +86,9 @@ const snake = (name: string): string => name.replaceAll(/([a-z])([A-Z])/g, '$1_$
 const SAME: readonly (readonly string[])[] = [
   LONGEST,
   ['stop', 'stop_sequences'],
-  [
-    'reasoning_effort',
-    'thinking',
-    'reasoning',
-    'thinking_config',
-    'thinking_budget',
-    'thinking_level',
-    'budget_tokens',
-    'output_config',
-    'effort',
-  ],
+  words(
+    'reasoning_effort thinking reasoning thinking_config thinking_budget thinking_level budget_tokens output_config effort',
+  ),
 ];
 
 /** The key of `model_kwargs` that a provider's path speaks of; null where none of them is. */

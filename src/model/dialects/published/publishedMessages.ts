@@ -3,6 +3,7 @@
  * reply: litellm's form of chat completions for Messages and Gemini, and the response itself for Responses. Chat is kept as it came.
  */
 
+import type { AnswerFacts } from '../dialect.ts';
 import type { DialectName } from '../dialects.ts';
 import { geminiFacts, readGenerated } from '../gemini/geminiDialect.ts';
 import { messagesFacts, readMessagesReply } from '../messages/messagesDialect.ts';
@@ -142,10 +143,10 @@ function inResponses(message: Json, index: number, turn: Turn | null, raw: boole
   return asInput({ ...message, ...('extra' in message ? { extra: kept } : {}) });
 }
 
-export type Json = Record<string, unknown>;
+type Json = Record<string, unknown>;
 
 /** A reply, from its body or from what the history kept of it. */
-export interface KeptReply {
+interface KeptReply {
   /** The body; of a replay it has chat's form, and `native` holds what the provider sent. */
   readonly body: Json;
   readonly native: unknown;
@@ -155,37 +156,30 @@ export interface KeptReply {
   readonly at: number;
 }
 
-export interface Published {
+interface Published {
   /** null: the reply is not in the history. */
   readonly message: Json | null;
   readonly response: Json;
 }
 
-interface Parts {
-  readonly id: string | null;
-  readonly model: string | null;
-  readonly created: number;
-  readonly finishReason: string | null;
-  readonly message: Json;
-  readonly usage: Json;
-  /** Fields of the choice that only this provider has. */
-  readonly ofChoice?: Json;
-  readonly ofProvider?: Json;
-}
-
-export const litellmCompletion = (parts: Parts): Json => ({
-  id: parts.id,
-  created: parts.created,
-  model: parts.model,
+const litellmCompletion = (
+  facts: AnswerFacts,
+  created: number,
+  message: Json,
+  usage: Json,
+  ofChoice?: Json,
+) => ({
+  id: facts.responseId,
+  created,
+  model: facts.modelId,
   object: 'chat.completion',
   system_fingerprint: null,
-  choices: [{ finish_reason: parts.finishReason, index: 0, message: parts.message, ...parts.ofChoice }],
-  usage: parts.usage,
-  ...parts.ofProvider,
+  choices: [{ finish_reason: facts.finishReason, index: 0, message, ...ofChoice }],
+  usage,
 });
 
 /** The calls as litellm builds them, with ids and arguments as the history has them: the agent may have shortened or renamed them. */
-export function storedCalls(built: unknown, stored: Json): unknown {
+function storedCalls(built: unknown, stored: Json): unknown {
   if (!Array.isArray(stored.tool_calls)) return null;
   const first: unknown[] = Array.isArray(built) ? built : [];
   return stored.tool_calls.map((call: Json, index) => {
@@ -250,18 +244,15 @@ function publishedClaude(recorded: KeptReply): Published {
   const read = readMessagesReply(body);
   const { native: _ours, ...own } = (read.kind === 'reply' ? read.reply.message : {}) as Json;
   const said: Json = read.kind === 'reply' ? own : { content: null, role: 'assistant', tool_calls: null };
-  const { finishReason, modelId, responseId } = messagesFacts(body);
   const stored = recorded.message;
   return {
     message: stored && { ...said, content: stored.content, tool_calls: storedCalls(said.tool_calls, stored) },
-    response: litellmCompletion({
-      id: responseId,
-      model: modelId,
-      created: recorded.at,
-      finishReason,
-      message: said,
-      usage: claudeUsage(body.usage, 'thinking_blocks' in said),
-    }),
+    response: litellmCompletion(
+      messagesFacts(body),
+      recorded.at,
+      said,
+      claudeUsage(body.usage, 'thinking_blocks' in said),
+    ),
   };
 }
 
@@ -375,7 +366,6 @@ function publishedGemini(recorded: KeptReply): Published {
   const body = geminiBody(recorded);
   const read = readGenerated(body);
   const parts = partsOf(body);
-  const { finishReason, modelId, responseId } = geminiFacts(body);
   const calls = read.kind === 'reply' && read.reply.toolCalls.length > 0 ? read.reply.toolCalls : null;
   const content = read.kind === 'reply' ? (read.reply.content === '' ? null : read.reply.content) : null;
   const dumped = calls?.map(({ id, function: { name, arguments: written } }) => ({
@@ -388,16 +378,16 @@ function publishedGemini(recorded: KeptReply): Published {
   const candidate = asObject(Array.isArray(body.candidates) ? body.candidates[0] : null);
   return {
     message: said && { ...said, provider_specific_fields: said.provider_specific_fields ?? null },
-    response: litellmCompletion({
-      id: responseId,
-      model: modelId,
-      created: recorded.at,
-      finishReason,
-      message: messageFrom(content, dumped, parts),
-      usage: geminiUsage(body.usageMetadata),
-      ofChoice: { provider_specific_fields: { native_finish_reason: candidate?.finishReason ?? null } },
-      ofProvider: GOOGLE,
-    }),
+    response: {
+      ...litellmCompletion(
+        geminiFacts(body),
+        recorded.at,
+        messageFrom(content, dumped, parts),
+        geminiUsage(body.usageMetadata),
+        { provider_specific_fields: { native_finish_reason: candidate?.finishReason ?? null } },
+      ),
+      ...GOOGLE,
+    },
   };
 }
 

@@ -1,4 +1,5 @@
 /** OpenAI's Responses API as programs speak it. Pure. */
+import { words } from '../../../base/text/words.ts';
 import type { Message, ToolCall, ToolSpec } from '../../model.ts';
 import {
   assistantOf,
@@ -118,22 +119,13 @@ const recordedText = (content: unknown): string => {
   return typeof said === 'string' ? said : JSON.stringify(said ?? '');
 };
 
-const READ = [
-  ...['model', 'input', 'instructions', 'tools', 'tool_choice', 'parallel_tool_calls', 'stream', 'reasoning'],
-  ...['max_output_tokens', 'temperature', 'top_p', 'text'],
-];
-const QUIET = [
-  ...[
-    'store',
-    'include',
-    'prompt_cache_key',
-    'prompt_cache_retention',
-    'client_metadata',
-    'metadata',
-    'user',
-  ],
-  ...['service_tier', 'truncation', 'stream_options', 'safety_identifier', 'background'],
-];
+const READ = words(`
+  model input instructions tools tool_choice parallel_tool_calls stream reasoning max_output_tokens temperature top_p text
+`);
+const QUIET = words(`
+  store include prompt_cache_key prompt_cache_retention client_metadata metadata user service_tier truncation stream_options
+  safety_identifier background
+`);
 
 /** Names of functions may not hold a dot or a slash: a tool of a namespace gets both names in one. */
 const flat = (namespace: string | undefined, name: string): string =>
