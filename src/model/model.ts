@@ -268,10 +268,10 @@ export interface ModelFactory {
 
 /** Thrown while a factory is made, before anything is started or paid. */
 export class ModelConfigError extends Error {
+  override readonly name = 'ModelConfigError';
   readonly code: 'PROVIDER_NOT_CONFIGURED' | 'PROVIDER_NOT_SUPPORTED';
-  constructor(code: ModelConfigError['code'], message: string) {
+  constructor(message: string, code: ModelConfigError['code'] = 'PROVIDER_NOT_CONFIGURED') {
     super(message);
-    this.name = 'ModelConfigError';
     this.code = code;
   }
 }

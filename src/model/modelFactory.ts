@@ -46,12 +46,11 @@ async function moduleFactory(config: ModelConfig, deps: ModelDeps): Promise<Mode
   try {
     loaded = await importUserModule('model.model_class', config.model_class, deps.cwd ?? '');
   } catch (error) {
-    throw new ModelConfigError('PROVIDER_NOT_CONFIGURED', (error as Error).message);
+    throw new ModelConfigError((error as Error).message);
   }
   const { createModel, close } = loaded;
   if (typeof createModel !== 'function')
     throw new ModelConfigError(
-      'PROVIDER_NOT_CONFIGURED',
       `model.model_class: ${config.model_class} exports no createModel; docs/extension.md has an example`,
     );
   return {
@@ -72,8 +71,7 @@ export async function createModelFactory(config: ModelConfig, deps: ModelDeps = 
   }
   if (name.startsWith('replay:')) {
     const { fetchReplay, replayCosts: costs, onDivergence } = deps;
-    if (!fetchReplay)
-      throw new ModelConfigError('PROVIDER_NOT_CONFIGURED', `${name}: there is no recorded run to replay`);
+    if (!fetchReplay) throw new ModelConfigError(`${name}: there is no recorded run to replay`);
     const source = await fetchReplay(name.slice('replay:'.length));
     return createReplayFactory({
       name,
@@ -110,7 +108,7 @@ export async function createModelFactory(config: ModelConfig, deps: ModelDeps = 
   }
   if (isModulePath(config.model_class)) return moduleFactory(sent, deps);
   throw new ModelConfigError(
-    'PROVIDER_NOT_SUPPORTED',
     `model_class "${config.model_class}" is not supported: use openai (any OpenAI-compatible endpoint, with base_url), or the path of a module that exports createModel`,
+    'PROVIDER_NOT_SUPPORTED',
   );
 }

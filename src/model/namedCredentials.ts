@@ -130,7 +130,6 @@ export function withReferences<K extends Kwargs>(
     const value = variable(reference.name);
     if (value === undefined)
       throw new ModelConfigError(
-        'PROVIDER_NOT_CONFIGURED',
         `model.model_kwargs.${path.join('.')} is in $${reference.name}, which is not set`,
       );
     secrets.push(...credentialParts(value));
@@ -166,10 +165,7 @@ export function addressWithReferences(
   const secrets = references.map(({ path, name }) => {
     const value = variable(name);
     if (value === undefined)
-      throw new ModelConfigError(
-        'PROVIDER_NOT_CONFIGURED',
-        `model.base_url takes "${path}" from $${name}, which is not set`,
-      );
+      throw new ModelConfigError(`model.base_url takes "${path}" from $${name}, which is not set`);
     url.searchParams.set(path, value);
     return value;
   });

@@ -74,7 +74,7 @@ export async function loadPackages<T>(
   } catch (error) {
     if (!isMissing(error)) throw error;
     const { message, fix } = missingText(cloud, packages);
-    throw new ModelConfigError('PROVIDER_NOT_CONFIGURED', `${message}; ${fix}`);
+    throw new ModelConfigError(`${message}; ${fix}`);
   }
 }
 

@@ -30,13 +30,7 @@ import type { ModelConfig } from '../modelConfig.ts';
 import { addressWithReferences, literalsInAddress } from '../namedCredentials.ts';
 import { baseUrlOf, nameMeans, sentModel } from '../names.ts';
 import { type HttpCall, type Shared, tryOnce } from './httpCall.ts';
-import {
-  addressUnder,
-  createTransport,
-  type Deadlines,
-  type Exchange,
-  type HttpTransport,
-} from './httpTransport.ts';
+import { addressUnder, createTransport, type Deadlines, type HttpTransport } from './httpTransport.ts';
 import { type ModelEndpoint, sendOnce } from './httpTry.ts';
 import { type ProxySettings, proxySecrets } from './proxySettings.ts';
 import { createWire } from './wire.ts';
@@ -119,7 +113,6 @@ function keyFor(config: ModelConfig, apiKey: string | undefined, baseUrl: string
   if (apiKey) return apiKey;
   if (!baseUrl.startsWith('https:') || nameMeans(config)?.provider.keyOptional) return 'none';
   throw new ModelConfigError(
-    'PROVIDER_NOT_CONFIGURED',
     `no API key for ${new URL(baseUrl).host}: set $${config.api_key_env}, or name another variable with model.api_key_env`,
   );
 }
@@ -138,10 +131,7 @@ const MOVED: Readonly<Record<string, string>> = {
 function checkParameters(config: ModelConfig): void {
   for (const [name, instead] of Object.entries(MOVED)) {
     if (name in config.model_kwargs)
-      throw new ModelConfigError(
-        'PROVIDER_NOT_CONFIGURED',
-        `model.model_kwargs.${name} is not sent: ${instead}`,
-      );
+      throw new ModelConfigError(`model.model_kwargs.${name} is not sent: ${instead}`);
   }
 }
 
@@ -149,16 +139,12 @@ function checkParameters(config: ModelConfig): void {
 function checkExtras(kwargs: ModelConfig['model_kwargs']): void {
   for (const name of ['extra_headers', 'extra_body'])
     if (kwargs[name] !== undefined && kwargs[name] !== null && !isRecord(kwargs[name]))
-      throw new ModelConfigError(
-        'PROVIDER_NOT_CONFIGURED',
-        `model.model_kwargs.${name} is no object: write {"name": "value"}`,
-      );
+      throw new ModelConfigError(`model.model_kwargs.${name} is no object: write {"name": "value"}`);
   for (const [name, value] of Object.entries(extraHeaders(kwargs)))
     try {
       new Headers([[name, value]]);
     } catch {
       throw new ModelConfigError(
-        'PROVIDER_NOT_CONFIGURED',
         `model.model_kwargs.extra_headers: the header ${JSON.stringify(name)} has a name or a value that HTTP does not take`,
       );
     }
@@ -168,17 +154,15 @@ function parseBaseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url && (url.username !== '' || url.password !== ''))
     throw new ModelConfigError(
-      'PROVIDER_NOT_CONFIGURED',
       'model.base_url holds a user and a password, which no request takes from an address: put them into model.model_kwargs.extra_headers (Authorization)',
     );
   const [literal] = literalsInAddress(text);
   if (literal)
     throw new ModelConfigError(
-      'PROVIDER_NOT_CONFIGURED',
       `model.base_url holds a credential ("${literal.name}"), and an address stands in every record of a run: put its value into a variable and write ${literal.name}=env:NAME there`,
     );
   if (url && (url.protocol === 'http:' || url.protocol === 'https:')) return url;
-  throw new ModelConfigError('PROVIDER_NOT_CONFIGURED', `model.base_url is not an http(s) URL: "${text}"`);
+  throw new ModelConfigError(`model.base_url is not an http(s) URL: "${text}"`);
 }
 
 /** Tokens of a cloud come and go during a run. */
@@ -207,19 +191,11 @@ function rateShare(
 export function createHttpFactory(options: HttpModelOptions): ModelFactory {
   const { config, dialect, sent = config } = options;
   const name = config.model_name;
-  if (!name)
-    throw new ModelConfigError(
-      'PROVIDER_NOT_CONFIGURED',
-      'no model given: use --model NAME or set model.model_name',
-    );
+  if (!name) throw new ModelConfigError('no model given: use --model NAME or set model.model_name');
   checkParameters(config);
   checkExtras(sent.model_kwargs);
   const baseUrl = baseUrlOf(config);
-  if (baseUrl === null)
-    throw new ModelConfigError(
-      'PROVIDER_NOT_CONFIGURED',
-      `model "${name}" needs an address: set model.base_url`,
-    );
+  if (baseUrl === null) throw new ModelConfigError(`model "${name}" needs an address: set model.base_url`);
   const url = parseBaseUrl(baseUrl);
   const asked = addressWithReferences(baseUrl, options.variable ?? (() => undefined));
   const { auth } = options;
@@ -229,7 +205,7 @@ export function createHttpFactory(options: HttpModelOptions): ModelFactory {
   const model = sentModel(config);
   const endpoint: ModelEndpoint = {
     dialect,
-    send: createSender({ dialect, config: sent, model, apiKey, baseUrl: asked.address, transport, auth }),
+    send: createSender(options, sent, apiKey, asked.address, transport),
     config,
     sent,
     host: url.host,
@@ -256,61 +232,43 @@ export function createHttpFactory(options: HttpModelOptions): ModelFactory {
   };
 }
 
-interface Parts {
-  readonly dialect: Dialect;
-  readonly config: ModelConfig;
-  readonly model: string;
-  readonly apiKey: string;
-  readonly baseUrl: string;
-  readonly transport: HttpTransport;
-  /** Credentials of a cloud, which each request carries. */
-  readonly auth?: CloudAuth | undefined;
-}
-
-type Send = (body: Uint8Array, exchange: Exchange) => Promise<Response>;
-
 /** Longer than any deadline of ours: the SDK's own must never fire first. */
 const NEVER_MS = 2_147_483_000;
 
-const JSON_BODY = { 'content-type': 'application/json' };
-
-function createSender(parts: Parts): Send {
+/** `baseUrl`: with the values of its references. A cloud's credentials go with each request. */
+function createSender(
+  { dialect, auth }: HttpModelOptions,
+  sent: ModelConfig,
+  apiKey: string,
+  baseUrl: string,
+  transport: HttpTransport,
+): ModelEndpoint['send'] {
+  const target = dialect.target(sent, sentModel(sent), apiKey);
+  const { path } = target;
+  const headers = { ...target.headers, 'content-type': 'application/json' };
   // OpenAI's client would put a key of its own beside the credentials of a cloud.
-  return DIALECTS[parts.dialect.name].openAi && !parts.auth ? throughOpenAi(parts) : straight(parts);
-}
-
-function throughOpenAi({ dialect, config, model, apiKey, baseUrl, transport }: Parts): Send {
-  const client = new OpenAI({
-    apiKey,
-    baseURL: baseUrl,
-    maxRetries: 0,
-    // Set, so that nothing comes from the environment behind the config's back.
-    organization: null,
-    project: null,
-    logLevel: 'off',
-    fetch: transport.fetch as typeof fetch,
-  });
-  const { path, headers } = dialect.target(config, model, apiKey);
-  // The body is serialised already: the SDK passes bytes through as they are.
-  return (body, exchange) =>
-    client
-      .post(path, {
-        body,
-        headers: { ...headers, ...JSON_BODY },
-        fetchOptions: { exchange } as never,
-        timeout: NEVER_MS,
-      })
-      .asResponse();
-}
-
-function straight({ dialect, config, model, apiKey, baseUrl, transport, auth }: Parts): Send {
-  const { path, headers } = dialect.target(config, model, apiKey);
+  if (DIALECTS[dialect.name].openAi && !auth) {
+    const client = new OpenAI({
+      apiKey,
+      baseURL: baseUrl,
+      maxRetries: 0,
+      // Set, so that nothing comes from the environment behind the config's back.
+      organization: null,
+      project: null,
+      logLevel: 'off',
+      fetch: transport.fetch as typeof fetch,
+    });
+    // The body is serialised already: the SDK passes bytes through as they are.
+    return (body, exchange) => {
+      const fetchOptions = { exchange } as never;
+      return client.post(path, { body, headers, fetchOptions, timeout: NEVER_MS }).asResponse();
+    };
+  }
   const url = addressUnder(baseUrl, path);
-  const plain = { ...headers, ...JSON_BODY };
   return async (body, exchange) => {
-    const authorized = await auth?.authorize({ url: new URL(url), headers: plain, body });
+    const authorized = await auth?.authorize({ url: new URL(url), headers, body });
     if (authorized) exchange.credentials = authorized.generation;
-    const init = { method: 'POST', headers: authorized ? { ...plain, ...authorized.headers } : plain };
-    return transport.fetch(url, { ...init, body, exchange } as RequestInit);
+    const all = { ...headers, ...authorized?.headers };
+    return transport.fetch(url, { method: 'POST', headers: all, body, exchange } as RequestInit);
   };
 }

@@ -144,7 +144,6 @@ export function createScriptedFactory(options: ScriptedOptions): ModelFactory {
   const stat = statSync(options.path, { throwIfNoEntry: false });
   if (!stat)
     throw new ModelConfigError(
-      'PROVIDER_NOT_CONFIGURED',
       `there are no scripted replies at ${options.path}: give a JSON file, or a folder of <instance_id>.json`,
     );
   const isFolder = stat.isDirectory();
@@ -152,7 +151,7 @@ export function createScriptedFactory(options: ScriptedOptions): ModelFactory {
     try {
       readScript(options.path);
     } catch (error) {
-      throw new ModelConfigError('PROVIDER_NOT_CONFIGURED', (error as Error).message);
+      throw new ModelConfigError((error as Error).message);
     }
   }
   return {
