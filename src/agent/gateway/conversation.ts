@@ -9,15 +9,6 @@ interface Thread {
   readonly known: (string | null)[];
 }
 
-export interface CallThreads {
-  /** What a call adds to its conversation, and the name of that. */
-  add(
-    label: CallLabel,
-    request: readonly Message[],
-    reply: Message | null,
-  ): { thread: string; messages: readonly Message[] };
-}
-
 /** Marks of a cache move from turn to turn; they are no part of what was said. */
 const withoutMarks = (key: string, value: unknown): unknown => (key === 'cache_control' ? undefined : value);
 
@@ -48,10 +39,11 @@ const opening = (request: readonly Message[]): number => {
   return first < 0 ? request.length : first + 1;
 };
 
-export function createThreads(): CallThreads {
+export function createThreads() {
   const threads = new Map<string, Thread[]>();
   return {
-    add(label, request, reply) {
+    /** What a call adds to its conversation, and the name of that. */
+    add(label: CallLabel, request: readonly Message[], reply: Message | null) {
       const base = nameOf(label);
       const siblings = threads.get(base) ?? [];
       threads.set(base, siblings);

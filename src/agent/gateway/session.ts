@@ -14,7 +14,7 @@ import type {
 } from '../../model/model.ts';
 import { estimatedTokens } from '../../model/prices.ts';
 import { type Answer, type AnswerOutcome, createAnswer } from './answer.ts';
-import { type CallThreads, createThreads } from './conversation.ts';
+import { createThreads } from './conversation.ts';
 import type {
   CallFacts,
   CallLabel,
@@ -28,7 +28,7 @@ import { type Allowed, type Ask, type Asked, judge, named, type Policy } from '.
 import { sideOf } from './programSides.ts';
 import { isRetry, passedHeaders, returnedHeaders, subAgentOf } from './routes.ts';
 import { createSessionMeter, type SessionMeter } from './sessionMeter.ts';
-import { createTranslator, type Translation, type Translator } from './translator.ts';
+import { createTranslator, type Translation } from './translator.ts';
 
 /** The inside of a session, as the HTTP server sees it. */
 export interface SessionCore {
@@ -52,11 +52,11 @@ interface Session {
   readonly wire: Wire;
   readonly policy: Policy;
   readonly meter: SessionMeter;
-  readonly turns: Turns;
-  readonly threads: CallThreads;
-  readonly translator: Translator;
-  readonly book: CallBook;
-  readonly waiting: WaitingCalls;
+  readonly turns: ReturnType<typeof createTurns>;
+  readonly threads: ReturnType<typeof createThreads>;
+  readonly translator: ReturnType<typeof createTranslator>;
+  readonly book: ReturnType<typeof createCallBook>;
+  readonly waiting: ReturnType<typeof createWaitingCalls>;
   readonly end: PromiseWithResolvers<GatewayEnd>;
   readonly signal: AbortSignal;
   readonly streamed: WeakSet<Answer>;
@@ -299,13 +299,6 @@ export function createSessionCore(spec: SessionSpec, wire: Wire): SessionCore {
   };
 }
 
-interface CallBook {
-  /** An answer that is on its way, that nobody has got, or that a client asks for again; null where the request must go out. */
-  find(key: string, again: boolean): Answer | null;
-  remember(key: string, answer: Answer): void;
-  clear(): void;
-}
-
 /** So many answers that have come are kept in case that they are asked for again. */
 const KEPT = 8;
 
@@ -316,10 +309,11 @@ function requestKey({ dialect, operation, model }: Asked, query: string, body: B
     .digest('base64');
 }
 
-function createCallBook(): CallBook {
+function createCallBook() {
   const known = new Map<string, Answer>();
   return {
-    find(key, again) {
+    /** An answer that is on its way, that nobody has got, or that a client asks for again; null where the request must go out. */
+    find(key: string, again: boolean): Answer | null {
       const answer = known.get(key);
       const outcome = answer?.outcome();
       if (!answer || outcome === null) return answer ?? null;
@@ -327,12 +321,12 @@ function createCallBook(): CallBook {
       known.delete(key);
       return null;
     },
-    remember(key, answer) {
+    remember(key: string, answer: Answer): void {
       known.set(key, answer);
       const ended = [...known].filter(([, one]) => one.outcome() !== null);
       for (const [old] of ended.slice(0, Math.max(0, ended.length - KEPT))) known.delete(old);
     },
-    clear: () => known.clear(),
+    clear: (): void => known.clear(),
   };
 }
 
@@ -341,30 +335,18 @@ class CallNotMade extends Error {
   override readonly name = 'AbortError';
 }
 
-interface WaitingCall {
-  /** Fires when the call has to stop waiting, and when the session's signal does. */
-  readonly signal: AbortSignal;
-  /** Around its listener. `mayBeMade` throws where the call must not begin; it is asked before and after the wait for money. */
-  listen(to: CallListener, mayBeMade: () => void): CallListener;
-  left(): void;
-}
-
-interface WaitingCalls {
-  enter(signal: AbortSignal): WaitingCall;
-  /** No call that waits is made. */
-  end(message: string): void;
-}
-
-function createWaitingCalls(): WaitingCalls {
+function createWaitingCalls() {
   const waiting = new Set<AbortController>();
   return {
-    enter(signal) {
+    enter(signal: AbortSignal) {
       const mine = new AbortController();
       waiting.add(mine);
       return {
+        /** Fires when the call has to stop waiting, and when the session's signal does. */
         signal: AbortSignal.any([signal, mine.signal]),
         left: () => void waiting.delete(mine),
-        listen: (to, mayBeMade) => ({
+        /** Around its listener. `mayBeMade` throws where the call must not begin; it is asked before and after the wait for money. */
+        listen: (to: CallListener, mayBeMade: () => void): CallListener => ({
           async wanted(amount, stop) {
             mayBeMade();
             await to.wanted?.(amount, stop);
@@ -382,7 +364,8 @@ function createWaitingCalls(): WaitingCalls {
         }),
       };
     },
-    end(message) {
+    /** No call that waits is made. */
+    end(message: string): void {
       for (const one of waiting) one.abort(new CallNotMade(message));
     },
   };
@@ -405,23 +388,22 @@ interface Newest {
 }
 const NONE: Newest = { index: -1, failure: null, done: false };
 
-interface Turns {
-  ended(call: CallFacts, failure: ModelErrorResponse | null, calledTools: boolean): void;
-  /** What the program was told by the newest call of its own; by one of a sub-agent only where its own did not end the work. */
-  lastFailure(): ModelErrorResponse | null;
-}
-
-export function createTurns(): Turns {
+export function createTurns() {
   const newest = { main: NONE, subagent: NONE, title: NONE };
   return {
-    ended({ index, label: { kind } }, said, calledTools) {
+    ended(
+      { index, label: { kind } }: CallFacts,
+      said: ModelErrorResponse | null,
+      calledTools: boolean,
+    ): void {
       // Calls end in any order: the one that began last knows most.
       if (kind === 'count_tokens' || index < newest[kind].index) return;
       // An empty answer is how some models say that they are done, and the program has read it.
       const failure = said?.metadata?.kind === 'empty' ? null : said;
       newest[kind] = { index, failure, done: failure === null && !calledTools };
     },
-    lastFailure() {
+    /** What the program was told by the newest call of its own; by one of a sub-agent only where its own did not end the work. */
+    lastFailure(): ModelErrorResponse | null {
       const { main, subagent, title } = newest;
       // A program that has no tools for its model talks in calls that look like titles.
       if (main === NONE && subagent === NONE) return title.failure;

@@ -36,10 +36,6 @@ export interface Translation {
   answer(result: WireAnswer): TranslatedAnswer;
 }
 
-export interface Translator {
-  translate(ask: TranslatedAsk): Translation;
-}
-
 const NOTHING: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0 };
 
 /** Turns that programs send back are found by the calls in them. */
@@ -62,11 +58,11 @@ function sse({ events }: WrittenReply): string {
     .join('');
 }
 
-export function createTranslator(): Translator {
+export function createTranslator() {
   const said = new Map<string, Message>();
   const remembered = (message: Message): Message => said.get(turnKey(message) ?? '') ?? message;
   return {
-    translate({ dialect, body, modelAsked, target }) {
+    translate({ dialect, body, modelAsked, target }: TranslatedAsk): Translation {
       const request = asObject(JSON.parse(Buffer.from(body).toString('utf8'))) ?? {};
       const common = sideOf(dialect).read(request);
       const messages = common.messages.map((message) =>

@@ -99,24 +99,21 @@ export function createMeter(): Meter {
 const reached = (limit: Limit, what: string): LimitsExceeded =>
   new LimitsExceeded(limit, `the limit of ${what} was reached`);
 
-export interface Streaks {
-  /** A command ran: the reply was good. */
-  ran(result: Pick<CommandResult, 'timedOut'>): void;
-  /** The end, when this was once too often. */
-  after(error: NonTerminatingException): TerminatingException | null;
-}
+export type Streaks = ReturnType<typeof createStreaks>;
 
-export function createStreaks(config: AgentConfig, behaviour: Pick<Behaviour, 'capFormatErrors'>): Streaks {
+export function createStreaks(config: AgentConfig, behaviour: Pick<Behaviour, 'capFormatErrors'>) {
   let [format, empty, timeouts] = [0, 0, 0];
   const formatCap = behaviour.capFormatErrors ? config.max_consecutive_format_errors : 0;
   const reached = (cap: number, count: number): boolean => 0 < cap && cap <= count;
   return {
-    ran(result) {
+    /** A command ran: the reply was good. */
+    ran(result: Pick<CommandResult, 'timedOut'>): void {
       format = 0;
       empty = 0;
       timeouts = result.timedOut ? timeouts + 1 : 0;
     },
-    after(error) {
+    /** The end, when this was once too often. */
+    after(error: NonTerminatingException): TerminatingException | null {
       if (error instanceof EmptyReply) {
         empty += 1;
         if (reached(config.max_consecutive_empty_replies, empty))

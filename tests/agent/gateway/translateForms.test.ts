@@ -1,6 +1,6 @@
 // What translation carries beyond plain turns, and what it says that it left out.
 import { describe, expect, test } from 'vitest';
-import { createTranslator, type Translator } from '../../../src/agent/gateway/translator.ts';
+import { createTranslator } from '../../../src/agent/gateway/translator.ts';
 import type { DialectName } from '../../../src/model/dialects/dialects.ts';
 import type { ModelReply, WireAnswer } from '../../../src/model/model.ts';
 
@@ -11,7 +11,7 @@ interface Json {
 const listOf = (value: Json | undefined): Json[] => (Array.isArray(value) ? (value as Json[]) : []);
 
 const translation = (
-  translator: Translator,
+  translator: ReturnType<typeof createTranslator>,
   dialect: DialectName,
   to: DialectName,
   request: Record<string, unknown>,
