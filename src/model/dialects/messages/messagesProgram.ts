@@ -40,7 +40,7 @@ const errorBody = (refusal: Refusal, message: string): RequestBody => ({
 });
 
 /** Tools of the provider's making that the program runs itself. The search for tools reads the request's own list and reaches nothing. */
-const RUN_HERE = /^(custom|(bash|text_editor|computer|memory|tool_search_tool_\w+)_\d{8})$/;
+const RUN_HERE = [/^custom$/, /^(bash|text_editor|computer|memory|tool_search_tool_\w+)_\d{8}$/];
 
 export const messagesProgram: ProgramSide = {
   route(path) {
@@ -59,7 +59,10 @@ export const messagesProgram: ProgramSide = {
   sortTools: (list) =>
     sortedByType(
       list,
-      ({ type }) => type === undefined || type === null || (typeof type === 'string' && RUN_HERE.test(type)),
+      ({ type }) =>
+        type === undefined ||
+        type === null ||
+        (typeof type === 'string' && RUN_HERE.some((known) => known.test(type))),
     ),
   recorded: anthropicMessages,
   read: fromMessages,
