@@ -6,7 +6,7 @@ import { SEALED_CLASSES } from '../outcome.ts';
 import type { GateResult } from '../report/gate/gate.ts';
 import { gateDocument } from '../report/gate/gateDocument.ts';
 import { renderTerminal } from '../report/render/renderers.ts';
-import { type ArmVerdict, judgeRun, type NightOptions } from '../results/night/judgeRun.ts';
+import { judgeRun } from '../results/night/judgeRun.ts';
 import type { RunOutcome } from '../run/run.ts';
 import type { Store } from '../store/open.ts';
 import { type NightArgs, policyOf } from './flags/runFlags.ts';
@@ -76,17 +76,11 @@ function sayWhatNext({ run, root, status, counts, graded, predictions, ...outcom
   }
 }
 
-interface NightRequest extends Pick<NightOptions, 'results' | 'run'> {
-  readonly args: NightArgs;
-  /** Keeps stdout free for the run's own JSON. */
-  readonly json: boolean;
-  readonly progress: ProgressMode;
-}
-
-/** Exit code 0, 1 or 3. */
+/** The verdict of `run --baseline`, printed for people and programs; with `json`, stdout stays free for the run's own. Exit code 0, 1 or 3. */
 export async function showNight(
   store: Store,
-  { args, json, progress, ...of }: NightRequest,
+  of: { readonly results: string; readonly run: string },
+  args: NightArgs & { readonly json: boolean; readonly progress: ProgressMode },
 ): Promise<number> {
   const options = {
     ...{ ...of, baseline: args.baseline!, remeasure: args.remeasure },
@@ -97,7 +91,15 @@ export async function showNight(
     },
   };
   const night = await judgeRun(store, options, thisProcess(), {
-    judged: (verdict) => show(verdict, json, progress),
+    judged({ comparison, result, past, passedOver, artifacts, event }) {
+      const sides = { a: comparison.a.label, b: comparison.b.label };
+      const text = renderTerminal(gateDocument(result, sides, past, passedOver));
+      if (args.json || args.progress === 'json') say(text);
+      else printData(text);
+      sayJudged(result, artifacts);
+      if (event.exitCode === EXIT.incomplete) sayUnconfirmed(result);
+      if (args.progress === 'json') printEvent(event);
+    },
     remeasured: (outcome) => void conclude(outcome, false),
   });
   if (night.baseline !== null) return night.exitCode;
@@ -105,26 +107,14 @@ export async function showNight(
   for (const { run, why } of night.passedOver) say(`passed over: ${inert(run)} (${why})`);
   for (const { result, artifacts } of night.first) {
     for (const { text, passed } of result.rules) if (!passed) say(`FAIL ${text}`);
-    for (const path of artifacts) say(`written: ${path}`);
-    say(`gate: ${result.verdict}; ${result.line}`);
+    sayJudged(result, artifacts);
   }
   return night.exitCode;
 }
 
-function show(
-  { comparison, result, past, passedOver, artifacts, event }: ArmVerdict,
-  json: boolean,
-  progress: ProgressMode,
-): void {
-  const text = renderTerminal(
-    gateDocument(result, { a: comparison.a.label, b: comparison.b.label }, past, passedOver),
-  );
-  if (json || progress === 'json') say(text);
-  else printData(text);
-  for (const path of artifacts) say(`written: ${path}`);
-  say(`gate: ${result.verdict}; ${result.line}`);
-  if (event.exitCode === EXIT.incomplete) sayUnconfirmed(result);
-  if (progress === 'json') printEvent(event);
+export function sayJudged({ verdict, line }: GateResult, written: readonly string[]): void {
+  for (const path of written) say(`written: ${path}`);
+  say(`gate: ${verdict}; ${line}`);
 }
 
 /** For instances that should have been measured again and were not. */

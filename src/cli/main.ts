@@ -92,17 +92,17 @@ async function byYargs(verbs: readonly Verb[], args: readonly string[]): Promise
 }
 
 /** yargs knows verbs of one word: `run stop` is `run-stop` there. */
-const oneWord = (command: string): string =>
-  VERBS.filter((verb) => verb.includes(' ') && (command === verb || command.startsWith(`${verb} `))).reduce(
-    (text, verb) => text.replace(verb, verb.replace(' ', '-')),
-    command,
-  );
+const OF_TWO_WORDS = VERBS.filter((verb) => verb.includes(' ')).map(
+  (verb) => [verb, verb.replace(' ', '-')] as const,
+);
+
+const oneWord = (command: string): string => {
+  const found = OF_TWO_WORDS.find(([verb]) => command === verb || command.startsWith(`${verb} `));
+  return found ? command.replace(...found) : command;
+};
 
 const asTyped = (help: string): string =>
-  VERBS.filter((verb) => verb.includes(' ')).reduce(
-    (text, verb) => text.replaceAll(`swebatch ${verb.replace(' ', '-')}`, `swebatch ${verb}`),
-    help,
-  );
+  OF_TWO_WORDS.reduce((text, [verb, word]) => text.replaceAll(`swebatch ${word}`, `swebatch ${verb}`), help);
 
 /** The verb as the first argument: `run stop x` has one of two words, and `help run` asks `run` for its help. */
 function verbFirst(args: readonly string[]): readonly string[] {

@@ -29,7 +29,7 @@ import { createDocuments } from '../../viewer/documents/resources.ts';
 import type { HistoryRow } from '../../viewer/documents/trialDocuments.ts';
 import { sideName } from '../../viewer/steps/alignedAttempts.ts';
 import { alignedData, alignedDocument, type ReportedSide } from '../../viewer/steps/alignedReport.ts';
-import { conclude, sayUnconfirmed } from '../conclude.ts';
+import { conclude, sayJudged, sayUnconfirmed } from '../conclude.ts';
 import { filledText, integer } from '../flags/checks.ts';
 import { gateFlags, policyOf } from '../flags/runFlags.ts';
 import {
@@ -188,8 +188,7 @@ async function gateSides(args: CompareArgs, root: string, sides: readonly NamedS
     ...compareDocument(all),
   ]);
   const folder = args.artifacts ?? (b.from ? pathInside(root, b.from.run.name) : undefined);
-  if (folder) for (const path of await writeArtifacts(folder, b, gated, process.env)) say(`written: ${path}`);
-  say(`gate: ${result.verdict}; ${result.line}`);
+  sayJudged(result, folder ? await writeArtifacts(folder, b, gated, process.env) : []);
   if (exitCode === EXIT.incomplete) sayUnconfirmed(result);
   return exitCode;
 }

@@ -10,7 +10,7 @@ import { rate } from '../../report/render/format.ts';
 import { renderTerminal } from '../../report/render/renderers.ts';
 import { proportion } from '../../report/statistics/proportions.ts';
 import { evaluatePredictions } from '../../results/evaluate/evaluatePredictions.ts';
-import { type DatasetChoice, type EvaluateOptions, evaluateRun } from '../../results/evaluate/evaluateRun.ts';
+import { type EvaluateOptions, evaluateRun } from '../../results/evaluate/evaluateRun.ts';
 import type { Evaluation, GradedPart } from '../../results/evaluate/gradeRun.ts';
 import { regradeLogs } from '../../results/evaluate/regradeLogs.ts';
 import type { Attendant, Work } from '../../run/caller.ts';
@@ -74,25 +74,17 @@ function gradingGiven(args: EvaluateArgs): Partial<GradingConfig> {
     if (at < 1) throw new UserError(`--parser ${entry}: write ID=MODULE, e.g. --parser mine=./my-parser.ts`);
     return [entry.slice(0, at), entry.slice(at + 1)];
   });
+  const { workers, timeout, memory, network, dialect } = args;
+  const cap_add = args.capAdd.length > 0 ? args.capAdd : undefined;
+  const given = Object.entries({ workers, timeout, memory, network, dialect, cap_add });
   return {
-    ...(args.workers !== undefined && { workers: args.workers }),
-    ...(args.timeout !== undefined && { timeout: args.timeout }),
-    ...(args.memory !== undefined && { memory: args.memory }),
-    ...(args.network !== undefined && { network: args.network }),
-    ...(args.capAdd.length > 0 && { cap_add: args.capAdd }),
-    ...(args.dialect !== undefined && { dialect: args.dialect }),
+    ...Object.fromEntries(given.filter(([, value]) => value !== undefined)),
     parsers: Object.fromEntries(own),
   };
 }
 
 const idsGiven = (args: EvaluateArgs): string[] =>
   args.instance.flatMap((entry) => entry.split(',')).filter(Boolean);
-
-const datasetGiven = (args: EvaluateArgs, subset: string): DatasetChoice => ({
-  subset,
-  split: args.split,
-  dataDir: args.dataDir,
-});
 
 const PREDICTIONS = /\.(json|jsonl|ndjson)$/;
 
@@ -134,7 +126,7 @@ async function predictions(args: EvaluateArgs, target: string): Promise<number> 
     {
       ...optionsOf(args),
       predictions: target,
-      dataset: datasetGiven(args, subset),
+      dataset: { subset, split: args.split, dataDir: args.dataDir },
       name: args.runId,
       repeat: args.verifyGold ? args.repeat : 1,
     },
@@ -270,7 +262,7 @@ async function regrade(args: EvaluateArgs): Promise<number> {
   } = await regradeLogs(
     {
       folders: args.regrade,
-      datasets: args.subset.map((subset) => datasetGiven(args, subset)),
+      datasets: args.subset.map((subset) => ({ subset, split: args.split, dataDir: args.dataDir })),
       grading: gradingGiven(args),
       instances: idsGiven(args),
       write: args.write,

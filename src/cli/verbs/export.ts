@@ -63,15 +63,6 @@ const submissionFlags = flags({
   acceptFindings: { type: 'boolean', describe: 'submission: findings of the secrets scan were looked at' },
 });
 
-type Submission = Args<typeof submissionFlags> & {
-  readonly store: Store;
-  readonly run: RunRow;
-  /** DIR/<run> */
-  readonly folder: string;
-  readonly to?: string | undefined;
-  readonly json: boolean;
-};
-
 const exportFlags = flags({
   run: namedRun,
   what: { choices: WHAT, default: 'all', place: 'optional' },
@@ -104,30 +95,24 @@ export const exportVerb = defineVerb({
     const run = requireRun(store, args.run);
     if (args.arm !== undefined && args.what !== 'submission')
       throw new UserError('--arm chooses the arm of a submission; everything else is written for all arms');
-    if (args.what === 'submission')
-      return await submit({ ...args, store, run, folder: pathInside(root, run.name) });
-    if (args.what === 'recording')
-      return tellWritten(run, args, [
-        await writeRecording(store, run, args.to ?? pathInside(root, run.name)),
-      ]);
+    if (args.what === 'submission') return await submit(store, run, pathInside(root, run.name), args);
+    const to = args.to ?? pathInside(root, run.name);
     const text = args.what === 'html' ? exportHtml(root, run.name) : textOf(store, run, args.what);
-    if (text !== null) {
-      if (!args.to) {
-        printData(text);
-        return EXIT.done;
-      }
-      await writeAtomically(args.to, text);
+    const paths: string[] = [];
+    if (args.what === 'recording') paths.push(await writeRecording(store, run, to));
+    else if (text === null) paths.push(...(await writeFiles(store, run, args, to)));
+    else if (!args.to) {
+      printData(text);
+      return EXIT.done;
+    } else {
+      await writeAtomically(to, text);
+      paths.push(to);
     }
-    const paths = text === null ? await writeFiles(store, run, args, root) : [args.to!];
-    return tellWritten(run, args, paths);
+    printResult(args.json, { run: run.name, written: paths }, () => paths.join('\n'));
+    say(`${paths.length} file(s) written`);
+    return EXIT.done;
   },
 });
-
-function tellWritten(run: RunRow, { json }: { json: boolean }, paths: readonly string[]): number {
-  printResult(json, { run: run.name, written: paths }, () => paths.join('\n'));
-  say(`${paths.length} file(s) written`);
-  return EXIT.done;
-}
 
 /** A folder gets recording.jsonl.gz. */
 async function writeRecording(store: Store, run: RunRow, to: string): Promise<string> {
@@ -152,9 +137,8 @@ async function writeFiles(
   store: Store,
   row: RunRow,
   args: Args<typeof exportFlags>,
-  root: string,
+  dir: string,
 ): Promise<string[]> {
-  const dir = args.to ?? pathInside(root, row.name);
   const run = args.emitEmpty === undefined ? row : { ...row, emit_empty: args.emitEmpty ? 1 : 0 };
   const target = { store, run, dir, version: VERSION };
   const all = args.what === 'all';
@@ -184,47 +168,40 @@ function textOf(store: Store, run: RunRow, what: (typeof WHAT)[number]): string 
   return what === 'csv' ? trialsCsv(data) : junitXml(data);
 }
 
-async function submit(args: Submission): Promise<number> {
-  const arm = pickArm(args);
-  const split = args.split ?? splitOf(args.run.dataset_source);
+async function submit(
+  store: Store,
+  run: RunRow,
+  /** DIR/<run> */
+  folder: string,
+  args: Args<typeof exportFlags>,
+): Promise<number> {
+  const arms = armsOf(store, run.id);
+  const found = args.arm === undefined ? arms : arms.filter((a) => a.name === args.arm);
+  const [arm] = found;
+  if (!arm || found.length !== 1)
+    throw new UserError(
+      args.arm === undefined ? `${run.name} has several arms` : `${run.name} has no arm "${args.arm}"`,
+      { hint: `--arm is one of: ${arms.map((a) => inert(a.name)).join(', ')}` },
+    );
+  const logs = pathInside(folder, partFolder(store, run, arm.name, 1));
   const result = await writeSubmission({
-    store: args.store,
-    runId: args.run.id,
+    store,
+    runId: run.id,
     arm: arm.name,
-    target: args.to ?? join(args.folder, 'submission'),
-    split,
+    target: args.to ?? join(folder, 'submission'),
+    split: args.split ?? splitOf(run.dataset_source),
     system: args.system ?? 'swebatch',
     metadata: args.metadata === undefined ? null : readMetadata(args.metadata),
     ...(args.claim ? { claims: Object.fromEntries(args.claim.map((box) => [box, true])) } : {}),
     acceptModelChange: args.acceptModelChange ?? false,
     acceptFindings: args.acceptFindings ?? false,
-    redactor: redactorOfArms(process.env, armsOf(args.store, args.run.id)),
-    logsFolder: dirname(
-      instanceFolder(
-        pathInside(args.folder, partFolder(args.store, args.run, arm.name, 1)),
-        args.run.name,
-        arm.model,
-        'instance',
-      ),
-    ),
+    redactor: redactorOfArms(process.env, arms),
+    logsFolder: dirname(instanceFolder(logs, run.name, arm.model, 'instance')),
     version: VERSION,
     published: publishedMessages,
   });
   if (args.json) printData(jsonText(result));
   return tell(result, args.json);
-}
-
-function pickArm(args: Submission): { name: string; model: string } {
-  const arms = armsOf(args.store, args.run.id);
-  const found = args.arm === undefined ? arms : arms.filter((a) => a.name === args.arm);
-  const [only] = found;
-  if (only && found.length === 1) return only;
-  throw new UserError(
-    args.arm === undefined
-      ? `${args.run.name} has several arms`
-      : `${args.run.name} has no arm "${args.arm}"`,
-    { hint: `--arm is one of: ${arms.map((a) => inert(a.name)).join(', ')}` },
-  );
 }
 
 /** "SWE-bench_Verified_test.parquet" is the split verified; without a hint the board's own name for the whole benchmark. */

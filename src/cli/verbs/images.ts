@@ -76,31 +76,6 @@ const imagesFlags = flags({
 });
 type ImagesArgs = Args<typeof imagesFlags>;
 
-interface ImagesSettings {
-  readonly images: ImagesConfig;
-  readonly platform: string | undefined;
-  readonly pullTimeout: number;
-  /** From `environment.hosts`; a single undefined is the default engine. */
-  readonly hosts: readonly (string | undefined)[];
-}
-
-/** Uses the configuration of the run itself, so that images come from the same registries and onto the same engines as during the run. */
-function settingsOf(args: ImagesArgs): ImagesSettings {
-  const { images, environment } = loadLayers(args.config ?? [], {}, process.cwd()).config;
-  const hosts = environment.hosts.map(({ host }) => host);
-  return {
-    images: {
-      ...images,
-      ...(args.policy !== undefined && { policy: args.policy }),
-      ...(args.parallel !== undefined && { max_concurrent_pulls: args.parallel }),
-      ...(args.mirror && { mirrors: mirrorsOf(args.mirror) }),
-    },
-    platform: args.platform ?? environment.platform,
-    pullTimeout: args.pullTimeout ?? environment.pull_timeout,
-    hosts: hosts.length > 0 ? hosts : [undefined],
-  };
-}
-
 function mirrorsOf(pairs: readonly string[]): ImagesConfig['mirrors'] {
   const split = pairs.map((pair) => pair.split('=') as [string, string]);
   for (const [registry, mirror] of split) {
@@ -119,13 +94,8 @@ interface Result {
   /** For people. */
   readonly text: string;
   /** Lines for stderr. */
-  readonly said: readonly string[];
+  readonly said?: readonly string[];
 }
-interface Around {
-  readonly images: ImagesConfig;
-  readonly engines: number;
-}
-
 const gb = (bytes: number) =>
   bytes < 1e9 ? `${(bytes / 1e6).toFixed(bytes < 1e8 ? 1 : 0)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 
@@ -182,24 +152,24 @@ const planText = (plan: ImagePlan, free: number | undefined): string =>
     ...(free === undefined ? [] : [`free ${gb(free)}`]),
   ].join('\n');
 
-async function plan(args: ImagesArgs, service: ImageService, { images, engines }: Around): Promise<Result> {
+async function plan(
+  args: ImagesArgs,
+  service: ImageService,
+  images: ImagesConfig,
+  engines: number,
+): Promise<Result> {
   const found = await service.plan(await imagesOf(args), { check: args.action === 'check' });
   const freeBytes = await service.freeBytes();
-  const room = {
-    freeBytes,
-    floorBytes: parseSize(images.disk_low),
-    policy: parsePolicy(images.policy),
-    engines,
-  };
-  const problem = tooMuch(found, room);
+  const floorBytes = parseSize(images.disk_low);
+  const problem = tooMuch(found, { freeBytes, floorBytes, policy: parsePolicy(images.policy), engines });
   return {
     code: args.action === 'check' && found.unknown.length > 0 ? EXIT.gate : EXIT.done,
     data: { ...found, freeBytes: freeBytes ?? null, fits: problem === undefined },
     text: planText(found, freeBytes),
     said: [
       ...found.unknown.map(({ image, problem: why }) => `${image}: ${inert(why)}`),
-      ...(problem === undefined ? [] : [problem]),
-    ],
+      problem ?? [],
+    ].flat(),
   };
 }
 
@@ -255,7 +225,7 @@ async function ls(_: ImagesArgs, service: ImageService): Promise<Result> {
           ['image', 'size', 'last used', 'state'],
           rows.map((r) => [r.image, gb(r.bytes), new Date(r.usedAt).toISOString().slice(0, 16), r.state]),
         );
-  return { code: EXIT.done, data: rows, text, said: [] };
+  return { code: EXIT.done, data: rows, text };
 }
 
 async function gc({ policy = 'remove-after', dryRun }: ImagesArgs, service: ImageService): Promise<Result> {
@@ -272,15 +242,7 @@ async function gc({ policy = 'remove-after', dryRun }: ImagesArgs, service: Imag
   };
 }
 
-async function buildDemo({ json: asJson }: ImagesArgs): Promise<number> {
-  const made = await buildDemoImages(say);
-  printResult(
-    asJson,
-    made,
-    () => `${made.built.length} of ${made.images} images built, the others were here`,
-  );
-  return EXIT.done;
-}
+const ACTIONS = { plan, check: plan, pull, build, ls, gc };
 
 export const imagesVerb = defineVerb({
   name: 'images',
@@ -293,16 +255,49 @@ export const imagesVerb = defineVerb({
     ['$0 images gc --policy lru:100', 'keep the 100 GB used last, of what swebatch pulled'],
   ],
   async run(args) {
-    if (args.action === 'build' && args.source === 'demo') return buildDemo(args);
-    const settings = settingsOf(args);
-    const { hosts } = settings;
+    if (args.action === 'build' && args.source === 'demo') {
+      const made = await buildDemoImages(say);
+      const counted = `${made.built.length} of ${made.images} images built, the others were here`;
+      printResult(args.json, made, () => counted);
+      return EXIT.done;
+    }
+    // The configuration of the run itself, so that images come from the same registries and onto the same engines as during the run.
+    const { images: given, environment } = loadLayers(args.config ?? [], {}, process.cwd()).config;
+    const images = {
+      ...given,
+      ...(args.policy !== undefined && { policy: args.policy }),
+      ...(args.parallel !== undefined && { max_concurrent_pulls: args.parallel }),
+      ...(args.mirror && { mirrors: mirrorsOf(args.mirror) }),
+    };
+    // A single undefined is the default engine.
+    const hosts = environment.hosts.length > 0 ? environment.hosts.map(({ host }) => host) : [undefined];
     const results: { host: string | undefined; result: Result }[] = [];
     for (const host of hosts) {
       if (host !== undefined) say(`engine ${host}:`);
-      const result = await onEngine(args, settings, host);
+      const service = await openImages(
+        process.env,
+        {
+          config: images,
+          pull: args.pull,
+          platform: args.platform ?? environment.platform,
+          stallSeconds: args.pullTimeout ?? environment.pull_timeout,
+          onWarning: (message) => say(`warning: ${inert(message)}`),
+          onEvent: speaker(),
+          onDisk: ({ open, message }) =>
+            say(
+              open
+                ? 'the disk has room again'
+                : `${message}: pulls wait until there is room (images.disk_low)`,
+            ),
+        },
+        host,
+      );
+      const result = await ACTIONS[args.action](args, service, images, hosts.length).finally(() =>
+        service.close(),
+      );
       results.push({ host, result });
       if (!args.json && result.text !== '') printData(result.text);
-      for (const line of result.said) say(line);
+      for (const line of result.said ?? []) say(line);
     }
     if (args.json)
       printJson(
@@ -313,35 +308,3 @@ export const imagesVerb = defineVerb({
     return Math.max(...results.map(({ result }) => result.code));
   },
 });
-
-async function onEngine(
-  args: ImagesArgs,
-  { images, platform, pullTimeout, hosts }: ImagesSettings,
-  host: string | undefined,
-): Promise<Result> {
-  const service = await openImages(
-    process.env,
-    {
-      config: images,
-      pull: args.pull,
-      platform,
-      stallSeconds: pullTimeout,
-      onWarning: (message) => say(`warning: ${inert(message)}`),
-      onEvent: speaker(),
-      onDisk: ({ open, message }) =>
-        say(
-          open ? 'the disk has room again' : `${message}: pulls wait until there is room (images.disk_low)`,
-        ),
-    },
-    host,
-  );
-  const actions = { plan, check: plan, pull, build, ls, gc };
-  try {
-    return await actions[args.action as keyof typeof actions](args, service, {
-      images,
-      engines: hosts.length,
-    });
-  } finally {
-    await service.close();
-  }
-}

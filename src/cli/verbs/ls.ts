@@ -4,7 +4,7 @@ import { formatCost } from '../../money.ts';
 import { EXIT_CLASSES } from '../../outcome.ts';
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
 import type { Store } from '../../store/open.ts';
-import { listRuns, type RunRow, spentNano } from '../../store/records/runs.ts';
+import { listRuns, spentNano } from '../../store/records/runs.ts';
 import {
   classCounts,
   lastSigns,
@@ -66,33 +66,22 @@ function liveLines(store: Store, runId: number): TrialLine[] {
 
 function printRuns(store: Store, root: string, asJson: boolean): void {
   const signs = lastSigns(store);
-  const rows = listRuns(store).map((run) => ({
-    ...lineOfRun(store, run),
-    last_sign_at: run.status === 'running' ? instant(signs.get(run.id)) : null,
-  }));
-  printResult(asJson, rows, () =>
-    rows.length === 0 ? 'no runs yet; start one with "swebatch run"' : runsTable(rows),
-  );
-  for (const { run, last_sign_at } of rows) sayWhenSilent(run, last_sign_at, root);
-}
-
-function lineOfRun(store: Store, run: RunRow) {
-  const counts = Object.fromEntries(classCounts(store, run.id));
-  const money = spentNano(store, run.id);
-  return {
-    run: run.name,
-    status: run.status,
-    created_at: run.created_at,
-    planned: Object.values(counts).reduce((a, b) => a + b, 0),
-    counts,
-    cost_nano: money.nano,
-    unknown_cost_calls: money.unknownCalls,
-  };
-}
-
-const runsTable = (rows: readonly ReturnType<typeof lineOfRun>[]): string =>
-  table(
-    ['run', 'status', 'created', 'planned', 'by class', 'cost'],
+  const rows = listRuns(store).map((run) => {
+    const counts = Object.fromEntries(classCounts(store, run.id));
+    const money = spentNano(store, run.id);
+    const sign = signs.get(run.id);
+    return {
+      run: run.name,
+      status: run.status,
+      created_at: run.created_at,
+      planned: Object.values(counts).reduce((a, b) => a + b, 0),
+      counts,
+      cost_nano: money.nano,
+      unknown_cost_calls: money.unknownCalls,
+      last_sign_at: run.status === 'running' && sign !== undefined ? new Date(sign).toISOString() : null,
+    };
+  });
+  const cells = () =>
     rows.map((r) => [
       r.run,
       r.status,
@@ -100,10 +89,15 @@ const runsTable = (rows: readonly ReturnType<typeof lineOfRun>[]): string =>
       String(r.planned),
       countsText(r.counts, ' '),
       spentText({ nano: r.cost_nano, unknownCalls: r.unknown_cost_calls }),
-    ]),
-    undefined,
-    paintWord,
+    ]);
+  const head = ['run', 'status', 'created', 'planned', 'by class', 'cost'];
+  printResult(asJson, rows, () =>
+    rows.length === 0
+      ? 'no runs yet; start one with "swebatch run"'
+      : table(head, cells(), undefined, paintWord),
   );
+  for (const { run, last_sign_at } of rows) sayWhenSilent(run, last_sign_at, root);
+}
 
 function trialsTable(lines: readonly TrialLine[]): string {
   const arms = new Set(lines.map((l) => l.arm)).size > 1;
@@ -123,9 +117,6 @@ function trialsTable(lines: readonly TrialLine[]): string {
     paintWord,
   );
 }
-
-const instant = (ms: number | undefined): string | null =>
-  ms === undefined ? null : new Date(ms).toISOString();
 
 /** Eight times as long as a process that works is silent by default. */
 const SILENT_MS = 120_000;

@@ -70,10 +70,8 @@ export const runVerb = defineVerb({
     const ended = code === EXIT.budget;
     if (!args.baseline) return code;
     if (!(code === EXIT.done || code === EXIT.incomplete || ended)) return code;
-    const verdict = await showNight(store, {
-      ...{ results: root, run: request.name, args: ended ? { ...args, remeasure: 0 } : args },
-      ...{ json: args.json, progress: args.progress },
-    });
+    const of = { results: root, run: request.name };
+    const verdict = await showNight(store, of, ended ? { ...args, remeasure: 0 } : args);
     return ended || verdict === EXIT.done ? code : verdict;
   },
 });

@@ -5,7 +5,7 @@
 import type { ExitReason } from '../../outcome.ts';
 import { durably, type Store, safeSum, TOKENS } from '../open.ts';
 import { all, assignments, change, each, first, insert, raw, storedList } from '../query.ts';
-import { armsOf, type RunRow } from './runs.ts';
+import { type ArmRow, armsOf, type RunRow } from './runs.ts';
 
 export interface ModelCallRow {
   id: number;
@@ -281,20 +281,10 @@ function add(sums: Sums, line: AttemptLine): void {
   sums.reasoningTokens += line.reasoning_tokens ?? 0;
 }
 
-interface Entry {
-  readonly arm: string;
-  readonly model: string;
-  readonly sums: Sums;
-  failedCalls: number;
-  cacheWrite1hTokens: number;
-  readonly asked: Set<string>;
-  readonly priceVersions: Set<string>;
-}
-
 /** What each attempt cost, and the same by arm and model. One line at a time: a large run has a hundred thousand. */
 export function moneyOf(
   db: Store,
-  run: RunRow,
+  run: Pick<RunRow, 'id' | 'imported'>,
   trials: readonly Pick<AttemptCost, 'trialId' | 'arm' | 'instanceId' | 'epoch'>[],
 ): { costs: AttemptCost[]; ledger: LedgerLine[] } {
   const trialOf = new Map(trials.map((trial) => [trial.trialId, trial]));
@@ -324,16 +314,17 @@ export function moneyOf(
   const costs = [...attempts.values()].sort((a, b) => a.attemptId - b.attemptId);
   // An imported attempt without calls did not record them, so its cost is unknown. One of ours without calls made none.
   if (!run.imported) for (const cost of costs) if (cost.calls === 0) cost.costNano = 0;
-  return { costs, ledger: ledgerOf([...entries.values()], db, run) };
+  return { costs, ledger: ledgerOf([...entries.values()], armsOf(db, run.id)) };
 }
 
-const entryOf = (arm: string, model: string): Entry => ({
+const entryOf = (arm: string, model: string) => ({
   ...{ arm, model, sums: nothing(), failedCalls: 0, cacheWrite1hTokens: 0 },
-  ...{ asked: new Set(), priceVersions: new Set() },
+  ...{ asked: new Set<string>(), priceVersions: new Set<string>() },
 });
+type Entry = ReturnType<typeof entryOf>;
 
-function ledgerOf(entries: readonly Entry[], db: Store, run: RunRow): LedgerLine[] {
-  const position = new Map(armsOf(db, run.id).map((arm) => [arm.name, arm.position]));
+function ledgerOf(entries: readonly Entry[], arms: readonly ArmRow[]): LedgerLine[] {
+  const position = new Map(arms.map((arm) => [arm.name, arm.position]));
   return entries
     .map(
       ({ sums, asked, priceVersions, ...entry }): LedgerLine => ({

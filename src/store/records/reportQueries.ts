@@ -5,14 +5,13 @@
 import { recordOf } from '../../base/isRecord.ts';
 import type { ExitClass, ExitReason, Outcome, PatchSource, PatchState } from '../../outcome.ts';
 import type { Store } from '../open.ts';
-import { all, each, raw, storedJson, storedList } from '../query.ts';
+import { all, each, first, raw, storedJson, storedList } from '../query.ts';
 import { type FirstResult, firstResultsOf, type GoldStanding, goldStandings } from './evaluations.ts';
 import { type AttemptCost, type LedgerLine, moneyOf, type PhaseTotal, phaseTotals } from './modelCalls.ts';
 import {
   type ArmRow,
   armsOf,
   type RunRow,
-  runById,
   type StoredArm,
   type StoredConfig,
   type StoredManifest,
@@ -118,14 +117,24 @@ const flag = (value: unknown): boolean | null => (value === null ? null : value 
 
 /** `undefined` when there is no such run. */
 export function loadRunData(db: Store, runId: number): RunData | undefined {
-  const row = runById(db, runId);
+  type Stored = Omit<ReportRun, 'config' | 'manifest' | 'emitEmpty' | 'imported'>;
+  const row = first(db)<Stored & Pick<RunRow, 'config' | 'manifest' | 'imported'> & { emitEmpty: number }>`
+    SELECT id, name, status, created_at AS createdAt, finished_at AS finishedAt, config, config_hash AS configHash,
+      manifest, dataset_source AS datasetSource, dataset_revision AS datasetRevision, dataset_hash AS datasetHash,
+      budget_nano AS budgetNano, emit_empty AS emitEmpty, imported FROM runs WHERE id = ${runId}`;
   if (!row) return undefined;
   // One read transaction: the run may still be going on, and the parts must fit each other.
   const read = db.transaction(() => {
     const trials = trialsOf(db, runId);
     return {
-      run: runOf(row),
-      arms: armsOf(db, runId).map(armOf),
+      run: {
+        ...row,
+        config: storedConfig(row),
+        manifest: storedManifest(row),
+        emitEmpty: row.emitEmpty === 1,
+        imported: row.imported === 1,
+      },
+      arms: armsOf(db, runId).map((arm) => ({ name: arm.name, model: arm.model, config: storedArm(arm) })),
       trials,
       ...moneyOf(db, row, trials),
       phases: phaseTotals(db, runId),
@@ -135,25 +144,6 @@ export function loadRunData(db: Store, runId: number): RunData | undefined {
   });
   return read();
 }
-
-const runOf = (row: RunRow): ReportRun => ({
-  id: row.id,
-  name: row.name,
-  status: row.status,
-  createdAt: row.created_at,
-  finishedAt: row.finished_at,
-  config: storedConfig(row),
-  configHash: row.config_hash,
-  manifest: storedManifest(row),
-  datasetSource: row.dataset_source,
-  datasetRevision: row.dataset_revision,
-  datasetHash: row.dataset_hash,
-  budgetNano: row.budget_nano,
-  emitEmpty: row.emit_empty === 1,
-  imported: row.imported === 1,
-});
-
-const armOf = (row: ArmRow): ReportArm => ({ name: row.name, model: row.model, config: storedArm(row) });
 
 // Without the view trial_results: what belongs to an arm or an instance is the same text for many trials, and is read once.
 const TRIALS =
