@@ -270,26 +270,6 @@ const behindCalls = (program: readonly ProgramCallFacts[], byCall: Map<number, r
     ),
   );
 
-/** What the commands of a message came to. */
-function commandsBehind(queries: ViewerQueries, attemptId: number) {
-  const unanswered: string[] = [];
-  const commands = new Map<number, { ms: number; code: number; timedOut: boolean; texts: string[] }>();
-  for (const command of queries.commandOutline(attemptId)) {
-    if (command.message_seq === null) {
-      unanswered.push(command.command);
-      continue;
-    }
-    const known = commands.get(command.message_seq);
-    commands.set(command.message_seq, {
-      ms: (known?.ms ?? 0) + command.duration_ms,
-      code: command.exit_code,
-      timedOut: (known?.timedOut ?? false) || command.timed_out === 1,
-      texts: [...(known?.texts ?? []), command.command],
-    });
-  }
-  return { commands, unanswered };
-}
-
 function threadDocuments(
   heads: readonly Head[],
   program: readonly ProgramCallFacts[],
@@ -316,35 +296,35 @@ function fencedActions(content: string): StepAction[] {
   return (own.length > 0 ? own : blocks.slice(-1)).map(({ text }) => ({ name: 'bash', text }));
 }
 
+/** The commands of an attempt by the message that shows them; those of none by null. */
+type Commands = ReadonlyMap<number | null, readonly { command: string }[]>;
+
 /** What each answer does: by the commands that ran after it, else by what it asks for. */
 function actionsBehind(
   queries: ViewerQueries,
   attemptId: number,
   heads: readonly Head[],
-  { commands, unanswered }: ReturnType<typeof commandsBehind>,
-): ReadonlyMap<number, StepFacts> {
+  commands: Commands,
+) {
+  const actionsOf = (seq: number | null): StepAction[] =>
+    (commands.get(seq) ?? []).map(({ command }) => ({ name: 'bash', text: command }));
   const facts = new Map<number, StepFacts>();
-  if (commands.size > 0) {
-    let answer: number | null = null;
-    const actions = new Map<number, StepAction[]>();
-    for (const { seq, role } of heads) {
-      if (role === 'assistant') answer = seq;
-      const own = (commands.get(seq)?.texts ?? []).map((text) => ({ name: 'bash', text }));
-      if (answer !== null) actions.set(answer, [...(actions.get(answer) ?? []), ...own]);
+  if ([...commands.keys()].every((seq) => seq === null)) {
+    for (const { seq, content, data } of queries.answers(attemptId)) {
+      const { toolCalls } = readMessage(data);
+      facts.set(seq, stepFacts(toolCalls.length > 0 ? toolCalls : fencedActions(content)));
     }
-    // The command that hands in the work ends the attempt: no observation shows it.
-    if (answer !== null && actions.get(answer)?.length === 0)
-      actions.set(
-        answer,
-        unanswered.map((text) => ({ name: 'bash', text })),
-      );
-    for (const [seq, own] of actions) facts.set(seq, stepFacts(own));
     return facts;
   }
-  for (const { seq, content, data } of queries.answers(attemptId)) {
-    const { toolCalls } = readMessage(data);
-    facts.set(seq, stepFacts(toolCalls.length > 0 ? toolCalls : fencedActions(content)));
+  let answer: number | null = null;
+  const actions = new Map<number, StepAction[]>();
+  for (const { seq, role } of heads) {
+    if (role === 'assistant') answer = seq;
+    if (answer !== null) actions.set(answer, [...(actions.get(answer) ?? []), ...actionsOf(seq)]);
   }
+  // The command that hands in the work ends the attempt: no observation shows it.
+  if (answer !== null && actions.get(answer)?.length === 0) actions.set(answer, actionsOf(null));
+  for (const [seq, own] of actions) facts.set(seq, stepFacts(own));
   return facts;
 }
 
@@ -358,9 +338,8 @@ function outlineOf(queries: ViewerQueries, attemptId: number) {
   const rows = program.length > 0 ? queries.callsOfProgram(attemptId) : [];
   const byCall: Map<number, readonly CallRow[]> = Map.groupBy(rows, ({ call }) => call);
   const behind = program.length > 0 ? behindCalls(program, byCall) : behindSteps(queries, attemptId, heads);
-  const behindAnswers = commandsBehind(queries, attemptId);
-  const { commands } = behindAnswers;
-  const does = actionsBehind(queries, attemptId, heads, behindAnswers);
+  const commands = Map.groupBy(queries.commandOutline(attemptId), (command) => command.message_seq);
+  const does = actionsBehind(queries, attemptId, heads, commands);
   const names = namesOfMessages(heads, program);
   // An import knows no times of messages and gives all of them that of the attempt.
   const timed = heads.some((head) => head.created_at !== heads[0]!.created_at);
@@ -373,7 +352,7 @@ function outlineOf(queries: ViewerQueries, attemptId: number) {
       // A program may send an answer of before again.
       step = calls[0]?.step ?? (program.length > 0 ? step : turn);
     }
-    const command = commands.get(message.seq);
+    const own = commands.get(message.seq);
     return {
       seq: message.seq,
       role: message.role,
@@ -385,9 +364,9 @@ function outlineOf(queries: ViewerQueries, attemptId: number) {
       step,
       call: calls.findLast((call) => call.state === 'ok') ?? null,
       tries: calls.length,
-      execMs: command?.ms ?? null,
-      exitCode: command?.code ?? (observes(message.role) ? shownExit(message.head) : null),
-      timedOut: command?.timedOut ?? false,
+      execMs: own?.reduce((sum, command) => sum + command.duration_ms, 0) ?? null,
+      exitCode: own?.at(-1)?.exit_code ?? (observes(message.role) ? shownExit(message.head) : null),
+      timedOut: own?.some((command) => command.timed_out === 1) ?? false,
       does: does.get(message.seq) ?? null,
     };
   });

@@ -24,16 +24,15 @@ export function compileFilter<Row>(
   const tests: ((row: Row) => boolean)[] = [];
   for (const [, minus, name, operator, quoted] of text.matchAll(PART)) {
     const value = quoted!.replaceAll('"', '');
-    const test = name === undefined ? wordTest(value, words) : fieldTest(fields, name, operator!, value);
+    const word = value.toLowerCase();
+    const test =
+      name === undefined
+        ? (row: Row) => words(row).toLowerCase().includes(word)
+        : fieldTest(fields, name, operator!, value);
     if (typeof test === 'string') problems.push(test);
     else tests.push(minus === '-' ? (row) => !test(row) : test);
   }
   return { test: (row) => tests.every((test) => test(row)), problems };
-}
-
-function wordTest<Row>(word: string, words: (row: Row) => string): (row: Row) => boolean {
-  const wanted = word.toLowerCase();
-  return (row) => words(row).toLowerCase().includes(wanted);
 }
 
 function fieldTest<Row>(
@@ -44,17 +43,17 @@ function fieldTest<Row>(
 ): ((row: Row) => boolean) | string {
   const read = fields.get(name.toLowerCase());
   if (!read) return `no field "${name}"; there are ${[...fields.keys()].join(', ')}`;
-  if (operator === '>' || operator === '<' || operator === '>=' || operator === '<=') {
+  const inOrder = ORDERS.get(operator);
+  if (inOrder) {
     const wanted = numberOf(value);
     if (wanted === undefined) return `"${name}${operator}" needs a number, not "${value}"`;
     return (row) => {
       const found = read(row);
-      return typeof found === 'number' && compare(found, operator, wanted);
+      return typeof found === 'number' && inOrder(found, wanted);
     };
   }
   const match = matcher(value, operator === ':');
-  if (operator === '!=') return (row) => !match(read(row));
-  return (row) => match(read(row));
+  return (row) => match(read(row)) === (operator !== '!=');
 }
 
 /** 90s, 5m, 2h and 1.5k are numbers too. */
@@ -65,18 +64,12 @@ function numberOf(text: string): number | undefined {
   return Number(found[1]) * unit;
 }
 
-function compare(found: number, operator: '>' | '<' | '>=' | '<=', wanted: number): boolean {
-  switch (operator) {
-    case '>':
-      return found > wanted;
-    case '<':
-      return found < wanted;
-    case '>=':
-      return found >= wanted;
-    case '<=':
-      return found <= wanted;
-  }
-}
+const ORDERS: ReadonlyMap<string, (found: number, wanted: number) => boolean> = new Map([
+  ['>', (found, wanted) => found > wanted],
+  ['<', (found, wanted) => found < wanted],
+  ['>=', (found, wanted) => found >= wanted],
+  ['<=', (found, wanted) => found <= wanted],
+]);
 
 /** `any` and `none` ask whether there is a value; `a|b` is either; `:` looks inside, `=` wants the whole. */
 function matcher(value: string, inside: boolean): (found: FieldValue) => boolean {

@@ -19,23 +19,11 @@ export interface RunMap {
   ][];
 }
 
-export interface MapCell {
-  readonly instanceId: string;
-  readonly repo: string;
-  readonly difficulty: string;
-  readonly arm: string;
-  readonly epoch: number;
-  readonly verdict: string;
-  readonly exitClass: string;
-  readonly reason: string;
-  readonly costNano: number | null;
-  readonly steps: number | null;
-  readonly attempt: number | null;
-}
+export type MapCell = ReturnType<typeof readCells>[number];
 
-export function readCells({ words, cells }: RunMap): MapCell[] {
+export function readCells({ words, cells }: RunMap) {
   return cells.map(
-    ([instanceId, repo, difficulty, arm, epoch, verdict, exitClass, reason, cost, steps, attempt]) => ({
+    ([instanceId, repo, difficulty, arm, epoch, verdict, exitClass, reason, costNano, steps, attempt]) => ({
       instanceId,
       repo: words[repo]!,
       difficulty: words[difficulty]!,
@@ -44,19 +32,14 @@ export function readCells({ words, cells }: RunMap): MapCell[] {
       verdict: words[verdict]!,
       exitClass: words[exitClass]!,
       reason: words[reason]!,
-      costNano: cost,
+      costNano,
       steps,
       attempt,
     }),
   );
 }
 
-export interface CellGroup {
-  readonly name: string;
-  readonly cells: readonly MapCell[];
-  readonly graded: number;
-  readonly resolved: number;
-}
+export type CellGroup = ReturnType<typeof groupCells>[number];
 
 export type GroupBy = 'repo' | 'difficulty' | 'arm';
 
@@ -64,43 +47,34 @@ export type GroupBy = 'repo' | 'difficulty' | 'arm';
 const EFFORTS = ['<15 min fix', '15 min - 1 hour', '1-4 hours', '>4 hours'];
 
 const ORDER = ['resolved', 'unresolved'];
-const rankOf = (cell: MapCell): number => {
-  const rank = ORDER.indexOf(cell.verdict);
-  return rank < 0 ? ORDER.length : rank;
-};
+
+/** What is not in the list comes behind it. */
+const placeIn = (list: readonly string[], word: string): number =>
+  list.includes(word) ? list.indexOf(word) : list.length;
 
 /** Within a group what was resolved comes first and the dearest first, so that a group reads as a bar. */
 const byVerdictAndCost = (a: MapCell, b: MapCell): number =>
-  rankOf(a) - rankOf(b) ||
+  placeIn(ORDER, a.verdict) - placeIn(ORDER, b.verdict) ||
   a.verdict.localeCompare(b.verdict) ||
   (b.costNano ?? -1) - (a.costNano ?? -1) ||
   a.instanceId.localeCompare(b.instanceId);
 
-export function groupCells(cells: readonly MapCell[], by: GroupBy): CellGroup[] {
-  const groups = [...Map.groupBy(cells, (cell) => cell[by])].map(([name, own]): CellGroup => {
+export function groupCells(cells: readonly MapCell[], by: GroupBy) {
+  const groups = [...Map.groupBy(cells, (cell) => cell[by])].map(([name, own]) => {
     const sorted = own.toSorted(byVerdictAndCost);
     const resolved = own.filter((cell) => cell.verdict === 'resolved').length;
     const unresolved = own.filter((cell) => cell.verdict === 'unresolved').length;
     return { name, cells: sorted, graded: resolved + unresolved, resolved };
   });
   if (by === 'difficulty')
-    return groups.sort((a, b) => effort(a.name) - effort(b.name) || a.name.localeCompare(b.name));
+    return groups.sort(
+      (a, b) => placeIn(EFFORTS, a.name) - placeIn(EFFORTS, b.name) || a.name.localeCompare(b.name),
+    );
   return groups.sort((a, b) => b.cells.length - a.cells.length || a.name.localeCompare(b.name));
 }
 
-const effort = (name: string): number => {
-  const at = EFFORTS.indexOf(name);
-  return at < 0 ? EFFORTS.length : at;
-};
-
-export interface MissingPart {
-  readonly verdict: string;
-  readonly reason: string;
-  readonly n: number;
-}
-
 /** Trials without a verdict, by why; the most frequent first. */
-export function missingParts(cells: readonly MapCell[]): MissingPart[] {
+export function missingParts(cells: readonly MapCell[]) {
   const missing = cells.filter((cell) => !ORDER.includes(cell.verdict));
   const parts = Map.groupBy(missing, ({ verdict, reason }) => JSON.stringify([verdict, reason]));
   return [...parts.values()]

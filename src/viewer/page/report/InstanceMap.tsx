@@ -72,7 +72,6 @@ export function InstanceMap({ cells: all, run }: { cells: readonly MapCell[]; ru
 
 /** Where a cell is among all cells of the groups in a row. */
 const cellId = (at: number): string => `cell-${at}`;
-
 const slug = (word: string): string => word.replace(/[^a-z_]/g, '');
 
 interface CellsProps {
@@ -89,6 +88,7 @@ const withArm = (cell: MapCell): string => `${withEpoch(cell)}, ${plain(cell.arm
 function Cells({ groups, colour, nameOf }: CellsProps) {
   const flat = useMemo(() => groups.flatMap((group) => group.cells), [groups]);
   const [at, setAt] = useState<number | undefined>(undefined);
+  const cell = at === undefined ? undefined : flat[at];
   const box = useRef<HTMLDivElement>(null);
   const choose = (next: number) => {
     const place = Math.max(0, Math.min(flat.length - 1, next));
@@ -106,11 +106,11 @@ function Cells({ groups, colour, nameOf }: CellsProps) {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.metaKey || event.ctrlKey || event.altKey) return;
     const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 10, ArrowUp: -10, j: 1, k: -1 }[event.key];
+    const next =
+      { Home: 0, End: flat.length - 1 }[event.key] ??
+      (step === undefined ? undefined : at === undefined ? 0 : at + step);
     if (event.key === 'Enter') open(at);
-    else if (event.key === 'Home') choose(0)?.scrollIntoView({ block: 'nearest' });
-    else if (event.key === 'End') choose(flat.length - 1)?.scrollIntoView({ block: 'nearest' });
-    else if (step !== undefined)
-      choose(at === undefined ? 0 : at + step)?.scrollIntoView({ block: 'nearest' });
+    else if (next !== undefined) choose(next)?.scrollIntoView({ block: 'nearest' });
     else return;
     event.preventDefault();
   };
@@ -120,7 +120,19 @@ function Cells({ groups, colour, nameOf }: CellsProps) {
   };
   return (
     <>
-      <Detail cell={at === undefined ? undefined : flat[at]} nameOf={nameOf} />
+      <p className="mapdetail noprint" role="status">
+        {cell ? (
+          <>
+            <strong>{nameOf(cell)}</strong> {words(cell.verdict)} · {plain(words(cell.reason))}
+            {cell.steps === null ? '' : ` · ${integer(cell.steps)} steps`}
+            {cell.costNano === null ? '' : ` · ${nano(cell.costNano)}`}
+          </>
+        ) : (
+          <span className="quiet">
+            Point at a cell or use the arrow keys; click or Enter opens its trajectory.
+          </span>
+        )}
+      </p>
       {/* biome-ignore lint/a11y/useKeyWithMouseEvents: the arrow keys show the same */}
       <div
         ref={box}
@@ -176,24 +188,6 @@ const Groups = memo(function Groups({ groups, colour, nameOf }: CellsProps) {
   ));
 });
 
-function Detail({ cell, nameOf }: Pick<CellsProps, 'nameOf'> & { cell: MapCell | undefined }) {
-  return (
-    <p className="mapdetail noprint" role="status">
-      {cell ? (
-        <>
-          <strong>{nameOf(cell)}</strong> {words(cell.verdict)} · {plain(words(cell.reason))}
-          {cell.steps === null ? '' : ` · ${integer(cell.steps)} steps`}
-          {cell.costNano === null ? '' : ` · ${nano(cell.costNano)}`}
-        </>
-      ) : (
-        <span className="quiet">
-          Point at a cell or use the arrow keys; click or Enter opens its trajectory.
-        </span>
-      )}
-    </p>
-  );
-}
-
 type Colour = 'verdict' | 'exitClass';
 
 function MapLegend({ cells, colour, run }: { cells: readonly MapCell[]; colour: Colour; run: string }) {
@@ -201,27 +195,25 @@ function MapLegend({ cells, colour, run }: { cells: readonly MapCell[]; colour: 
     () => [...Map.groupBy(cells, (cell) => cell[colour])].sort((a, b) => b[1].length - a[1].length),
     [cells, colour],
   );
-  const costs = useMemo(() => {
-    const known = cells.flatMap(({ costNano }) => costNano ?? []);
-    return known.length === 0
-      ? null
-      : { low: known.reduce((a, b) => Math.min(a, b)), high: known.reduce((a, b) => Math.max(a, b)) };
-  }, [cells]);
+  const costs = useMemo(
+    () => cells.flatMap(({ costNano }) => costNano ?? []).toSorted((a, b) => a - b),
+    [cells],
+  );
   const field = colour === 'exitClass' ? 'class' : 'verdict';
   return (
     <ul className="legend">
       {counts.map(([name, own]) => (
         <li key={name}>
           <a href={href(['run', run, 'instances'], { [field]: name })}>
-            <i className={`cell s5 ${name.replace(/[^a-z_]/g, '')}`} aria-hidden="true" />
+            <i className={`cell s5 ${slug(name)}`} aria-hidden="true" />
             {plain(words(name))}
           </a>{' '}
           {integer(own.length)}
         </li>
       ))}
-      {costs && costs.high > costs.low ? (
+      {costs.length > 0 && costs[0] !== costs.at(-1) ? (
         <li className="quiet">
-          size: cost, {nano(costs.low)} to {nano(costs.high)}
+          size: cost, {nano(costs[0])} to {nano(costs.at(-1))}
         </li>
       ) : null}
     </ul>
