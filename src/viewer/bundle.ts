@@ -43,19 +43,17 @@ function* pathsOf(queries: ViewerQueries, documents: Documents): Generator<strin
   for (const id of instances) yield `history/${id}`;
 }
 
-export function* attemptPaths(documents: Documents, id: number): Generator<string> {
+/** Without raw messages: a bundle has them beside the others, a single file leaves them to the database. */
+function* attemptPaths(documents: Documents, id: number): Generator<string> {
   yield `attempts/${id}`;
   const { chunks, evaluations } = documents.read(`attempts/${id}`) as AttemptDocument;
   for (const evaluation of evaluations)
     if (evaluation.attempt === null || evaluation.attempt === id) yield `evaluations/${evaluation.id}`;
-  for (let chunk = 0; chunk < chunks; chunk += 1) {
-    yield `attempts/${id}/messages/${chunk}`;
-    yield `attempts/${id}/raw/${chunk}`;
-  }
+  for (let chunk = 0; chunk < chunks; chunk += 1) yield `attempts/${id}/messages/${chunk}`;
 }
 
 /** Opens a results root for reading and hands over the documents of some of its runs. */
-export function withDocuments<T>(
+function withDocuments<T>(
   results: string,
   options: { runs?: readonly string[] | undefined; now?: (() => Date) | undefined },
   work: (documents: Documents, queries: ViewerQueries) => T,
@@ -103,7 +101,7 @@ export function writeBundle(
     const keepsRaw = attempts <= RAW_UP_TO;
     for (const path of pathsOf(queries, documents)) {
       // Ids come from datasets and imports: only plain ones become file names. Raw messages lie beside the others.
-      if (!SAFE_PATH.test(path) || path.includes('/raw/')) continue;
+      if (!SAFE_PATH.test(path)) continue;
       const document = path.includes('/messages/')
         ? withRaw(documents, path, keepsRaw)
         : documents.read(path);
@@ -152,16 +150,16 @@ export function exportHtml(results: string, run: string, options: ExportOptions 
   return withDocuments(results, { runs: [run], now: options.now }, (documents, queries) => {
     const id = queries.runNamed(run)!.id;
     const packed = new Map<string, string>();
-    let size = 0;
-    const pack = (path: string): { path: string; body: string } => ({
+    const pack = (path: string): [path: string, body: string] => [
       path,
-      body: gzipSync(JSON.stringify(documents.read(path) ?? null), { level: 9 }).toString('base64'),
-    });
-    const keep = (parts: readonly { path: string; body: string }[]) => {
-      for (const { path, body } of parts) {
-        packed.set(path, body);
-        size += body.length;
-      }
+      gzipSync(JSON.stringify(documents.read(path) ?? null), { level: 9 }).toString('base64'),
+    ];
+    const weightOf = (parts: readonly [string, string][]) =>
+      parts.reduce((sum, [, body]) => sum + body.length, 0);
+    let size = 0;
+    const keep = (parts: readonly [string, string][]) => {
+      for (const [path, body] of parts) packed.set(path, body);
+      size += weightOf(parts);
     };
     const head = documents.read(`runs/${id}`) as RunDocument;
     keep(['runs', `runs/${id}`, `runs/${id}/map/0`].map(pack));
@@ -178,12 +176,8 @@ export function exportHtml(results: string, run: string, options: ExportOptions 
         left += 1;
         continue;
       }
-      // Raw messages repeat what the trajectory shows; they stay in the database.
-      const parts = [...attemptPaths(documents, row.attempt)]
-        .filter((path) => !path.includes('/raw/'))
-        .map(pack);
-      const weight = parts.reduce((sum, part) => sum + part.body.length, 0);
-      if (size + weight > maxBytes) left += 1;
+      const parts = [...attemptPaths(documents, row.attempt)].map(pack);
+      if (size + weightOf(parts) > maxBytes) left += 1;
       else keep(parts);
     }
     return assemble(page, packed, summaryOf(head, rows, left));

@@ -37,32 +37,33 @@ export function stepLines(outline: readonly OutlineRow[]): StepLine[] {
 export const failureOf = ({ timedOut, exitCode }: Pick<OutlineRow, 'timedOut' | 'exitCode'>): string =>
   timedOut ? 'timed out' : exitCode ? `exit ${exitCode}` : '';
 
-export interface AlignedAttempts {
-  readonly a: readonly StepLine[];
-  readonly b: readonly StepLine[];
-  readonly rows: readonly AlignedSteps[];
-  /** The first row where one does what the other does not. */
-  readonly partsAt: number | null;
-  /** The first row where both edit, and not in the same way, or only one does. */
-  readonly editsPartAt: number | null;
-}
-
 /** Of a program its own conversation. */
 function ownLines({ outline, threads }: AttemptDocument): StepLine[] {
   const own = threads[0]?.name;
   return stepLines(own === undefined ? outline : outline.filter((row) => row.thread === own));
 }
 
-export function alignAttempts(left: AttemptDocument, right: AttemptDocument): AlignedAttempts {
+export function alignAttempts(left: AttemptDocument, right: AttemptDocument) {
   const [a, b] = [ownLines(left), ownLines(right)];
-  const rows = alignSteps(
+  const aligned = alignSteps(
     a.map((line) => line.does),
     b.map((line) => line.does),
   );
-  const isEdit = (lines: readonly StepLine[], at: number | null) =>
-    at !== null && lines[at]!.does.kind === 'edit';
-  const edits = rows.findIndex((row) => row.how !== 'same' && (isEdit(a, row.a) || isEdit(b, row.b)));
-  return { a, b, rows, partsAt: partingOf(rows), editsPartAt: edits < 0 ? null : edits };
+  const rows = aligned.map((row) => ({
+    how: row.how,
+    a: row.a === null ? undefined : a[row.a]!,
+    b: row.b === null ? undefined : b[row.b]!,
+  }));
+  const edits = rows.findIndex(
+    (row) => row.how !== 'same' && (row.a?.does.kind === 'edit' || row.b?.does.kind === 'edit'),
+  );
+  return {
+    rows,
+    /** The first row where one does what the other does not. */
+    partsAt: partingOf(aligned),
+    /** The first row where both edit, and not in the same way, or only one does. */
+    editsPartAt: edits < 0 ? null : edits,
+  };
 }
 
 type Named = Pick<HistoryRow, 'run' | 'arm' | 'epoch' | 'attempt'>;

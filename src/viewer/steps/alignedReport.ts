@@ -42,13 +42,13 @@ const FACTS = ['verdict', 'ended', 'steps', 'cost', 'time', 'patch'];
 const SIGNS = { same: '=', alike: '~', alone: '' };
 
 export function alignedDocument(a: ReportedSide, b: ReportedSide): Document {
-  const aligned = alignAttempts(a.doc, b.doc);
-  const { rows, partsAt } = aligned;
+  const { rows, partsAt } = alignAttempts(a.doc, b.doc);
+  const count = (how: string) => rows.filter((row) => row.how === how).length;
   const [left, right] = [factsOf(a), factsOf(b)];
   const steps = rows.map((row, at) => [
     at === partsAt ? 'parts' : SIGNS[row.how],
-    ...cells(row.a === null ? undefined : aligned.a[row.a]),
-    ...cells(row.b === null ? undefined : aligned.b[row.b]),
+    ...cells(row.a),
+    ...cells(row.b),
   ]);
   const [failedA, failedB] = [failedTests(a), failedTests(b)];
   const failed = [...new Set([...failedA, ...failedB])];
@@ -62,7 +62,7 @@ export function alignedDocument(a: ReportedSide, b: ReportedSide): Document {
     ),
     block.heading(2, 'Steps'),
     block.text(
-      `${rows.filter((row) => row.how === 'same').length} the same (=), ${rows.filter((row) => row.how === 'alike').length} alike (~: same kind of step, same files or tests), ${rows.filter((row) => row.how === 'alone').length} on one side only${partsAt === null ? '' : '; they part at the row marked so'}.`,
+      `${count('same')} the same (=), ${count('alike')} alike (~: same kind of step, same files or tests), ${count('alone')} on one side only${partsAt === null ? '' : '; they part at the row marked so'}.`,
     ),
     block.table(['', 'A', 'does', 'B', 'does'], steps, ['A', 'B']),
     ...(failed.length > 0
@@ -111,7 +111,7 @@ const sideData = (side: ReportedSide) => ({
 });
 
 export function alignedData(a: ReportedSide, b: ReportedSide) {
-  const { rows, partsAt, editsPartAt, ...lines } = alignAttempts(a.doc, b.doc);
+  const { rows, partsAt, editsPartAt } = alignAttempts(a.doc, b.doc);
   return {
     schemaVersion: 1,
     instance: a.doc.instance.instanceId,
@@ -119,10 +119,6 @@ export function alignedData(a: ReportedSide, b: ReportedSide) {
     b: sideData(b),
     partsAt,
     editsPartAt,
-    rows: rows.map((row) => ({
-      how: row.how,
-      a: stepData(row.a === null ? undefined : lines.a[row.a]),
-      b: stepData(row.b === null ? undefined : lines.b[row.b]),
-    })),
+    rows: rows.map((row) => ({ how: row.how, a: stepData(row.a), b: stepData(row.b) })),
   };
 }

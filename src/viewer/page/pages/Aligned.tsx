@@ -102,7 +102,7 @@ function SideHead({ name, row, rows, choose }: SideProps) {
 const TELLING = new Set(['edit', 'test', 'submit']);
 
 function Steps({ left, right }: { left: AttemptDocument; right: AttemptDocument }) {
-  const { a, b, rows, partsAt, editsPartAt } = useMemo(() => alignAttempts(left, right), [left, right]);
+  const { rows, partsAt, editsPartAt } = useMemo(() => alignAttempts(left, right), [left, right]);
   const [onlyTelling, hide] = useState(false);
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const toggle = (at: number) => {
@@ -137,8 +137,7 @@ function Steps({ left, right }: { left: AttemptDocument; right: AttemptDocument 
       </div>
       <ol className="alignedrows">
         {rows.map((row, at) => {
-          const [one, other] = [row.a === null ? undefined : a[row.a], row.b === null ? undefined : b[row.b]];
-          const { kind } = (one ?? other)!.does;
+          const { kind } = (row.a ?? row.b)!.does;
           if (onlyTelling && row.how !== 'alone' && !TELLING.has(kind)) return null;
           return (
             <li
@@ -149,13 +148,13 @@ function Steps({ left, right }: { left: AttemptDocument; right: AttemptDocument 
             >
               {at === partsAt ? <p className="parting">they part here</p> : null}
               <button type="button" className="two" aria-expanded={open.has(at)} onClick={() => toggle(at)}>
-                <Cell side="A" line={one} />
-                <Cell side="B" line={other} />
+                <Cell side="A" line={row.a} />
+                <Cell side="B" line={row.b} />
               </button>
               {open.has(at) ? (
                 <div className="two">
-                  <Body line={one} attempt={left.attempt.id} />
-                  <Body line={other} attempt={right.attempt.id} />
+                  <Body line={row.a} attempt={left.attempt.id} />
+                  <Body line={row.b} attempt={right.attempt.id} />
                 </div>
               ) : null}
             </li>
