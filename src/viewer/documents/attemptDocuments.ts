@@ -280,7 +280,10 @@ function threadDocuments(
     const rows = calls.flatMap((call) => byCall.get(call) ?? []);
     const costs = rows.flatMap(({ cost_nano }) => cost_nano ?? []);
     return {
-      ...{ name, label, calls: calls.length, messages: messages.length },
+      name,
+      label,
+      calls: calls.length,
+      messages: messages.length,
       costNano: costs.length > 0 ? costs.reduce((sum, cost) => sum + cost, 0) : null,
       unknownCalls: rows.filter((row) => row.state !== 'in_flight' && row.cost_nano === null).length,
     };

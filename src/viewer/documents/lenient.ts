@@ -19,19 +19,16 @@ const flagSchema = z.object({
   evidence: z.unknown(),
 });
 
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
+
 export function readFlags(text: string | null): TrialFlag[] {
   const list = lenientJson(text);
   if (!Array.isArray(list)) return [];
   return list.map((item) => {
     const flag = flagSchema.safeParse(item);
     if (!flag.success) return { rule: String(item), step: null, evidence: '' };
-    const { rule, step, evidence } = flag.data;
-    return {
-      rule,
-      step: step ?? null,
-      evidence:
-        typeof evidence === 'string' ? evidence : evidence === undefined ? '' : JSON.stringify(evidence),
-    };
+    return { ...flag.data, evidence: textOf(flag.data.evidence) };
   });
 }
 
@@ -43,9 +40,7 @@ export const readNumbers = (text: string | null): [string, number][] =>
 
 export function readTexts(text: string | null): string[] {
   const list = lenientJson(text);
-  return Array.isArray(list)
-    ? list.map((item) => (typeof item === 'string' ? item : JSON.stringify(item)))
-    : [];
+  return Array.isArray(list) ? list.map(textOf) : [];
 }
 
 const evidenceSchema = z.union([
@@ -110,17 +105,15 @@ function reasoningOf(fields: ReadonlyMap<string, unknown>): string | null {
 }
 
 /** The parts of a provider's message that are read beside its text. */
-export function readMessage(data: string): {
-  reasoning: string | null;
-  toolCalls: { name: string; text: string }[];
-  taskStep?: string;
-} {
+export function readMessage(data: string) {
   const fields = new Map(Object.entries(recordOf(lenientJson(data))));
   const items = fields.has('tool_calls') ? [] : ofType(responseItems(fields), 'function_call');
   const { task_step: taskStep } = recordOf(fields.get('extra'));
   return {
+    /** Of a task of several steps. */
     ...(typeof taskStep === 'string' && { taskStep }),
     reasoning: reasoningOf(fields),
+    /** Commands asked for through tool calls, as far as they can be read. */
     toolCalls: [
       ...listAt(fields, 'tool_calls').map((call) => {
         const parsed = toolCallSchema.safeParse(call);

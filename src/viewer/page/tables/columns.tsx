@@ -49,18 +49,20 @@ type MakeColumn<Value> = <Row>(
   more?: Partial<Column<Row>>,
 ) => Column<Row>;
 
-export const textColumn: MakeColumn<string | null | undefined> = (id, header, width, value, more) => ({
-  ...{ id, header, width, value, cell: (row) => plain(value(row) ?? DASH) },
+const column: MakeColumn<FieldValue> = (id, header, width, value, more) => ({
+  id,
+  header,
+  width,
+  value,
   ...more,
 });
-export const badgeColumn: MakeColumn<string | null | undefined> = (id, header, width, value, more) => ({
-  ...{ id, header, width, value, cell: (row) => <Badge word={value(row)} /> },
-  ...more,
-});
-export const numberColumn: MakeColumn<number | null> = (id, header, width, value, more) => ({
-  ...{ id, header, width, value, numeric: true },
-  ...more,
-});
+
+export const textColumn: MakeColumn<string | null | undefined> = (id, header, width, value, more) =>
+  column(id, header, width, value, { cell: (row) => plain(value(row) ?? DASH), ...more });
+export const badgeColumn: MakeColumn<string | null | undefined> = (id, header, width, value, more) =>
+  column(id, header, width, value, { cell: (row) => <Badge word={value(row)} />, ...more });
+export const numberColumn: MakeColumn<number | null> = (id, header, width, value, more) =>
+  column(id, header, width, value, { numeric: true, ...more });
 /** Large numbers, shortened for the eye: 12.3k. */
 const countColumn: MakeColumn<number | null> = (id, header, width, value, more) =>
   numberColumn(id, header, width, value, { cell: (row) => short(value(row)), ...more });
@@ -69,13 +71,17 @@ interface WithMoney {
   readonly money: MoneyDocument;
 }
 
-export const costColumn = <Row extends WithMoney>(width: number, title?: string): Column<Row> => ({
-  ...numberColumn<Row>('cost', 'Cost', width, ({ money }) =>
-    money.costNano === null ? null : money.costNano / 1e9,
-  ),
-  cell: ({ money }) => cost(money),
-  ...(title && { title }),
-});
+export const costColumn = <Row extends WithMoney>(width: number, title?: string): Column<Row> =>
+  numberColumn(
+    'cost',
+    'Cost',
+    width,
+    ({ money }) => (money.costNano === null ? null : money.costNano / 1e9),
+    {
+      cell: ({ money }) => cost(money),
+      ...(title && { title }),
+    },
+  );
 export const tokensColumn = <Row extends WithMoney>(): Column<Row> =>
   countColumn('tokens', 'Tokens', 80, (r) => tokens(r.money));
 
@@ -109,7 +115,7 @@ export const TRIAL_COLUMNS: readonly Column<TrialDocument>[] = [
     title: 'in seconds when filtered: time>5m',
     cell: (r) => duration(r.elapsed_ms),
   }),
-  { id: 'flags', header: 'Flags', width: 170, value: (r) => r.flags, cell: (r) => <Flags flags={r.flags} /> },
+  column('flags', 'Flags', 170, (r) => r.flags, { cell: (r) => <Flags flags={r.flags} /> }),
   textColumn('repo', 'Repository', 150, (r) => r.repo),
   textColumn('difficulty', 'Difficulty', 130, (r) => r.difficulty),
   textColumn('arm', 'Arm', 90, (r) => r.arm),

@@ -1,6 +1,6 @@
 /** The predicted patch, the gold patch and the test output beside each other; a failed test leads to its line. */
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useMemo, useRef, useState } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
 import { settleLines } from '../../../base/text/inert.ts';
 import type { AttemptDocument, EvaluationDocument } from '../../documents/attemptDocuments.ts';
 import { useDocument } from '../data/source.ts';
@@ -75,8 +75,7 @@ export function PatchPanel({ doc }: { doc: AttemptDocument }) {
 
 function Verdict({ id }: { id: number }) {
   const entry = useDocument<EvaluationDocument>(`evaluations/${id}`, false);
-  const jump = useRef<(line: number) => void>(() => {});
-  const [marked, setMarked] = useState<number | undefined>(undefined);
+  const [marked, setMarked] = useState<{ line: number | null }>({ line: null });
   if (!entry.data) return <Waiting entry={entry} />;
   const verdict = entry.data;
   const failed = verdict.tests.filter((test) => !test.passed);
@@ -107,10 +106,7 @@ function Verdict({ id }: { id: number }) {
               title={
                 test.line === null ? 'the output does not mention it' : `line ${test.line} of the output`
               }
-              onClick={() => {
-                setMarked(test.line!);
-                jump.current(test.line!);
-              }}
+              onClick={() => setMarked({ line: test.line })}
             >
               {plain(test.name)}
             </button>{' '}
@@ -121,7 +117,7 @@ function Verdict({ id }: { id: number }) {
       {verdict.log === null ? (
         <p className="quiet">no test output was kept</p>
       ) : (
-        <Log text={verdict.log} jump={jump} marked={marked} />
+        <Log text={verdict.log} marked={marked} />
       )}
       {verdict.report ? (
         <Foldout title="report.json">
@@ -132,13 +128,7 @@ function Verdict({ id }: { id: number }) {
   );
 }
 
-interface LogProps {
-  text: string;
-  jump: { current: (line: number) => void };
-  marked: number | undefined;
-}
-
-function Log({ text, jump, marked }: LogProps) {
+function Log({ text, marked }: { text: string; marked: { line: number | null } }) {
   const lines = useMemo(() => settleLines(text).split('\n'), [text]);
   const scroller = useRef<HTMLDivElement>(null);
   const virtualizer = useVirtualizer({
@@ -147,7 +137,10 @@ function Log({ text, jump, marked }: LogProps) {
     estimateSize: () => 18,
     overscan: 20,
   });
-  jump.current = (line) => virtualizer.scrollToIndex(line - 1, { align: 'center' });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a click moves the view
+  useEffect(() => {
+    if (marked.line !== null) virtualizer.scrollToIndex(marked.line - 1, { align: 'center' });
+  }, [marked]);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolled region must be reachable by keyboard
     <div ref={scroller} className="log" role="log" aria-label="Test output" aria-live="off" tabIndex={0}>
@@ -157,7 +150,7 @@ function Log({ text, jump, marked }: LogProps) {
             key={item.index}
             ref={virtualizer.measureElement}
             data-index={item.index}
-            className={`placed line${marked === item.index + 1 ? ' marked' : ''}`}
+            className={`placed line${marked.line === item.index + 1 ? ' marked' : ''}`}
             style={{ transform: `translateY(${item.start}px)` }}
           >
             <span className="number" aria-hidden="true">
