@@ -36,28 +36,7 @@ export interface TrialDocument extends ShownRow {
 export const endingOf = (row: TrialDocument): string =>
   row.attempt_state === 'running' ? 'running' : (row.exit_reason ?? row.not_run_reason ?? row.state);
 
-export interface TrialFlag {
-  rule: string;
-  step: number | null;
-  evidence: string;
-}
-
-/** How a program ended, as seen from outside of it. */
-export interface ProgramEnd {
-  /** null: it was killed. */
-  exitCode: number | null;
-  outputEnd: string;
-}
-
-/** A lease: runs on one engine have none. */
-export interface EngineStay {
-  engine: string;
-  beganAt: string;
-  endedAt: string | null;
-  /** closed, lost, moved, process_lost; null: it is there now, or was when its record ends. */
-  how: string | null;
-}
-
+/** How an attempt's stay on an engine ended; "closed" and null (it is there now, or was when its record ends) need no word. */
 const ENDS: Readonly<Record<string, string>> = {
   lost: 'the engine was lost',
   moved: 'nothing had run there yet',
@@ -65,5 +44,5 @@ const ENDS: Readonly<Record<string, string>> = {
 };
 
 /** "tcp://a:2375 (the engine was lost), tcp://b:2375": in their order. */
-export const staysText = (stays: readonly EngineStay[]): string =>
+export const staysText = (stays: readonly { engine: string; how: string | null }[]): string =>
   stays.map(({ engine, how }) => (how && ENDS[how] ? `${engine} (${ENDS[how]})` : engine)).join(', ');

@@ -2,7 +2,6 @@
 
 import { z } from 'zod';
 import { isRecord, recordOf } from '../../base/isRecord.ts';
-import type { ProgramEnd, TrialFlag } from './documents.ts';
 
 export function lenientJson(text: string | null | undefined): unknown {
   if (text === null || text === undefined || text === '') return undefined;
@@ -22,7 +21,7 @@ const flagSchema = z.object({
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
 
-export function readFlags(text: string | null): TrialFlag[] {
+export function readFlags(text: string | null): { rule: string; step: number | null; evidence: string }[] {
   const list = lenientJson(text);
   if (!Array.isArray(list)) return [];
   return list.map((item) => {
@@ -48,8 +47,8 @@ const evidenceSchema = z.union([
   z.object({ killed: z.literal(true) }),
 ]);
 
-/** The end of a program; null for every other evidence. */
-export function readEvidence(text: string | null): ProgramEnd | null {
+/** How a program ended, as seen from outside of it; without an exit code it was killed. Null for every other evidence. */
+export function readEvidence(text: string | null) {
   const read = evidenceSchema.safeParse(lenientJson(text));
   if (!read.success) return null;
   const { data } = read;

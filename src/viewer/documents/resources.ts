@@ -19,13 +19,6 @@ export interface Documents {
   read(path: string): unknown;
 }
 
-export interface DocumentOptions {
-  readonly title: string;
-  /** Set for files: only these runs are shown. */
-  readonly onlyRuns?: ReadonlySet<number>;
-  readonly madeAt?: string;
-}
-
 export interface RunList {
   title: string;
   /** When the documents were made, for files; null on a live server. */
@@ -33,7 +26,11 @@ export interface RunList {
   runs: RunSummary[];
 }
 
-export function createDocuments(queries: ViewerQueries, options: DocumentOptions): Documents {
+/** `onlyRuns` is set for files: only these runs are shown. */
+export function createDocuments(
+  queries: ViewerQueries,
+  options: { title: string; onlyRuns?: ReadonlySet<number>; madeAt?: string },
+): Documents {
   const record = viewedRecord(queries);
   const summaries = new Map<number, { key: string; summary: RunSummary }>();
   const runs = (): RunList => ({

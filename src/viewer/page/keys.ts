@@ -2,19 +2,7 @@
 import { useEffect } from 'react';
 
 /** Moves that belong to the table or the trajectory of the page, even before anybody clicked it. */
-const MOVES = new Set([
-  'j',
-  'k',
-  'n',
-  'p',
-  'Enter',
-  'ArrowDown',
-  'ArrowUp',
-  'PageDown',
-  'PageUp',
-  'Home',
-  'End',
-]);
+const MOVES = new Set('j k n p Enter ArrowDown ArrowUp PageDown PageUp Home End'.split(' '));
 
 const find = (selector: string): HTMLElement | null => document.querySelector<HTMLElement>(selector);
 
@@ -42,13 +30,6 @@ function onEscape(target: HTMLElement, toggleHelp: (open: boolean) => void): voi
   else find('[data-up]')?.click();
 }
 
-function toFilter(event: KeyboardEvent): void {
-  const box = document.querySelector<HTMLInputElement>('main input[type="search"]');
-  box?.focus();
-  box?.select();
-  event.preventDefault();
-}
-
 export function useKeys(toggleHelp: (open: boolean) => void): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -57,8 +38,12 @@ export function useKeys(toggleHelp: (open: boolean) => void): void {
       if (event.key === 'Escape') return onEscape(target, toggleHelp);
       if (target.matches('input:not([type="checkbox"]),textarea,select')) return;
       if (event.key === '?') toggleHelp(true);
-      else if (event.key === '/') toFilter(event);
-      else if (event.key === '[') find('[data-previous]')?.click();
+      else if (event.key === '/') {
+        const box = document.querySelector<HTMLInputElement>('main input[type="search"]');
+        box?.focus();
+        box?.select();
+        event.preventDefault();
+      } else if (event.key === '[') find('[data-previous]')?.click();
       else if (event.key === ']') find('[data-next]')?.click();
       else if (MOVES.has(event.key) && isNowhere(target)) handOver(event);
     };

@@ -82,15 +82,8 @@ const TOOLS: readonly [RegExp, StepKind][] = [
   [/read|view|open|cat|fetch/i, 'read'],
 ];
 const SHELLS = new Set([
-  'bash',
-  'shell',
-  'sh',
-  'exec',
-  'local_shell',
-  'run_shell_command',
-  'execute',
-  'exec_command',
   '',
+  ...'bash shell sh exec local_shell run_shell_command execute exec_command'.split(' '),
 ]);
 
 function kindOfAction({ name, text }: StepAction): StepKind {

@@ -52,16 +52,9 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.metaKey || event.ctrlKey || event.altKey) return;
     const page = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 320) / ROW_HEIGHT) - 2);
-    const step = new Map<string, number>([
-      ['ArrowDown', 1],
-      ['j', 1],
-      ['ArrowUp', -1],
-      ['k', -1],
-      ['PageDown', page],
-      ['PageUp', -page],
-      ['Home', -rows.length],
-      ['End', rows.length],
-    ]).get(event.key);
+    const ends = { Home: -rows.length, End: rows.length };
+    const steps = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: page, PageUp: -page, ...ends };
+    const step = new Map(Object.entries(steps)).get(event.key);
     if (step !== undefined) {
       const next = Math.max(0, Math.min(rows.length - 1, current + step));
       setActive(next);
