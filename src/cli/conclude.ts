@@ -4,9 +4,6 @@ import { inert } from '../base/text/inert.ts';
 import { formatCost } from '../money.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
 import type { GateResult } from '../report/gate/gate.ts';
-import { gateDocument } from '../report/gate/gateDocument.ts';
-import { renderTerminal } from '../report/render/renderers.ts';
-import { judgeRun } from '../results/night/judgeRun.ts';
 import type { RunOutcome } from '../run/run.ts';
 import type { Store } from '../store/open.ts';
 import { type NightArgs, policyOf } from './flags/runFlags.ts';
@@ -90,6 +87,12 @@ export async function showNight(
       return policyOf(args);
     },
   };
+  // Most runs are no nights: what judges them is loaded with the first.
+  const [{ judgeRun }, { gateDocument }, { renderTerminal }] = await Promise.all([
+    import('../results/night/judgeRun.ts'),
+    import('../report/gate/gateDocument.ts'),
+    import('../report/render/renderers.ts'),
+  ]);
   const night = await judgeRun(store, options, thisProcess(), {
     judged({ comparison, result, past, passedOver, artifacts, event }) {
       const sides = { a: comparison.a.label, b: comparison.b.label };

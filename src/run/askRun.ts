@@ -1,4 +1,7 @@
-/** What another process asks of a run that works: a request through the record, whose answer is waited for, or the signals of a person at its terminal. */
+/**
+ * What another process does to a run. One that works is asked: by a request through the record, whose answer is waited for, or by the signals
+ * of a person at its terminal. One that nobody works on can be deleted.
+ */
 
 import { rmSync } from 'node:fs';
 import { pause } from '../base/async/timer.ts';

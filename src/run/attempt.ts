@@ -9,7 +9,6 @@ import type { CapturedPatch, Environment } from '../environment/environment.ts';
 import { StorageError } from '../store/open.ts';
 import type { Settlement } from '../store/records/trials.ts';
 import { needsOf, suiteOf } from '../suites/suites.ts';
-import { choosePatch } from './attempt/choosePatch.ts';
 import {
   captureWork,
   enterEnvironment,
@@ -21,7 +20,14 @@ import { ledAttempt } from './attempt/ledAttempt.ts';
 import type { Run } from './contract.ts';
 import { crashPoint } from './control/crash.ts';
 import { followAbort, orAbort } from './control/stop.ts';
-import { type Ending, endingOfError, endingOfResult, settlementOf, withEarlierEnds } from './exit.ts';
+import {
+  choosePatch,
+  type Ending,
+  endingOfError,
+  endingOfResult,
+  settlementOf,
+  withEarlierEnds,
+} from './exit.ts';
 import { type AttemptJournal, openJournal } from './record/attemptJournal.ts';
 import type { Turn } from './schedule/trialQueue.ts';
 

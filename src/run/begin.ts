@@ -42,7 +42,11 @@ export function beginRun(
     // Looked up under the lock, because another process may just have begun a run of this name.
     const existing = runByName(store, request.name);
     if (existing) await continued(store, existing, plan, caller);
-    else await insertNew(store, plan, caller);
+    else {
+      const asked = { env: caller.env, command: caller.command, failedIn: options.failedIn };
+      const manifest = await gatherManifest(request, resolved, asked);
+      insertRun(store, runRows({ ...request, manifest }));
+    }
     if (judged) leaveUnjudged(store, request.name);
     const run = runByName(store, request.name)!;
     return workOn(
@@ -54,15 +58,6 @@ export function beginRun(
       caller,
     );
   });
-}
-
-async function insertNew(
-  store: Store,
-  { request, resolved, options }: Plan,
-  { env, command }: Caller,
-): Promise<RunRow> {
-  const manifest = await gatherManifest(request, resolved, { env, command, failedIn: options.failedIn });
-  return insertRun(store, runRows({ ...request, manifest }));
 }
 
 async function continued(

@@ -1,10 +1,20 @@
-/** Maps the end of an attempt to the closed vocabulary: exit reason, detail, message. Pure. */
+/**
+ * What the end of an attempt means: its exit reason, detail and message, of a closed vocabulary; the patch that
+ * its prediction carries; and whether its trial runs again. Pure.
+ */
 
+import { isUtf8 } from 'node:buffer';
 import type { AgentResult } from '../agent/contract.ts';
-import { EnvironmentError, type EnvironmentErrorCode, OPEN_NETWORK } from '../environment/environment.ts';
+import { sha256 } from '../base/sha256.ts';
+import {
+  type CapturedPatch,
+  EnvironmentError,
+  type EnvironmentErrorCode,
+  OPEN_NETWORK,
+} from '../environment/environment.ts';
 import { PULL_FAILURES } from '../environment/places/pullFailure.ts';
 import type { ModelFailureKind } from '../model/model.ts';
-import { EXIT_REASONS, type ExitReason, exitClassOf } from '../outcome.ts';
+import { EXIT_REASONS, type ExitReason, exitClassOf, type PatchSource, type PatchState } from '../outcome.ts';
 import type { Settlement } from '../store/records/trials.ts';
 
 export interface Ending {
@@ -239,3 +249,61 @@ export function settlementOf(
 
 const pullMayHelp = (kind: string | null): boolean =>
   kind === null || (PULL_FAILURES as Record<string, { again: boolean }>)[kind]?.again !== false;
+
+type PatchPolicy = 'submitted' | 'captured' | 'submitted-else-captured';
+
+export interface PatchFacts {
+  readonly modelPatch: string;
+  readonly sha256: string;
+  readonly source: PatchSource;
+  readonly state: PatchState;
+  /** Sentences for people. */
+  readonly notes: readonly string[];
+}
+
+/** `submitted` is null when nothing was submitted; a submission of nothing is an empty array. */
+export function choosePatch(
+  policy: PatchPolicy,
+  submitted: Uint8Array | null,
+  captured: CapturedPatch | null,
+): PatchFacts {
+  const hasSubmitted = submitted !== null && submitted.length > 0;
+  const hasCaptured = captured !== null && captured.patch.length > 0;
+  const wanted =
+    policy === 'submitted'
+      ? submitted
+      : policy === 'captured'
+        ? (captured?.patch ?? null)
+        : hasSubmitted
+          ? submitted
+          : (captured?.patch ?? null);
+  const modelPatch = wanted === null ? '' : Buffer.from(wanted).toString('utf8');
+  const source: PatchSource = hasSubmitted ? 'submitted' : hasCaptured ? 'captured_at_exit' : 'none';
+  // JSON cannot hold such bytes, so the prediction differs from the patch. The record keeps the bytes.
+  const changed = wanted !== null && !isUtf8(wanted);
+  const state = stateOf(source, submitted, captured);
+  return {
+    modelPatch,
+    sha256: sha256(modelPatch),
+    source,
+    state: changed && state === 'ok' ? 'invalid' : state,
+    notes: changed
+      ? ['the patch is not UTF-8: predictions cannot hold it unchanged, the record keeps its bytes']
+      : [],
+  };
+}
+
+function stateOf(
+  source: PatchSource,
+  submitted: Uint8Array | null,
+  captured: CapturedPatch | null,
+): PatchState {
+  if (source === 'none')
+    return captured?.state === 'oversized' || captured?.state === 'invalid' ? captured.state : 'empty';
+  if (source === 'captured_at_exit') return captured!.state;
+  return looksLikePatch(submitted!) ? 'ok' : 'invalid';
+}
+
+/** A cheap check: a submission without a diff header cannot apply anywhere. */
+const looksLikePatch = (bytes: Uint8Array): boolean =>
+  /^(diff --git |--- |Index: )/m.test(Buffer.from(bytes).toString('latin1'));

@@ -4,8 +4,8 @@ import { type Dataset, datasetHash } from '../dataset/dataset.ts';
 import { selectInstances } from '../dataset/select.ts';
 import { shownAddress } from '../model/describe.ts';
 import { trialLines } from '../store/records/trials.ts';
-import type { Caller, Tell, Variables } from './caller.ts';
-import { requireDataset } from './datasets/checkDataset.ts';
+import type { Caller, Tell } from './caller.ts';
+import { requireDataset } from './datasets.ts';
 import type { ArmConfig, RunRequest } from './plan/planRecord.ts';
 import { type ResolvedConfig, type RunOptions, resolveConfig } from './plan/resolveConfig.ts';
 import { beyondAgents, withinEngines, withoutUnsupported } from './plan/unsupported.ts';
@@ -31,7 +31,14 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
     caller.tell({ level: 'note', text: `arm ${arm} asks ${shownAddress(url)}, the address in $${variable}` });
   }
   const { rows_sha256: expected, ...wanted } = resolved.dataset;
-  const dataset = await datasetOf(wanted, options.dataDir, caller.env);
+  const { subset, split, revision } = wanted;
+  if (!subset)
+    throw new UserError('no dataset is named', {
+      next: { do: 'name_dataset' },
+      hint: 'a file (data.jsonl, data.parquet), a folder, or verified, lite, full, multilingual, multimodal',
+    });
+  const { dataDir } = options;
+  const dataset = await requireDataset(subset, { split, revision, dataDir, env: caller.env });
   const ids = idsFor(options, wanted.instances);
   for (const text of dataset.warnings ?? []) caller.tell({ level: 'warning', text });
   const chosen = select(dataset.rows, { ...wanted, instances: ids }, caller.tell);
@@ -41,7 +48,12 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
     wanted.skip_unsupported ?? false,
     caller.tell,
   );
-  checkRows(expected, selected, dataset.revision);
+  // An exported configuration has the hash of its rows; other rows would be another run.
+  if (expected !== undefined && datasetHash(selected) !== expected)
+    throw new UserError(
+      `the dataset is not the one that the configuration was exported with: its ${selected.length} selected rows (revision ${dataset.revision ?? 'not known'}) differ from dataset.rows_sha256`,
+      { hint: 'name the dataset with its revision, or remove dataset.rows_sha256 to run on these rows' },
+    );
   const request = {
     name: options.name ?? defaultRunName(),
     createdAt: new Date().toISOString(),
@@ -73,19 +85,6 @@ const recordedArm = async (arm: ArmConfig, root: string): Promise<ArmConfig> =>
     ? (await import('./record/recordedReplies.ts')).asRecorded(arm, root)
     : arm;
 
-function datasetOf(
-  { subset, split, revision }: DatasetConfig,
-  dataDir: string | undefined,
-  env: Variables,
-): Promise<Dataset> {
-  if (!subset)
-    throw new UserError('no dataset is named', {
-      next: { do: 'name_dataset' },
-      hint: 'a file (data.jsonl, data.parquet), a folder, or verified, lite, full, multilingual, multimodal',
-    });
-  return requireDataset(subset, { split, revision, dataDir, env });
-}
-
 function select(rows: Dataset['rows'], wanted: DatasetConfig, tell: Tell) {
   const selection = selectInstances(rows, {
     shuffle: wanted.shuffle ?? false,
@@ -110,21 +109,6 @@ function select(rows: Dataset['rows'], wanted: DatasetConfig, tell: Tell) {
       : Object.assign(Object.create(Object.getPrototypeOf(row) as object) as typeof row, row, { weight }),
   );
   return { selected, strata: selection.strata };
-}
-
-/** An exported configuration has the hash of its rows; other rows would be another run. */
-function checkRows(
-  expected: string | undefined,
-  selected: RunRequest['selected'],
-  revision: string | null,
-): void {
-  if (expected === undefined || datasetHash(selected) === expected) return;
-  throw new UserError(
-    `the dataset is not the one that the configuration was exported with: its ${selected.length} selected rows (revision ${revision ?? 'not known'}) differ from dataset.rows_sha256`,
-    {
-      hint: 'name the dataset with its revision, or remove dataset.rows_sha256 to run on these rows',
-    },
-  );
 }
 
 function idsFor(

@@ -1,4 +1,4 @@
-/** A trial with its arm, its instance and its images. */
+/** A trial with its arm, its instance and its images, and how its container is asked for. */
 
 import { OWN_HOST } from '../base/imageReference.ts';
 import { type Instance, instanceSchema } from '../dataset/instance.ts';

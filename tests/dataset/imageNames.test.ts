@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { IMAGE_BUILDERS, imageNameOf, imagesProblem } from '../../src/dataset/imageNames.ts';
 import { headOf, imageOf } from '../../src/dataset/instance.ts';
-import { addDataset } from '../../src/run/datasets/addDataset.ts';
+import { addDataset } from '../../src/run/datasets.ts';
 import { loadDataset } from '../../src/suites/loadDataset.ts';
 
 describe('names', () => {

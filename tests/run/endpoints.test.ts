@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { startRun } from '../../src/index.ts';
 import { modelConfigSchema } from '../../src/model/modelConfig.ts';
-import { endpointFindings } from '../../src/run/plan/endpointChecks.ts';
+import { endpointFindings } from '../../src/run/plan/armChecks.ts';
 import { cli, tempDir } from '../support/cli.ts';
 import { jsonReply, type RawReply, startRawServer } from '../support/rawServer.ts';
 

@@ -6,7 +6,7 @@ import { type Forecast, type Range, USUAL_DISCORDANCE } from '../../report/measu
 import { toJson } from '../../report/render/document.ts';
 import { duration, plural } from '../../report/render/format.ts';
 import { renderTerminal } from '../../report/render/renderers.ts';
-import type { DryRun, PlanForecast } from '../../run/plan/dryRun.ts';
+import type { DryRun } from '../../run/plan/dryRun.ts';
 import { type DiskAnswer, type DiskPlan, plansOf } from '../../run/plan/planDisk.ts';
 import { EXIT, printData, printJson } from './context.ts';
 import { tableBlocks } from './table.ts';
@@ -132,7 +132,10 @@ function holds({ grading, pulls }: Forecast['timeHolds']): string {
 /** With fewer on record the interval holds 76 to 86 % for 90. */
 const FEW_ATTEMPTS = 200;
 
-export function forecastRows({ forecast: found, detectableDifference }: PlanForecast): Rows {
+export function forecastRows({
+  forecast: found,
+  detectableDifference,
+}: Pick<DryRun, 'forecast' | 'detectableDifference'>): Rows {
   const { costNano: cost, timeMs: time, basis, timeHolds } = found;
   const beside = time ? holds(timeHolds) : '';
   const from = `from ${basis.attempts} past attempts (${basis.instance} trials by instance, ${basis.repo} by repository, ${basis.any} by model)`;

@@ -8,13 +8,13 @@ import { type Dataset, datasetText } from '../../dataset/dataset.ts';
 import { hubAccess, pullDataset, verifySnapshot } from '../../dataset/hub.ts';
 import { IMAGE_BUILDERS } from '../../dataset/imageNames.ts';
 import { DATASET_ALIASES, KNOWN_DATASETS, locateDataset } from '../../dataset/read/locate.ts';
-import { addDataset } from '../../run/datasets/addDataset.ts';
 import {
+  addDataset,
   type CheckedDataset,
   checkDataset,
   requireDataset,
   type Unfit,
-} from '../../run/datasets/checkDataset.ts';
+} from '../../run/datasets.ts';
 import { UserError } from '../../run/userError.ts';
 import { type Args, defineVerb, flags, json, string, toggle } from '../flags/verb.ts';
 import { EXIT, printData, printJson, printResult, say } from '../terminal/context.ts';

@@ -6,7 +6,7 @@ import { inert } from '../../base/text/inert.ts';
 import { environmentFindings } from '../../environment/environments.ts';
 import { type EngineInfo, engineInfo } from '../../environment/places/engineInfo.ts';
 import { requireEngine } from '../../run/places/engines.ts';
-import { endpointFindings } from '../../run/plan/endpointChecks.ts';
+import { endpointFindings } from '../../run/plan/armChecks.ts';
 import { type AskedEngine, engineFindings, limitFindings } from '../../run/plan/engineFit.ts';
 import { checkedPlan, enginesNeeded, platformAsked } from '../../run/plan/preflight.ts';
 import { type ResolvedConfig, resolveConfig } from '../../run/plan/resolveConfig.ts';

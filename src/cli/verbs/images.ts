@@ -17,7 +17,7 @@ import {
   parsePolicy,
 } from '../../environment/places/imagesConfig.ts';
 import type { StageEvent } from '../../environment/places/pullStage.ts';
-import { requireDataset } from '../../run/datasets/checkDataset.ts';
+import { requireDataset } from '../../run/datasets.ts';
 import { openImages } from '../../run/places/engines.ts';
 import { loadLayers } from '../../run/plan/resolveConfig.ts';
 import { UserError } from '../../run/userError.ts';

@@ -3,14 +3,11 @@ import { z } from 'zod';
 import { errorText } from '../../base/text/errorText.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { DEMO_IMAGES, run as runProgram } from '../../demo/baseImage.ts';
-import { buildDemoImages } from '../../demo/demoDataset.ts';
 import { engineClient } from '../../environment/places/chosenEngine.ts';
 import { EXIT_CLASSES, type ExitClass } from '../../outcome.ts';
-import { requireBaseline } from '../../results/night/gateRun.ts';
 import { beginRun, goOnWithRun } from '../../run/begin.ts';
 import { armCrash } from '../../run/control/crash.ts';
-import { dryRun } from '../../run/plan/dryRun.ts';
-import { endpointFindings } from '../../run/plan/endpointChecks.ts';
+import { endpointFindings } from '../../run/plan/armChecks.ts';
 import { checkedPlan, preflight, refuseFailed, refuseWrong } from '../../run/plan/preflight.ts';
 import { plan } from '../../run/plan.ts';
 import {
@@ -28,7 +25,6 @@ import { integer } from '../flags/checks.ts';
 import { checkNight, costLimit, evaluateFlag, progress, runFlags, runOptionsOf } from '../flags/runFlags.ts';
 import { defineVerb, flags, json, namedRun, output, string, toggle } from '../flags/verb.ts';
 import { commandOn, EXIT, env, say } from '../terminal/context.ts';
-import { printPlan } from '../terminal/printPlan.ts';
 import { thisProcess } from '../terminal/thisProcess.ts';
 
 export const runVerb = defineVerb({
@@ -47,7 +43,7 @@ export const runVerb = defineVerb({
     const planned = await plan(runOptionsOf(args), caller);
     const { request, resolved } = planned;
     if (args.dryRun) {
-      if (args.baseline !== undefined) checkBaseline(planned.options.results, args.baseline, request);
+      if (args.baseline !== undefined) await checkBaseline(planned.options.results, args.baseline, request);
       const checked = await checkedPlan(resolved, caller);
       refuseWrong(checked);
       if (args.online) {
@@ -55,13 +51,17 @@ export const runVerb = defineVerb({
         refuseFailed(await endpointFindings(resolved.arms, asked, true));
       }
       for (const problem of checked.missing) say(`warning: a run would be refused: ${problem}`);
+      const [{ dryRun }, { printPlan }] = await Promise.all([
+        import('../../run/plan/dryRun.ts'),
+        import('../terminal/printPlan.ts'),
+      ]);
       return printPlan(await dryRun(planned, process.env), args.json);
     }
     const root = planned.options.results;
     await preflight(resolved, caller, !hasBegun(root, request.name));
     await buildBundledImages(request.selected.map(({ instance }) => imageOf(instance)));
     using store = makeAndOpen(root);
-    if (args.baseline) requireBaseline(store, args.baseline, request);
+    if (args.baseline) (await nights()).requireBaseline(store, args.baseline, request);
     const code = conclude(
       await beginRun(store, planned, caller, { judged: args.baseline !== undefined }),
       args.json,
@@ -76,8 +76,12 @@ export const runVerb = defineVerb({
   },
 });
 
-function checkBaseline(root: string, baseline: string, run: { readonly name: string }): void {
+/** Most runs are compared with nothing, and have no plan to show: what does that is loaded when it is asked for. */
+const nights = () => import('../../results/night/gateRun.ts');
+
+async function checkBaseline(root: string, baseline: string, run: { readonly name: string }): Promise<void> {
   if (baseline === 'last') return;
+  const { requireBaseline } = await nights();
   using store = openForReading(root);
   requireBaseline(store, baseline, run);
 }
@@ -92,6 +96,7 @@ async function buildBundledImages(images: readonly string[]): Promise<void> {
     });
   say('the images of the bundled dataset are not here; they are built now');
   try {
+    const { buildDemoImages } = await import('../../demo/demoDataset.ts');
     const { built } = await buildDemoImages(say);
     say(`${built.length} images built`);
   } catch (error) {

@@ -3,11 +3,10 @@
 import { existsSync } from 'node:fs';
 import type { Dataset } from '../../dataset/dataset.ts';
 import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';
-import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
-import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
+import { loadParsers, type ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
 import type { Caller, Variables } from '../../run/caller.ts';
 import { withRunLock } from '../../run/control/lock.ts';
-import { requireDataset } from '../../run/datasets/checkDataset.ts';
+import { requireDataset } from '../../run/datasets.ts';
 import { databasePath, openForWriting, requireRun } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
 import { wholeConfig } from '../../store/records/runs.ts';

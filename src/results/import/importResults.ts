@@ -10,7 +10,7 @@ import { readForeignRun, recogniseSource } from '../../formats/formats.ts';
 import type { Outcome } from '../../outcome.ts';
 import { scoredTrials } from '../../report/measure/score.ts';
 import type { Caller } from '../../run/caller.ts';
-import { requireDataset } from '../../run/datasets/checkDataset.ts';
+import { requireDataset } from '../../run/datasets.ts';
 import { exportRun } from '../../run/record/exportRun.ts';
 import { makeAndOpen, refuseRunName } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';

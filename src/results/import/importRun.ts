@@ -16,7 +16,7 @@ import {
 } from '../../formats/foreignFormat.ts';
 import { HALF_CHARACTERS } from '../../formats/predictions.ts';
 import { exitClassOf, SEALED_CLASSES } from '../../outcome.ts';
-import { choosePatch } from '../../run/attempt/choosePatch.ts';
+import { choosePatch } from '../../run/exit.ts';
 import { guarded, type Store } from '../../store/open.ts';
 import { insert } from '../../store/query.ts';
 import { insertMessage } from '../../store/records/attemptBodies.ts';

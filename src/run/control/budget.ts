@@ -8,21 +8,7 @@ import { StopReason } from '../exit.ts';
 /** Ends a reservation with what the call cost; null is unknown, and counts as the reservation. */
 export type Settle = (costNano: NanoDollars | null) => void;
 
-export interface RunBudget {
-  readonly limitNano: NanoDollars | null;
-  /** From now on; calls that wait are asked again. A limit below what is spent ends the run as the old one would have. */
-  setLimit(limitNano: NanoDollars | null): void;
-  spent(): NanoDollars;
-  /** True once no further call fits: nothing new is started. */
-  exhausted(): boolean;
-  /**
-   * Resolves once the call fits beside those in flight, which mostly cost less than their reservation. Rejects with
-   * StopReason('budget_stopped') when it can no longer fit, or with the signal's reason. `onWait` is called when it has to wait.
-   */
-  reserve(estimateNano: NanoDollars | null, signal?: AbortSignal, onWait?: () => void): Promise<Settle>;
-  /** For calls that cannot wait; reservations do not refuse them, only money already spent does. */
-  reserveNow(estimateNano: NanoDollars | null): Settle;
-}
+export type RunBudget = ReturnType<typeof createBudget>;
 
 interface Waiting {
   readonly amount: NanoDollars;
@@ -34,7 +20,7 @@ export function createBudget(
   startLimitNano: NanoDollars | null,
   alreadySpentNano: NanoDollars,
   onThreshold: (percent: number, spentNano: NanoDollars) => void = () => {},
-): RunBudget {
+) {
   let limitNano = startLimitNano;
   let limit = limitNano ?? Number.POSITIVE_INFINITY;
   const waiting = new Set<Waiting>();
@@ -84,10 +70,11 @@ export function createBudget(
     return amount;
   };
   return {
-    get limitNano() {
+    get limitNano(): NanoDollars | null {
       return limitNano;
     },
-    setLimit(value) {
+    /** From now on; calls that wait are asked again. A limit below what is spent ends the run as the old one would have. */
+    setLimit(value: NanoDollars | null): void {
       limitNano = value;
       limit = value ?? Number.POSITIVE_INFINITY;
       stopped = spent >= limit;
@@ -95,9 +82,19 @@ export function createBudget(
       serve();
     },
     spent: () => spent,
+    /** True once no further call fits: nothing new is started. */
     exhausted: () => stopped,
-    reserveNow: (estimateNano) => take(asked(estimateNano)),
-    async reserve(estimateNano, signal, onWait) {
+    /** For calls that cannot wait; reservations do not refuse them, only money already spent does. */
+    reserveNow: (estimateNano: NanoDollars | null): Settle => take(asked(estimateNano)),
+    /**
+     * Resolves once the call fits beside those in flight, which mostly cost less than their reservation. Rejects with
+     * StopReason('budget_stopped') when it can no longer fit, or with the signal's reason. `onWait` is called when it has to wait.
+     */
+    async reserve(
+      estimateNano: NanoDollars | null,
+      signal?: AbortSignal,
+      onWait?: () => void,
+    ): Promise<Settle> {
       const amount = asked(estimateNano);
       if (waiting.size === 0 && spent + reserved + amount <= limit) return take(amount);
       signal?.throwIfAborted();

@@ -6,17 +6,9 @@ import { closeSync, existsSync, openSync, rmSync, statfsSync, writeSync } from '
 import { join } from 'node:path';
 import { diskFullText, isOpen } from '../../environment/places/diskGate.ts';
 
-export interface DiskFloor {
-  /** Whether the last check found less than the floor. */
-  readonly low: boolean;
-  /** `onLow` gets the sentence to show. Checks at once, then every few seconds. */
-  watch(onLow: (message: string) => void, onRoom: () => void): void;
-  /** Called when a write found no room. True when it made some. */
-  relieve(): boolean;
-  close(): void;
-}
+export type DiskFloor = ReturnType<typeof createDiskFloor>;
 
-export interface DiskFloorParts {
+interface DiskFloorParts {
   readonly floorBytes: number;
   /** The least that is free on the file systems that a run fills; undefined when none can be seen. */
   readonly free: () => number | undefined;
@@ -33,7 +25,7 @@ const everySoOften = (look: () => void) => {
   return { cancel: () => clearInterval(timer) };
 };
 
-export function createDiskFloor(parts: DiskFloorParts): DiskFloor {
+export function createDiskFloor(parts: DiskFloorParts) {
   const { floorBytes, free, reserve, setTimer = everySoOften } = parts;
   let open = true;
   let listeners = { onLow: (_message: string) => {}, onRoom: () => {} };
@@ -53,15 +45,18 @@ export function createDiskFloor(parts: DiskFloorParts): DiskFloor {
     } else if (!now && open) close(freeBytes ?? 0);
   };
   return {
-    get low() {
+    /** Whether the last check found less than the floor. */
+    get low(): boolean {
       return !open;
     },
-    watch(onLow, onRoom) {
+    /** `onLow` gets the sentence to show. Checks at once, then every few seconds. */
+    watch(onLow: (message: string) => void, onRoom: () => void): void {
       listeners = { onLow, onRoom };
       look();
       timer = setTimer(look);
     },
-    relieve() {
+    /** Called when a write found no room. True when it made some. */
+    relieve(): boolean {
       const freed = reserve.giveUp();
       // Announced after the write that called this.
       if (freed && open) queueMicrotask(() => open && close(free() ?? 0));
@@ -74,7 +69,7 @@ export function createDiskFloor(parts: DiskFloorParts): DiskFloor {
   };
 }
 
-export interface Reserve {
+interface Reserve {
   readonly bytes: number;
   keep(): void;
   /** True when it was there. */

@@ -1,7 +1,7 @@
 /**
- * One lock for each run: a file that names the holder. It lies beside the record, for the folder of the run's exports may be deleted at any
- * time. Of two processes one wins; a lock is taken over when its owner is
- * provably dead.
+ * The lock of a run: only one process works on it. A file names the holder; it lies beside the record, for the folder of the run's exports may
+ * be deleted at any time. Of two processes one wins: a transaction of the results database keeps two from taking it at once. A lock is taken
+ * over when its owner is provably dead.
  */
 
 import { closeSync, linkSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
@@ -50,19 +50,18 @@ export function takeLock(
     });
     if (create(path, me)) return mine(null);
     const holder = readHolder(path);
-    if (holder && isAlive(holder)) return refused(holder, path);
+    if (holder && isAlive(holder))
+      return {
+        ok: false,
+        holder,
+        message: `the run is locked by pid ${holder.pid} on ${holder.host} since ${holder.since}; wait for it or stop it. If that process is gone, remove ${path}`,
+      };
     // The holder is dead, or the file unreadable, which no lock of ours ever is.
     rmSync(path, { force: true });
     if (create(path, me)) return mine(holder);
     throw new Error(`cannot take the lock ${path}: another program keeps making it`);
   });
 }
-
-const refused = (holder: LockHolder, path: string): LockResult => ({
-  ok: false,
-  holder,
-  message: `the run is locked by pid ${holder.pid} on ${holder.host} since ${holder.since}; wait for it or stop it. If that process is gone, remove ${path}`,
-});
 
 /** Errors of file systems without hard links. */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EXDEV']);

@@ -7,19 +7,13 @@ import { spawn } from 'node:child_process';
 import { within } from '../../base/async/timer.ts';
 import type { RunConfig } from '../../config/configSchema.ts';
 import type { Tell } from '../caller.ts';
-import type { RunEvent, RunListener } from '../events.ts';
+import type { RunEvent } from '../events.ts';
 
 /** For callers without a display. */
 export const warningTo =
   (tell: Tell) =>
   (text: string): void =>
     tell({ level: 'warning', text: text.replace(/^warning: /, '') });
-
-export interface Notifier {
-  readonly listener: RunListener;
-  /** Waits for commands that still run, at most the limit. */
-  settle(limitMs?: number): Promise<void>;
-}
 
 const COMMAND_OF: Partial<Record<RunEvent['type'], 'on_finish' | 'on_budget' | 'on_breaker'>> = {
   run_ended: 'on_finish',
@@ -28,10 +22,10 @@ const COMMAND_OF: Partial<Record<RunEvent['type'], 'on_finish' | 'on_budget' | '
   breaker: 'on_breaker',
 };
 
-export function createNotifier(config: RunConfig, say: (text: string) => void): Notifier {
+export function createNotifier(config: RunConfig, say: (text: string) => void) {
   const running = new Set<Promise<void>>();
   return {
-    listener: (event) => {
+    listener: (event: RunEvent): void => {
       const name = COMMAND_OF[event.type];
       const command = name && config[name];
       if (!command) return;
@@ -41,7 +35,8 @@ export function createNotifier(config: RunConfig, say: (text: string) => void): 
       running.add(done);
       void done.finally(() => running.delete(done));
     },
-    async settle(limitMs = 10_000) {
+    /** Waits for commands that still run, at most the limit. */
+    async settle(limitMs = 10_000): Promise<void> {
       await within(Promise.all(running), limitMs);
     },
   };

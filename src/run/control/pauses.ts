@@ -10,34 +10,20 @@ import type { PlannedTrial } from '../plannedTrial.ts';
 import type { Delays, TrialQueue } from '../schedule/trialQueue.ts';
 import { createBreaker } from './breaker.ts';
 
-export interface Pauses {
-  /** Decides from the end of an attempt whether the run goes on, pauses, probes or stops. */
-  judge(trial: PlannedTrial, outcome: { readonly ending: Ending; readonly patchBytes: number }): void;
-  diskLow(message: string): void;
-  diskRoom(): void;
-  engineAway(reason: string): void;
-  engineBack(awayMs: number): void;
-  /** False when a person had paused it already. */
-  byPerson(): boolean;
-  /** Whether a person had paused it, and what else holds it. */
-  goOn(): { readonly was: boolean; readonly heldBy: readonly string[] };
-  /** It was waited for long enough: nothing new starts in this sitting. */
-  engineLost(reason: string): void;
-  /** The run stops, so pauses no longer apply. */
-  end(): void;
-}
+export type Pauses = ReturnType<typeof createPauses>;
 
 export function createPauses(
   run: Run,
   queue: TrialQueue,
   delays: Delays,
   showStatus: (status: 'paused' | 'running') => void,
-): Pauses {
+) {
   const { stop, events, config } = run;
   const holds = createHolds(queue, showStatus);
   return {
+    /** Decides from the end of an attempt whether the run goes on, pauses, probes or stops. */
     judge: createJudge(run, queue, delays, holds),
-    diskLow(message) {
+    diskLow(message: string) {
       if (stop.why) return;
       holds.hold('disk');
       // The reserve file is deleted already; its room is for capturing and recording the running work.
@@ -51,7 +37,7 @@ export function createPauses(
       events.emit({ type: 'resumed', reason: 'the disk has room again' });
       holds.release('disk');
     },
-    engineAway(reason) {
+    engineAway(reason: string) {
       if (stop.why) return;
       holds.hold('engine');
       events.emit({
@@ -59,29 +45,33 @@ export function createPauses(
         reason: `the container engine does not answer (${reason}); running instances wait for it, ${waitOf(config.stall)}`,
       });
     },
-    engineBack(awayMs) {
+    engineBack(awayMs: number) {
       events.emit({
         type: 'resumed',
         reason: `the container engine answers again after ${Math.round(awayMs / 1000)} s`,
       });
       holds.release('engine');
     },
+    /** False when a person had paused it already. */
     byPerson() {
       if (holds.held().includes('person')) return false;
       holds.hold('person');
       events.emit({ type: 'paused', reason: 'a person paused the run; running instances finish' });
       return true;
     },
+    /** Whether a person had paused it, and what else holds it. */
     goOn() {
       const was = holds.held().includes('person');
       holds.release('person');
       if (was) events.emit({ type: 'resumed', reason: 'a person lets the run go on' });
       return { was, heldBy: holds.held().map((why) => WAITS_FOR[why]) };
     },
-    engineLost(reason) {
+    /** It was waited for long enough: nothing new starts in this sitting. */
+    engineLost(reason: string) {
       events.emit({ type: 'breaker', reason });
       stop.stopStarting('env_died', reason);
     },
+    /** The run stops, so pauses no longer apply. */
     end: () => holds.clear(),
   };
 }
@@ -100,23 +90,16 @@ const WAITS_FOR: Readonly<Record<Hold, string>> = {
   person: 'a person',
 };
 
-interface Holds {
-  hold(why: Hold): void;
-  release(why: Hold): void;
-  held(): readonly Hold[];
-  clear(): void;
-}
-
 /** The queue goes on once nothing holds it. */
-function createHolds(queue: TrialQueue, showStatus: (status: 'paused' | 'running') => void): Holds {
+function createHolds(queue: TrialQueue, showStatus: (status: 'paused' | 'running') => void) {
   const reasons = new Set<Hold>();
   return {
-    hold(why) {
+    hold(why: Hold) {
       reasons.add(why);
       queue.pause();
       showStatus('paused');
     },
-    release(why) {
+    release(why: Hold) {
       if (!reasons.delete(why) || reasons.size > 0) return;
       showStatus('running');
       queue.resume();
@@ -131,8 +114,8 @@ function createJudge(
   { config, stop, events, instances }: Run,
   queue: TrialQueue,
   delays: Delays,
-  holds: Holds,
-): Pauses['judge'] {
+  holds: ReturnType<typeof createHolds>,
+) {
   const { probe_after_s, max_probes, empty_patches, ...rules } = config.breaker;
   const breaker = createBreaker({ ...rules, emptyPatches: empty_patches, instances: instances.size });
   let probes = 0;
@@ -152,7 +135,10 @@ function createJudge(
       holds.release('breaker');
     });
   };
-  return (trial, { ending, patchBytes }) => {
+  return (
+    trial: PlannedTrial,
+    { ending, patchBytes }: { readonly ending: Ending; readonly patchBytes: number },
+  ) => {
     // The machine's disk says nothing about the instances.
     if (ending.detail === HOST_FLOOR) return;
     // Nor does the engine that was away, which is waited for.

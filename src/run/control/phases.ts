@@ -1,6 +1,6 @@
 /**
  * Named phases of one attempt: every wait is inside one, its time is stored, and a phase that makes no progress within its
- * deadline aborts the attempt as stalled:<phase>. Time is monotonic.
+ * deadline aborts the attempt as stalled:<phase>. Time is monotonic, and stands still while this process is stopped.
  */
 
 import { startTimer } from '../../base/async/timer.ts';
@@ -11,22 +11,12 @@ import { StopReason } from '../exit.ts';
 /** Phases of waiting, which do not count as work of the attempt. */
 const NOT_WORKING: ReadonlySet<string> = new Set(['queue', 'pull', 'rate_wait', 'backoff']);
 
-export interface PhaseSink {
+interface PhaseSink {
   began(seq: number, name: string, offsetMs: number): void;
   ended(seq: number, durationMs: number): void;
 }
 
-export interface PhaseTracker {
-  /** The running phase once more is progress in it. */
-  begin(name: string): void;
-  /** Closes the running phase. */
-  end(): void;
-  readonly current: string;
-  elapsedMs(): number;
-  workingMs(): number;
-}
-
-export interface PhaseOptions {
+interface PhaseOptions {
   readonly now: () => number;
   /** Milliseconds a phase may last before the attempt counts as stalled; absent or 0: no deadline. */
   readonly deadlinesMs?: Readonly<Record<string, number>>;
@@ -36,7 +26,7 @@ export interface PhaseOptions {
 
 const realTimer = (fn: () => void, ms: number) => startTimer(Math.max(1, ms), fn);
 
-export function trackPhases(sink: PhaseSink, options: PhaseOptions): PhaseTracker {
+export function trackPhases(sink: PhaseSink, options: PhaseOptions) {
   const { now, deadlinesMs = {}, onStall = () => {}, setTimer = realTimer } = options;
   const start = now();
   let seq = -1;
@@ -74,7 +64,8 @@ export function trackPhases(sink: PhaseSink, options: PhaseOptions): PhaseTracke
     }, ms);
   };
   return {
-    begin(next) {
+    /** The running phase once more is progress in it. */
+    begin(next: string): void {
       progress = now();
       if (next === name) return;
       endAt(progress);
@@ -84,6 +75,7 @@ export function trackPhases(sink: PhaseSink, options: PhaseOptions): PhaseTracke
       const limit = deadlinesMs[next];
       if (limit) watch(next, limit, limit);
     },
+    /** Closes the running phase. */
     end: () => endAt(now()),
     get current() {
       return name;

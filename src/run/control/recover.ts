@@ -19,7 +19,7 @@ import {
   runningAttempts,
   trialsNeverEnded,
 } from '../../store/records/trials.ts';
-import { choosePatch } from '../attempt/choosePatch.ts';
+import { choosePatch } from '../exit.ts';
 import { partFolder } from '../record/exportRun.ts';
 
 export interface Recovered {

@@ -1,6 +1,7 @@
 /**
  * The stop ladder. Stage 1 stops starting and lets the running finish (or captures them), stage 2 captures and removes
- * containers within the grace, stage 3 exits at once. Signals, budget and breaker all come through here.
+ * containers within the grace, stage 3 exits at once. Signals, budget and breaker all come through here. Below it: waiting for
+ * work that may ignore its signal.
  */
 
 import { startTimer } from '../../base/async/timer.ts';
@@ -9,27 +10,9 @@ import type { ExitReason } from '../../outcome.ts';
 import { StorageError } from '../../store/open.ts';
 import { StopReason } from '../exit.ts';
 
-export interface StopLadder {
-  readonly stage: 0 | 1 | 2 | 3;
-  /** Why nothing new is started; null while the run is on. */
-  readonly why: { reason: ExitReason; message: string } | null;
-  /** Fires when the attempts that run now must end. Another signal after each `halt`: an attempt keeps the one it began with. */
-  readonly attempts: AbortSignal;
-  /** Ends the attempts that run now and lets the run go on. */
-  halt(reason: StopReason): void;
-  /** One press of Ctrl-C or one SIGTERM. Returns the sentence to show. */
-  interrupt(signalName: string): string;
-  /** Stops starting for an internal reason: budget, authentication. */
-  stopStarting(reason: ExitReason, message: string): void;
-  /** After the second press: fires when the rest of the grace is needed to remove containers. */
-  readonly captureEnds: AbortSignal;
-  /** After the second press: fires when the grace is over. */
-  readonly graceEnds: AbortSignal;
-  readonly interruptedBy: string | null;
-  readonly onChange: (listener: () => void) => void;
-}
+export type StopLadder = ReturnType<typeof createStopLadder>;
 
-export interface StopOptions {
+interface StopOptions {
   readonly onInterrupt: 'finish' | 'capture';
   readonly graceS: number;
   /** Called at stage 3. */
@@ -42,14 +25,14 @@ const FOR_CAPTURE = 2 / 3;
 
 const realTimer = (fn: () => void, ms: number) => void startTimer(Math.max(1, ms), fn, { idle: true });
 
-export function createStopLadder(options: StopOptions): StopLadder {
+export function createStopLadder(options: StopOptions) {
   const { setTimer = realTimer } = options;
   let controller = new AbortController();
   const capturing = new AbortController();
   const grace = new AbortController();
   const listeners: (() => void)[] = [];
-  let stage: StopLadder['stage'] = 0;
-  let why: StopLadder['why'] = null;
+  let stage: 0 | 1 | 2 | 3 = 0;
+  let why: { reason: ExitReason; message: string } | null = null;
   let interruptedBy: string | null = null;
   const changed = () => {
     for (const listener of listeners) listener();
@@ -63,35 +46,42 @@ export function createStopLadder(options: StopOptions): StopLadder {
   };
 
   return {
-    get stage() {
+    get stage(): 0 | 1 | 2 | 3 {
       return stage;
     },
-    get why() {
+    /** Why nothing new is started; null while the run is on. */
+    get why(): { readonly reason: ExitReason; readonly message: string } | null {
       return why;
     },
-    get interruptedBy() {
+    get interruptedBy(): string | null {
       return interruptedBy;
     },
+    /** After the second press: fires when the rest of the grace is needed to remove containers. */
     captureEnds: capturing.signal,
+    /** After the second press: fires when the grace is over. */
     graceEnds: grace.signal,
-    get attempts() {
+    /** Fires when the attempts that run now must end. Another signal after each `halt`: an attempt keeps the one it began with. */
+    get attempts(): AbortSignal {
       return controller.signal;
     },
-    halt(reason) {
+    /** Ends the attempts that run now and lets the run go on. */
+    halt(reason: StopReason): void {
       if (stage >= 2) return;
       const running = controller;
       controller = new AbortController();
       running.abort(reason);
     },
-    onChange: (listener) => void listeners.push(listener),
-    stopStarting(reason, message) {
+    onChange: (listener: () => void) => void listeners.push(listener),
+    /** Stops starting for an internal reason: budget, authentication. */
+    stopStarting(reason: ExitReason, message: string): void {
       why ??= { reason, message };
       changed();
     },
-    interrupt(signalName) {
+    /** One press of Ctrl-C or one SIGTERM. Returns the sentence to show. */
+    interrupt(signalName: string): string {
       interruptedBy ??= signalName;
       why ??= { reason: 'cancelled', message: `interrupted by ${signalName}` };
-      stage = Math.min(3, stage + 1) as StopLadder['stage'];
+      stage = Math.min(3, stage + 1) as 0 | 1 | 2 | 3;
       if (stage === 1 && options.onInterrupt === 'capture') stage = 2;
       if (stage >= 2) abortAttempts();
       changed();
@@ -105,20 +95,13 @@ export function createStopLadder(options: StopOptions): StopLadder {
   };
 }
 
+export type RecordFailure = ReturnType<typeof createRecordFailure>;
+
 /**
  * When the record cannot be kept, nothing new starts, running attempts end as by a second interrupt, and the first error is thrown at the
  * end, after an orderly shutdown.
  */
-export interface RecordFailure {
-  report(error: unknown): void;
-  /** For a write in a callback, which cannot throw. */
-  guard(write: () => void): void;
-  /** For an error after the work: thrown at the end, unless there was one before. */
-  note(error: unknown): void;
-  throwIfAny(): void;
-}
-
-export function createRecordFailure(stop: StopLadder): RecordFailure {
+export function createRecordFailure(stop: StopLadder) {
   let first: unknown = null;
   const report = (error: unknown) => {
     if (first !== null) return;
@@ -128,17 +111,19 @@ export function createRecordFailure(stop: StopLadder): RecordFailure {
   };
   return {
     report,
-    guard(write) {
+    /** For a write in a callback, which cannot throw. */
+    guard(write: () => void): void {
       try {
         write();
       } catch (error) {
         report(error);
       }
     },
-    note(error) {
+    /** For an error after the work: thrown at the end, unless there was one before. */
+    note(error: unknown): void {
       first ??= error;
     },
-    throwIfAny() {
+    throwIfAny(): void {
       if (first === null) return;
       throw first instanceof Error ? first : new StorageError('write_failed', String(first));
     },

@@ -1,4 +1,7 @@
-/** `planRun`: what a run would do, what it needs and what it can show. Nothing is started, pulled or paid. */
+/**
+ * `planRun`: what a run would do, what it needs, what it will cost and take by the history of this results root, and what it can show.
+ * Nothing is started, pulled or paid.
+ */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { headOf, imageOf } from '../../dataset/instance.ts';
@@ -23,7 +26,7 @@ import { modelNameOf, type RunRequest } from './planRecord.ts';
 import { checkedPlan, refuseWrong } from './preflight.ts';
 import type { RunOptions } from './resolveConfig.ts';
 
-export interface DryRun extends PlanForecast {
+export interface DryRun {
   readonly runId: string;
   readonly dataset: string;
   readonly revision: string | null;
@@ -53,6 +56,10 @@ export interface DryRun extends PlanForecast {
   readonly worstCaseDollars: number | null;
   readonly worstCaseSeconds: number | null;
   readonly evaluate: boolean;
+  /** Cost and time, from the history of this results root. */
+  readonly forecast: Forecast;
+  /** The smallest difference that can be detected, as a share; null for fewer than two instances. */
+  readonly detectableDifference: number | null;
 }
 
 export interface PlannedRun extends DryRun {
@@ -123,18 +130,12 @@ export function worstSeconds({ arms, run, selected }: RunRequest): number | null
   return Number.isFinite(worst) ? worst : null;
 }
 
-export interface PlanForecast {
-  readonly forecast: Forecast;
-  /** Share; null for fewer than two instances. */
-  readonly detectableDifference: number | null;
-}
-
-export function planForecast(
+function planForecast(
   request: RunRequest,
   instances: readonly { readonly instanceId: string; readonly repo: string; readonly image: string }[],
   root: string,
   images: DiskAnswer | null,
-): PlanForecast {
+): Pick<DryRun, 'forecast' | 'detectableDifference'> {
   const models = [...new Set(request.arms.map((a) => modelNameOf(a.model)))];
   const { attempts, pulls } = historyIn(root, models);
   const trials = request.arms.flatMap((arm) => {
@@ -144,21 +145,19 @@ export function planForecast(
       ? Array<ForecastTrial>(instances.length).fill({ model, instanceId: '', repo: '' })
       : instances.map((instance) => ({ ...instance, model }));
   });
+  // Every engine has its own.
+  const parallel = (request.images?.max_concurrent_pulls ?? 1) * Math.max(1, enginesOf(request.arms).length);
   const planned = Array.from({ length: request.run.epochs }, () => trials).flat();
   return {
     forecast: forecast(attempts, planned, {
       slots: request.run.workers,
       seed: RESAMPLING_SEED,
       ...(request.grading.enabled ? { graders: request.grading.workers } : {}),
-      pulls: { images: imagesToPull(images), parallel: pullsAtATime(request), past: pulls },
+      pulls: { images: imagesToPull(images), parallel, past: pulls },
     }),
     detectableDifference: undetectable(request.selected.length),
   };
 }
-
-/** Every engine has its own. */
-const pullsAtATime = ({ arms, images }: RunRequest): number =>
-  (images?.max_concurrent_pulls ?? 1) * Math.max(1, enginesOf(arms).length);
 
 /** A first run has no database yet, and a dry run makes none. */
 function historyIn(root: string, models: readonly string[]) {

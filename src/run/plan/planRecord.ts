@@ -1,4 +1,4 @@
-/** Makes the rows of a new run from its configuration and selection, and finds differences when a run is continued. Pure. */
+/** What the record holds of a plan: the rows of a new run, made and read back, and where a continued run differs from them. Pure. */
 
 import type { AgentConfig } from '../../agent/agentConfig.ts';
 import type { GatewayConfig } from '../../agent/gateway/gatewayConfig.ts';

@@ -7,8 +7,7 @@ import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
 import type { Caller } from '../caller.ts';
 import { engineSilent, requireEngine } from '../places/engines.ts';
 import { UserError } from '../userError.ts';
-import { checkArm } from './armChecks.ts';
-import { deadEndpoints } from './endpointChecks.ts';
+import { checkArm, deadEndpoints } from './armChecks.ts';
 import { engineFindings, limitFindings, type PlatformAsked } from './engineFit.ts';
 import type { ResolvedConfig } from './resolveConfig.ts';
 

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { pathName } from '../../base/text/fileName.ts';
-import { atifOf } from '../../formats/atif/writeAtif.ts';
 import { exitStatusesYaml } from '../../formats/miniSweAgent/exitStatuses.ts';
 import { trajectoryJson, trajectoryPath } from '../../formats/miniSweAgent/writeTrajectory.ts';
 import { predsJson, predsJsonl } from '../../formats/predictions.ts';
@@ -94,19 +93,15 @@ export async function exportRun(target: ExportTarget): Promise<string[]> {
   return predictions;
 }
 
-/** Exports while a run works: a trajectory as its trial is sealed, the predictions every few trials, and never two at a time. */
-export interface Exporter {
-  attemptEnded(attemptId: number): void;
-  /** Resolves once everything asked for is written; rejects with the first failure. */
-  flush(): Promise<void>;
-}
-
 /** Rewriting preds.json costs its size each time; a person following a run needs it now and then. */
 const PREDICTIONS_EVERY = 20;
 /** Of what it holds: so the files of a large run are not written thousands of times. */
 const PREDICTIONS_SHARE = 0.05;
 
-export function createExporter(target: ExportTarget): Exporter {
+export type Exporter = ReturnType<typeof createExporter>;
+
+/** Exports while a run works: a trajectory as its trial is sealed, the predictions every few trials, and never two at a time. */
+export function createExporter(target: ExportTarget) {
   let chain: Promise<void> = Promise.resolve();
   let failure: unknown = null;
   let ended = 0;
@@ -120,22 +115,24 @@ export function createExporter(target: ExportTarget): Exporter {
     );
   };
   return {
-    attemptEnded(attemptId) {
+    attemptEnded(attemptId: number): void {
       enqueue(() => exportTrajectory(target, attemptId));
       ended += 1;
       if (ended < next) return;
       next = ended + Math.max(PREDICTIONS_EVERY, Math.floor(ended * PREDICTIONS_SHARE));
       enqueue(() => exportPredictions(target));
     },
-    async flush() {
+    /** Resolves once everything asked for is written; rejects with the first failure. */
+    async flush(): Promise<void> {
       await chain;
       if (failure !== null) throw failure instanceof Error ? failure : new Error(String(failure));
     },
   };
 }
 
-/** Every ended attempt, one at a time. */
+/** Every ended attempt in the Agent Trajectory Interchange Format, one at a time. */
 export async function exportAtif({ store, run, dir, version }: ExportTarget): Promise<string[]> {
+  const { atifOf } = await import('../../formats/atif/writeAtif.ts');
   const written: string[] = [];
   for (const attempt of attemptRecords(store, run.id)) {
     const { instanceId: id, number, final } = attempt;

@@ -53,12 +53,8 @@ function commonLength(a: readonly string[], b: readonly string[]): number {
   return same;
 }
 
-export interface ProgramRecord {
-  row(record: ProgramCallRecord): Omit<ProgramCallRow, 'attempt_id'>;
-}
-
 /** For one attempt: it remembers what each conversation has said so far. */
-export function createProgramRecord(redactor: Redactor): ProgramRecord {
+export function createProgramRecord(redactor: Redactor) {
   const threads = new Map<string, Known>();
   const request = ({ call }: ProgramCallRecord): Buffer => {
     const { items, rest } = split(call.dialect, call.sent);
@@ -74,7 +70,7 @@ export function createProgramRecord(redactor: Redactor): ProgramRecord {
     return gzipSync(redactor.json(JSON.stringify(kept)));
   };
   return {
-    row(record) {
+    row(record: ProgramCallRecord): Omit<ProgramCallRow, 'attempt_id'> {
       const { call, label, firstMessage, replyMessage } = record;
       const { end, status, headers, bytes } = call.answer;
       return {
@@ -90,21 +86,13 @@ export function createProgramRecord(redactor: Redactor): ProgramRecord {
   };
 }
 
-export interface StoredRequest {
-  readonly row: ProgramCallRow;
-  readonly body: Body;
-}
-
 const MOST_BYTES = 256 * 1024 * 1024;
 export const unpacked = (bytes: Buffer): Buffer => gunzipSync(bytes, { maxOutputLength: MOST_BYTES });
 
-interface Whole {
-  readonly items: readonly unknown[];
-  readonly rest: Body;
-}
+type Whole = { readonly items: readonly unknown[]; readonly rest: Body };
 
 /** The whole requests of an attempt, in the order of its calls. Throws where a row cannot be read. */
-export function requestsOf(rows: readonly ProgramCallRow[]): StoredRequest[] {
+export function requestsOf(rows: readonly ProgramCallRow[]) {
   const byCall = new Map(rows.map((row) => [row.call, row]));
   const known = new Map<number, Whole | 'open'>();
   const wholeOf = (call: number): Whole => {

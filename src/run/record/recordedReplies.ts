@@ -1,4 +1,4 @@
-/** Reads the replies of a recorded run, which `--model replay:RUN` plays again. */
+/** The replies that `--model replay:NAME` plays again: of a run of this results root, or of a recording file; `/ARM` picks one arm. */
 import { statSync } from 'node:fs';
 import { z } from 'zod';
 import { asChatBody } from '../../model/dialects/everyDialect.ts';

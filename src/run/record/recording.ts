@@ -88,14 +88,8 @@ export function* recordingOf(
   yield placeOf(at);
 }
 
-export interface ActiveRecording {
-  readonly index: RecordingIndex;
-  /** Replies of one arm, or of the first that has the instance. */
-  source(arm?: string): ReplaySource;
-}
-
 /** Throws an Error that says what is wrong with the file. */
-export function openRecording(path: string): ActiveRecording {
+export function openRecording(path: string) {
   const size = statSync(path).size;
   const wrong = (why: string): Error => new Error(`${path} is not a recording of swebatch: ${why}`);
   const read = (from: number, bytes: number): string => {
@@ -131,7 +125,8 @@ export function openRecording(path: string): ActiveRecording {
   };
   return {
     index,
-    source: (arm) => ({
+    /** Replies of one arm, or of the first that has the instance. */
+    source: (arm?: string): ReplaySource => ({
       repliesFor: async (instanceId, epoch, earlier = 0) => {
         const held = index.trials.filter((t) => t.instance_id === instanceId && t.epoch === epoch);
         const ofArm = arm ?? held[0]?.arm;

@@ -1,34 +1,30 @@
 /** Dollars per million tokens of a model, from one query of the price module for each kind of token. */
 import { costOf, isFreeName } from '../../model/prices.ts';
 import type { PricesOf, TokenPrices } from '../../report/measure/accounting.ts';
-import type { ReportArm, RunData } from '../../store/records/reportQueries.ts';
+import type { RunData } from '../../store/records/reportQueries.ts';
 
 /** Small enough for the lowest tier of providers that charge long requests more. */
 const SAMPLE = 1000;
 
 /** Prices at the time of the run. */
-export const pricesOfRun = ({ arms, run }: Pick<RunData, 'arms' | 'run'>): PricesOf =>
-  pricesFor(arms, new Date(run.createdAt));
-
-function pricesFor(arms: readonly ReportArm[], at: Date): PricesOf {
+export function pricesOfRun({ arms, run }: Pick<RunData, 'arms' | 'run'>): PricesOf {
+  const at = new Date(run.createdAt);
   const known = new Map<string, TokenPrices | 'free' | null>();
   return (model, armName) => {
     const arm = arms.find((a) => a.name === armName);
     const config = (arm?.config.model ?? {}) as Parameters<typeof costOf>[0];
     const key = `${armName}\0${model}`;
-    if (!known.has(key)) known.set(key, ask(config, model, at));
+    if (!known.has(key)) known.set(key, pricesOfModel(config, model, at));
     return known.get(key)!;
   };
 }
 
 /** Prices of one model at a time. */
-export const pricesOfModel = (
+export function pricesOfModel(
   config: Parameters<typeof costOf>[0],
   model: string,
   at: Date,
-): TokenPrices | 'free' | null => ask(config, model, at);
-
-function ask(config: Parameters<typeof costOf>[0], model: string, at: Date): TokenPrices | 'free' | null {
+): TokenPrices | 'free' | null {
   if (config.prices === 'free' || isFreeName(config.model_name) || isFreeName(model)) return 'free';
   const rate = (usage: object): number | null => {
     const { costNano } = costOf({ ...config, model_name: config.model_name ?? model }, usage, at);

@@ -8,15 +8,7 @@ import type { Run } from '../contract.ts';
 import type { ImageAdmission } from '../places/trialImages.ts';
 import { type PlannedTrial, startRequestOf } from '../plannedTrial.ts';
 
-export interface ContainerPreparation {
-  /** The trial waits for a slot, behind all of the same or a higher priority. */
-  waits(trial: PlannedTrial, priority: number, admission?: ImageAdmission): void;
-  /** The trial has its slot, or will never have one. */
-  taken(trial: PlannedTrial): void;
-  slotEmptying(): void;
-  /** Nothing starts for now; prepared containers are removed. */
-  giveUp(): void;
-}
+export type ContainerPreparation = ReturnType<typeof createContainerPreparation>;
 
 interface Waiting {
   readonly trial: PlannedTrial;
@@ -26,7 +18,7 @@ interface Waiting {
   begun: boolean;
 }
 
-export function createContainerPreparation({ store, row, stop, budget, disk }: Run): ContainerPreparation {
+export function createContainerPreparation({ store, row, stop, budget, disk }: Run) {
   const waiting: Waiting[] = [];
   let wanted = new AbortController();
 
@@ -40,7 +32,8 @@ export function createContainerPreparation({ store, row, stop, budget, disk }: R
   };
 
   return {
-    waits(trial, priority, admission) {
+    /** The trial waits for a slot, behind all of the same or a higher priority. */
+    waits(trial: PlannedTrial, priority: number, admission?: ImageAdmission) {
       // The slot will end it with the reason.
       if (admission?.failure) return;
       // Trials nearly always come in their order: looked for from the end, or 50,000 of them would take minutes.
@@ -52,7 +45,8 @@ export function createContainerPreparation({ store, row, stop, budget, disk }: R
         begun: false,
       });
     },
-    taken(trial) {
+    /** The trial has its slot, or will never have one. */
+    taken(trial: PlannedTrial) {
       const at = waiting.findIndex((other) => other.trial.id === trial.id);
       if (at >= 0) waiting.splice(at, 1);
     },
@@ -63,6 +57,7 @@ export function createContainerPreparation({ store, row, stop, budget, disk }: R
       next.begun = true;
       begin(next);
     },
+    /** Nothing starts for now; prepared containers are removed. */
     giveUp() {
       wanted.abort(new Error('nothing is started at the moment'));
       wanted = new AbortController();

@@ -23,23 +23,7 @@ export interface Turn {
   readonly onAgentDone: () => void;
 }
 
-export interface TrialQueue {
-  /** Works through the trials in order. Resolves when all are done, including those that came back. */
-  workThrough(trials: readonly PlannedTrial[]): Promise<void>;
-  /** Enters the trial again after a delay, behind all others. */
-  comeBack(trial: PlannedTrial, afterMs: number): void;
-  /** No trial takes a slot until `resume`, and no container is started for one. */
-  pause(): void;
-  resume(): void;
-  /** Limits how many slots may be used, until `allSlots`. */
-  limitSlots(count: number): void;
-  allSlots(): void;
-  workers(): number;
-  /** More or fewer slots from now on; a trial that has one keeps it to its end. */
-  setWorkers(count: number): void;
-  /** The run stops: no trial waits any longer, and none that gets a slot starts. */
-  emptyOut(): void;
-}
+export type TrialQueue = ReturnType<typeof createTrialQueue>;
 
 interface Waiting {
   readonly trial: PlannedTrial;
@@ -59,7 +43,7 @@ export function createTrialQueue<Outcome>(
     readonly attempted: (trial: PlannedTrial, outcome: Outcome) => void;
     readonly onError: (error: unknown) => void;
   },
-): TrialQueue {
+) {
   const { preparation, delays } = work;
   let { workers } = config;
   let limit = Number.POSITIVE_INFINITY;
@@ -159,7 +143,8 @@ export function createTrialQueue<Outcome>(
   }
 
   return {
-    async workThrough(trials) {
+    /** Works through the trials in order. Resolves when all are done, including those that came back. */
+    async workThrough(trials: readonly PlannedTrial[]): Promise<void> {
       behindAll = -trials.length;
       for (const [place, trial] of trials.entries()) {
         inside += 1;
@@ -167,31 +152,36 @@ export function createTrialQueue<Outcome>(
       }
       if (inside > 0) await allLeft.promise;
     },
-    comeBack(trial, afterMs) {
+    /** Enters the trial again after a delay, behind all others. */
+    comeBack(trial: PlannedTrial, afterMs: number): void {
       // It counts as inside during the delay, so that the queue does not count as empty.
       inside += 1;
       delays.after(afterMs, () => enter(trial, behindAll));
     },
-    pause() {
+    /** No trial takes a slot until `resume`, and no container is started for one. */
+    pause(): void {
       slots.pause();
       preparation.giveUp();
     },
     resume: () => void slots.start(),
-    limitSlots(count) {
+    /** Limits how many slots may be used, until `allSlots`. */
+    limitSlots(count: number): void {
       limit = count;
       openSlots();
     },
-    allSlots() {
+    allSlots(): void {
       limit = Number.POSITIVE_INFINITY;
       openSlots();
     },
     workers: () => workers,
-    setWorkers(count) {
+    /** More or fewer slots from now on; a trial that has one keeps it to its end. */
+    setWorkers(count: number): void {
       workers = count;
       entrance.concurrency = mayEnter();
       openSlots();
     },
-    emptyOut() {
+    /** The run stops: no trial waits any longer, and none that gets a slot starts. */
+    emptyOut(): void {
       imagesWanted.abort();
       preparation.giveUp();
       limit = Number.POSITIVE_INFINITY;
@@ -201,16 +191,13 @@ export function createTrialQueue<Outcome>(
   };
 }
 
-/** Delayed work. When the run stops, all of it is done at once. */
-export interface Delays {
-  after(ms: number, work: () => void): void;
-  endAll(): void;
-}
+export type Delays = ReturnType<typeof createDelays>;
 
-export function createDelays(): Delays {
+/** Delayed work. When the run stops, all of it is done at once. */
+export function createDelays() {
   const pending = new Set<() => void>();
   return {
-    after(ms, work) {
+    after(ms: number, work: () => void): void {
       const fire = () => {
         if (!pending.delete(fire)) return;
         timer.cancel();
@@ -219,7 +206,7 @@ export function createDelays(): Delays {
       const timer = startTimer(Math.max(1, ms), fire);
       pending.add(fire);
     },
-    endAll() {
+    endAll(): void {
       for (const fire of [...pending]) fire();
     },
   };

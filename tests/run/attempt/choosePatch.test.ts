@@ -1,7 +1,7 @@
 // Which patch a prediction carries under each policy, and its source and state.
 import { describe, expect, test } from 'vitest';
 import type { CapturedPatch } from '../../../src/environment/environment.ts';
-import { choosePatch } from '../../../src/run/attempt/choosePatch.ts';
+import { choosePatch } from '../../../src/run/exit.ts';
 
 const bytes = (s: string) => new TextEncoder().encode(s);
 const captured = (text: string, state: CapturedPatch['state'] = text ? 'ok' : 'empty'): CapturedPatch => ({

@@ -1,0 +1,196 @@
+/**
+ * Datasets by name: read, checked (kinds, images, licence, and everything that will not run or cannot be graded here, with the reason), and
+ * added: a folder or a file where it lies, a hub id from the cache, a git repository as a clone at one commit.
+ */
+
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { makeFolder } from '../base/files/makeFolder.ts';
+import { errorText } from '../base/text/errorText.ts';
+import { inert } from '../base/text/inert.ts';
+import type { Dataset } from '../dataset/dataset.ts';
+import { imagesProblem } from '../dataset/imageNames.ts';
+import { imageOf } from '../dataset/instance.ts';
+import { addedFolder, nameProblem, rememberDataset } from '../dataset/read/addedDatasets.ts';
+import type { HubEnv } from '../dataset/read/locate.ts';
+import { type LoadOptions, loadDataset } from '../suites/loadDataset.ts';
+import { planGrading } from '../suites/suites.ts';
+import { UserError } from './userError.ts';
+
+/** The rows of a dataset. Throws a UserError with every reason why it cannot be used. `env` has the settings of the hub. */
+export async function requireDataset(source: string, options: LoadOptions): Promise<Dataset> {
+  const loaded = await loadDataset(source, options);
+  if (loaded.ok) return loaded.dataset;
+  const problems = loaded.problems.map(({ message }) => `  ${inert(message)}`);
+  throw new UserError(
+    `the dataset cannot be used; ${problems.length} problem(s) in ${source}:\n${problems.join('\n')}`,
+  );
+}
+
+export interface Unfit {
+  readonly instance_id: string;
+  /** `refused`: it does not start. `ungradable`: it runs, and gets no verdict. */
+  readonly what: 'refused' | 'ungradable';
+  readonly why: string;
+}
+
+export interface CheckedDataset {
+  readonly source: string;
+  readonly path: string;
+  readonly revision: string | null;
+  readonly sha256: string;
+  /** "swe-bench" to 500. */
+  readonly kinds: Readonly<Record<string, number>>;
+  readonly instances: number;
+  readonly gradable: number;
+  readonly images: number;
+  /** As the dataset states it; null where it states none. */
+  readonly licence: string | null;
+  readonly unfit: readonly Unfit[];
+}
+
+const LICENCE_FILES = ['LICENSE', 'LICENSE.md', 'LICENSE.txt', 'LICENCE', 'COPYING'];
+
+/** The first line of the licence beside the data, or the field of a dataset card. */
+function licenceOf(path: string): string | null {
+  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  for (const folder of isFolder ? [path] : [dirname(path), dirname(dirname(path))]) {
+    const card = join(folder, 'README.md');
+    const field = existsSync(card) && /^licen[sc]e: *(\S.{0,80})$/m.exec(readFileSync(card, 'utf8'))?.[1];
+    if (field) return field;
+    const file = LICENCE_FILES.map((name) => join(folder, name)).find((each) => existsSync(each));
+    const text =
+      file &&
+      readFileSync(file, 'utf8')
+        .split('\n')
+        .find((line) => line.trim() !== '');
+    if (text) return text.trim().slice(0, 80);
+  }
+  return null;
+}
+
+export function checkDataset(dataset: Dataset): CheckedDataset {
+  const unfit: Unfit[] = [];
+  const kinds = new Map<string, number>();
+  const images = new Set<string>();
+  for (const { instance, refused } of dataset.rows) {
+    const kind = instance.kind ?? 'swe-bench';
+    kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+    images.add(imageOf(instance));
+    const { instance_id } = instance;
+    if (refused !== undefined) {
+      unfit.push({ instance_id, what: 'refused', why: refused });
+      continue;
+    }
+    const planned = planGrading(instance);
+    if (planned.ok) continue;
+    const why = planned.reason.replace(`${instance_id} cannot be graded: `, '');
+    unfit.push({ instance_id, what: 'ungradable', why });
+  }
+  return {
+    ...{ source: dataset.source, path: dataset.path, revision: dataset.revision, sha256: dataset.fileHash },
+    kinds: Object.fromEntries(kinds),
+    instances: dataset.rows.length,
+    gradable: dataset.rows.length - unfit.length,
+    images: images.size,
+    licence: licenceOf(dataset.path),
+    unfit,
+  };
+}
+
+const run = promisify(execFile);
+
+interface AddOptions {
+  readonly source: string;
+  readonly split?: string | undefined;
+  /** Branch, tag or commit. */
+  readonly revision?: string | undefined;
+  readonly dataDir?: string | undefined;
+  /** Names of images in the place of those that rows name: a builder of imageNames.ts, or a pattern with {id}. */
+  readonly images?: string | undefined;
+  readonly env: HubEnv;
+}
+
+interface Added extends CheckedDataset {
+  /** What `--subset` takes from now on. */
+  readonly name: string;
+}
+
+const isRepository = (source: string): boolean =>
+  /^(?:https?|ssh|git|file):\/\//.test(source) || /^[\w.-]+@[\w.-]+:/.test(source);
+
+/** The last part of a path or an address, without its ending. */
+const nameOf = (source: string): string =>
+  basename(isRepository(source) ? source : resolve(source)).replace(
+    /\.(?:git|jsonl|ndjson|json|parquet)$/,
+    '',
+  );
+
+/** A commit, a branch or a tag that cannot be taken for an option. */
+const REVISION = /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,254}$/;
+
+async function git(given: HubEnv, args: readonly string[]): Promise<string> {
+  const env = { ...given, GIT_TERMINAL_PROMPT: '0' };
+  const { stdout } = await run('git', [...args], { env, maxBuffer: 2 ** 24 });
+  return stdout.trim();
+}
+
+/** One folder a commit: what a name stood for stays there when it is added again. */
+async function cloned(source: string, name: string, { revision, env }: AddOptions) {
+  if (revision !== undefined && !REVISION.test(revision))
+    throw new UserError(`${JSON.stringify(revision)} is not a branch, a tag or a commit`);
+  const root = addedFolder(env);
+  makeFolder(root);
+  const fresh = join(root, `.${name}.${process.pid}`);
+  try {
+    await git(env, ['init', '-q', fresh]);
+    const at = ['-C', fresh, '-c', 'protocol.ext.allow=never'];
+    await git(env, [...at, 'fetch', '-q', '--depth', '1', '--', source, revision ?? 'HEAD']);
+    const commit = await git(env, [...at, 'rev-parse', 'FETCH_HEAD']);
+    const path = join(root, `${name}-${commit.slice(0, 12)}`);
+    if (!existsSync(path)) {
+      await git(env, [...at, '-c', 'core.hooksPath=/dev/null', 'checkout', '-q', '--detach', 'FETCH_HEAD']);
+      renameSync(fresh, path);
+    }
+    return { path, commit };
+  } catch (error) {
+    throw new UserError(`${source} cannot be cloned: ${gitText(error).slice(0, 1000)}`, {
+      hint: 'it must be the address of a git repository; a file is downloaded first, then named as a path',
+    });
+  } finally {
+    rmSync(fresh, { recursive: true, force: true });
+  }
+}
+
+/** What git said, without the command that it was called with. */
+const gitText = (error: unknown): string =>
+  errorText(error)
+    .replace(/^Command failed: .*\n/, '')
+    .trim();
+
+export async function addDataset(options: AddOptions): Promise<Added> {
+  const { source, split, dataDir, images, env } = options;
+  const name = nameOf(source);
+  const problem = nameProblem(name);
+  if (problem !== null)
+    throw new UserError(`${JSON.stringify(name)} ${problem}, so nothing can be added by it`);
+  const wrong = images === undefined ? null : imagesProblem(images);
+  if (wrong !== null) throw new UserError(`the choice of images ${JSON.stringify(images)} ${wrong}`);
+  const clone = isRepository(source) ? await cloned(source, name, options) : undefined;
+  const place = clone?.path ?? (existsSync(source) ? resolve(source) : source);
+  const revision = clone ? undefined : options.revision;
+  const dataset = await requireDataset(place, { split, revision, dataDir, images, env });
+  const found = clone?.commit ?? dataset.revision;
+  await rememberDataset(
+    name,
+    {
+      ...{ source, path: place, split: dataset.split, revision: found, fileHash: dataset.fileHash },
+      ...(images !== undefined && { images }),
+      addedAt: new Date().toISOString(),
+    },
+    env,
+  );
+  return { name, ...checkDataset(dataset), revision: found };
+}
