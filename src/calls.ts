@@ -4,8 +4,8 @@ import {
   type EvaluatePredictionsOptions,
   evaluatePredictions,
 } from './results/evaluate/evaluatePredictions.ts';
-import { type EvaluateRunOptions, evaluateRun } from './results/evaluate/evaluateRun.ts';
 import type { Evaluation } from './results/evaluate/gradeRun.ts';
+import { type EvaluateRunOptions, evaluateRun } from './results/evaluate/gradeRun.ts';
 import { requireBaseline } from './results/night/gateRun.ts';
 import { judgeRun, type NightOptions, type NightVerdict } from './results/night/judgeRun.ts';
 import { beginRun, goOnWithRun, type ResumeOptions } from './run/begin.ts';

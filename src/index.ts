@@ -26,8 +26,7 @@ export type {
   EvaluatePredictionsOptions,
   PredictionsEvaluation,
 } from './results/evaluate/evaluatePredictions.ts';
-export type { EvaluateRunOptions } from './results/evaluate/evaluateRun.ts';
-export type { Evaluation } from './results/evaluate/gradeRun.ts';
+export type { EvaluateRunOptions, Evaluation } from './results/evaluate/gradeRun.ts';
 export { type ImportedResults, type ImportOptions, importResults } from './results/import/importResults.ts';
 export type { ArmVerdict, FirstVerdict, NightOptions, NightVerdict } from './results/night/judgeRun.ts';
 export { openResults, type RecordedRun, type Results } from './results/openResults.ts';

@@ -1,6 +1,7 @@
 // How often the gate fails a night, simulated: where nothing changed (false alarms), and where something did (power), with the drop it reports.
-import { toMeasureAgain } from '../../src/report/gate/evidence.ts';
+
 import { gate } from '../../src/report/gate/gate.ts';
+import { toMeasureAgain } from '../../src/report/gate/rules.ts';
 import { resultsOfARock, rocksError } from '../../src/report/statistics/nightTests.ts';
 import { seeded } from '../../src/report/statistics/resampling.ts';
 import {

@@ -14,7 +14,7 @@ import type { Store } from '../store/open.ts';
 import { baselineRun } from '../store/records/baselines.ts';
 import { loadRunData, type RunData } from '../store/records/reportQueries.ts';
 import { findRun, type RunRow } from '../store/records/runs.ts';
-import { type OpenedSource, openSource } from './import/openSource.ts';
+import { openSource } from './import/openSource.ts';
 
 export interface CompareOptions {
   /** RUN, RUN/ARM, `baseline[:NAME]`, or a file or folder; the first is the reference. */
@@ -163,14 +163,21 @@ export async function foreignSides(
   const found = new Map<string, readonly NamedSide[]>();
   for (const selector of new Set(selectors)) {
     if (!existsSync(selector) || runNamed(selector, root, store)) continue;
-    const kind = await recogniseSource(selector);
-    const opened = kind && !kind.verdictsAlone ? await openSource(selector, caller) : null;
-    if (opened) found.set(selector, sidesOfSource(opened));
-    else {
-      const side = readFileSide(selector);
-      caller.tell({ level: 'info', text: `${selector}: ${lineOf(side, kind?.words)}` });
-      found.set(selector, [{ side, from: null }]);
+    const opened = await openWhole(selector, caller);
+    if (opened) {
+      using own = openForReading(opened.root);
+      // Nothing of it is a run of the results root: a verdict about it is not recorded.
+      const sides = sidesOfRun(own, requireRun(own, opened.run));
+      found.set(
+        selector,
+        sides.map(({ side }) => ({ side, from: null })),
+      );
+      continue;
     }
+    const side = readFileSide(selector);
+    const words = (await recogniseSource(selector))?.words;
+    caller.tell({ level: 'info', text: `${selector}: ${lineOf(side, words)}` });
+    found.set(selector, [{ side, from: null }]);
   }
   return found;
 }
@@ -181,19 +188,16 @@ export async function openForeignRun(
   { root, store, caller }: { root: string; store: () => Store; caller: Pick<Caller, 'env' | 'tell'> },
 ): Promise<{ readonly store: Store; readonly sides: readonly NamedSide[] } | null> {
   if (!existsSync(selector) || runNamed(selector, root, store)) return null;
-  const kind = await recogniseSource(selector);
-  // Files of verdicts alone are compared as they stand, with what they leave open.
-  const opened = kind && !kind.verdictsAlone ? await openSource(selector, caller) : null;
+  const opened = await openWhole(selector, caller);
   if (!opened) return null;
   const own = openForReading(opened.root);
   return { store: own, sides: sidesOfRun(own, requireRun(own, opened.run)) };
 }
 
-function sidesOfSource({ root, run }: OpenedSource): NamedSide[] {
-  using store = openForReading(root);
-  const data = loadRunData(store, requireRun(store, run).id)!;
-  // Nothing of it is a run of the results root: a verdict about it is not recorded.
-  return data.arms.map(({ name }) => ({ side: sideOfArm(data, name), from: null }));
+/** Null for files of verdicts alone: they are compared as they stand, with what they leave open. */
+async function openWhole(selector: string, caller: Pick<Caller, 'env' | 'tell'>) {
+  const kind = await recogniseSource(selector);
+  return kind && !kind.verdictsAlone ? await openSource(selector, caller) : null;
 }
 
 /** An entry of the leaderboard says nothing of other instances: its number is over the whole dataset. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deflateRawSync, zstdCompressSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
-import { openZip, ZipError } from '../../src/formats/inspect/zipFile.ts';
+import { openZip, ZipError } from '../../src/formats/inspect/evalFile.ts';
 import { type ZipPart, zipBytes } from '../support/foreign/zipBytes.ts';
 
 function file(bytes: Buffer): string {

@@ -6,8 +6,8 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { writeAtomically } from '../../src/base/files/atomicWrite.ts';
 import { pathName } from '../../src/base/text/fileName.ts';
-import { exitStatusesYaml } from '../../src/formats/miniSweAgent/exitStatuses.ts';
 import {
+  exitStatusesYaml,
   trajectoryJson,
   trajectoryOf,
   trajectoryPath,

@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { compareSides } from '../../src/report/compare/compareSides.ts';
 import { sideOfArm } from '../../src/report/compare/side.ts';
 import { candidateOf, gate, remeasurementsOf } from '../../src/report/gate/gate.ts';
-import { gateDocument } from '../../src/report/gate/gateDocument.ts';
-import { junitXml } from '../../src/report/gate/junit.ts';
+import { gateDocument, junitXml } from '../../src/report/gate/gateDocument.ts';
 import type { GatePolicy } from '../../src/report/gate/rules.ts';
 import {
   forecast,
@@ -16,7 +15,7 @@ import {
 import { historyOf } from '../../src/report/measure/history.ts';
 import { renderMarkdown, renderTerminal } from '../../src/report/render/renderers.ts';
 import { gateExit } from '../../src/results/night/gateRun.ts';
-import { remeasure } from '../../src/results/night/remeasure.ts';
+import { remeasure } from '../../src/results/night/judgeRun.ts';
 import { loadRunData, type RunData } from '../../src/store/records/reportQueries.ts';
 import { runByName } from '../../src/store/records/runs.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from './recordedRun.ts';

@@ -1,10 +1,10 @@
 // What measuring again may say: both directions alike, rocks alone for themselves, and an outage never against the night.
 import { describe, expect, test } from 'vitest';
 import { candidateFrom, compareNights, idOf, nightOf } from '../../scripts/statistics/simulatedNights.ts';
-import { toMeasureAgain } from '../../src/report/gate/evidence.ts';
 import { gate } from '../../src/report/gate/gate.ts';
 import { gateDocument } from '../../src/report/gate/gateDocument.ts';
 import type { GatePolicy } from '../../src/report/gate/rules.ts';
+import { toMeasureAgain } from '../../src/report/gate/rules.ts';
 import { renderTerminal } from '../../src/report/render/renderers.ts';
 import { seeded } from '../../src/report/statistics/resampling.ts';
 

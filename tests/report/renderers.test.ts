@@ -2,8 +2,15 @@
 import { describe, expect, test } from 'vitest';
 import { columns, shorten } from '../../src/base/text/columns.ts';
 import { line, markdown, plain } from '../../src/base/text/inert.ts';
-import { type Document, toJson } from '../../src/report/render/document.ts';
-import { duration, money, pointDifference, pValue, rate } from '../../src/report/render/format.ts';
+import {
+  type Document,
+  duration,
+  money,
+  pointDifference,
+  pValue,
+  rate,
+  toJson,
+} from '../../src/report/render/document.ts';
 import { renderHtml, renderMarkdown, renderTerminal } from '../../src/report/render/renderers.ts';
 import { proportion } from '../../src/report/statistics/proportions.ts';
 

@@ -18,7 +18,7 @@ import {
   sidesOf,
 } from '../../results/compareSources.ts';
 import { runGate, writeArtifacts } from '../../results/night/gateRun.ts';
-import { remeasure } from '../../results/night/remeasure.ts';
+import { remeasure } from '../../results/night/judgeRun.ts';
 import { databasePath, lazyStore, resultsRoot } from '../../run/resultsRoot.ts';
 import type { RunOutcome } from '../../run/run.ts';
 import { UserError } from '../../run/userError.ts';

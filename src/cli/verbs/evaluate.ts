@@ -6,12 +6,16 @@ import { inert } from '../../base/text/inert.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import type { Regraded } from '../../grading/regradeFolder.ts';
 import type { Block } from '../../report/render/document.ts';
-import { rate } from '../../report/render/format.ts';
+import { rate } from '../../report/render/document.ts';
 import { renderTerminal } from '../../report/render/renderers.ts';
 import { proportion } from '../../report/statistics/proportions.ts';
 import { evaluatePredictions } from '../../results/evaluate/evaluatePredictions.ts';
-import { type EvaluateOptions, evaluateRun } from '../../results/evaluate/evaluateRun.ts';
-import type { Evaluation, GradedPart } from '../../results/evaluate/gradeRun.ts';
+import {
+  type EvaluateOptions,
+  type Evaluation,
+  evaluateRun,
+  type GradedPart,
+} from '../../results/evaluate/gradeRun.ts';
 import { regradeLogs } from '../../results/evaluate/regradeLogs.ts';
 import type { Attendant, Work } from '../../run/caller.ts';
 import { resultsRoot } from '../../run/resultsRoot.ts';

@@ -9,16 +9,17 @@ import { inert } from '../../base/text/inert.ts';
 import { instanceFolder } from '../../formats/harness/logFolders.ts';
 import { publishedMessages } from '../../model/dialects/published/publishedMessages.ts';
 import { exportSummary } from '../../report/exportSummary.ts';
-import { junitXml } from '../../report/gate/junit.ts';
+import { junitXml } from '../../report/gate/gateDocument.ts';
 import { jsonText } from '../../report/render/document.ts';
 import { trialsCsv } from '../../report/render/trialsCsv.ts';
 import {
+  type Box,
+  CHECKLIST,
   parseMetadata,
   SPLITS,
   type Split,
   type SubmissionMetadata,
-} from '../../report/submission/metadata.ts';
-import { type Box, CHECKLIST } from '../../report/submission/review.ts';
+} from '../../report/submission/review.ts';
 import { type SubmissionResult, writeSubmission } from '../../report/submission/writeSubmission.ts';
 import { exportConfig } from '../../run/record/exportConfig.ts';
 import {

@@ -3,7 +3,7 @@
 import { historyOf, type InstanceHistory, nightOf } from '../../report/measure/history.ts';
 import { RESAMPLING_SEED, summarize } from '../../report/measure/summary.ts';
 import type { Document } from '../../report/render/document.ts';
-import { rate } from '../../report/render/format.ts';
+import { rate } from '../../report/render/document.ts';
 import { summaryDocument } from '../../report/render/summaryDocument.ts';
 import { foreignRun } from '../../results/import/openSource.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';

@@ -17,8 +17,15 @@ import {
   type TrialPlace,
 } from '../foreignFormat.ts';
 import type { Read } from '../foreignJson.ts';
-import { inspectScore, readInspectJson } from './log.ts';
-import { type InspectLog, instanceOfSample, sampleScore, scoreNameOf, verdictOfSample } from './samples.ts';
+import {
+  type InspectLog,
+  inspectScore,
+  instanceOfSample,
+  readInspectJson,
+  sampleScore,
+  scoreNameOf,
+  verdictOfSample,
+} from './samples.ts';
 
 const LOG_HEAD = /"eval"\s{0,100}:\s{0,100}\{/;
 const isLogHead = (head: string): boolean => LOG_HEAD.test(head) && hasKeys(head, 'task', 'model');

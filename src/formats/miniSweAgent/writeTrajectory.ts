@@ -3,9 +3,11 @@
  * Made from the stored messages; command output is stored once, with the commands, and put back here.
  */
 
+import { stringify } from 'yaml';
 import { isRecord } from '../../base/isRecord.ts';
 import { wellFormed } from '../../base/replaceUnits.ts';
 import { nanoToDollars } from '../../money.ts';
+import type { ExitClass, ExitReason } from '../../outcome.ts';
 import { type ShownCommand, type TrajectorySource, threadsOf } from '../trajectory.ts';
 
 type Json = Record<string, unknown>;
@@ -173,3 +175,30 @@ function responseIn(message: Json): unknown {
   const { extra, ...reply } = message;
   return message.object === 'response' ? reply : isRecord(extra) ? extra.response : undefined;
 }
+
+interface EndedTrial {
+  readonly instanceId: string;
+  readonly exitStatus: string | null;
+  readonly exitReason: ExitReason | null;
+  readonly exitClass: ExitClass | null;
+}
+
+export function exitStatusesYaml(rows: readonly EndedTrial[]): string {
+  const ended = rows.filter((row) => row.exitReason !== null && row.exitClass !== null);
+  const idsBy = (part: readonly EndedTrial[], keyOf: (row: EndedTrial) => string) =>
+    sorted(Map.groupBy(part, keyOf), (group) => group.map((row) => row.instanceId));
+  const byClass = sorted(
+    Map.groupBy(ended, (row) => String(row.exitClass)),
+    (group) => idsBy(group, (row) => String(row.exitReason)),
+  );
+  return stringify(
+    {
+      instances_by_exit_status: idsBy(ended, (row) => row.exitStatus ?? String(row.exitReason)),
+      instances_by_exit_class: byClass,
+    },
+    { indentSeq: false, lineWidth: 0 },
+  );
+}
+
+const sorted = <T, U>(groups: Map<string, T>, to: (group: T) => U): Map<string, U> =>
+  new Map([...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, group]) => [key, to(group)]));

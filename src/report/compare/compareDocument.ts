@@ -3,9 +3,13 @@
 import { compact } from '../../base/compact.ts';
 import { percent } from '../../base/text/numbers.ts';
 import type { FactDifference } from '../measure/runFacts.ts';
-import { type Block, block, type Document, type Fact, NAMES_SHOWN } from '../render/document.ts';
 import {
+  type Block,
+  block,
+  type Document,
   dollars,
+  type Fact,
+  NAMES_SHOWN,
   plural,
   pointDifference,
   pValue,
@@ -13,11 +17,10 @@ import {
   rate,
   reward,
   signedReward,
-} from '../render/format.ts';
+} from '../render/document.ts';
 import { isNoSpread } from '../statistics/means.ts';
 import type { Bootstrapped } from '../statistics/resampling.ts';
-import type { Comparison, Comparisons } from './compareSides.ts';
-import type { RewardDifference } from './difference.ts';
+import type { Comparison, Comparisons, RewardDifference } from './compareSides.ts';
 
 export function compareDocument(all: Comparisons): Document {
   const several = all.comparisons.length > 1;

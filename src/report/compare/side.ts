@@ -4,9 +4,8 @@
  */
 import { readVerdictSheet, type VerdictSheet } from '../../formats/verdictSheet.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
-import { rewardOf } from '../measure/rewardSummary.ts';
 import { type Facts, factsOfRun } from '../measure/runFacts.ts';
-import { awaitsVerdict, isGraded, type Missing, standingOf } from '../measure/score.ts';
+import { awaitsVerdict, isGraded, type Missing, rewardOf, standingOf } from '../measure/score.ts';
 
 export type FellOut = Missing | 'error' | 'incomplete' | 'no_logs' | 'removed' | 'added';
 

@@ -9,17 +9,21 @@ import type { RunData } from '../../store/records/reportQueries.ts';
 import type { Comparison } from '../compare/compareSides.ts';
 import type { FellOut, Side } from '../compare/side.ts';
 import { summarize } from '../measure/summary.ts';
-import { rate } from '../render/format.ts';
+import { rate } from '../render/document.ts';
 import { NIGHT_ERROR } from '../statistics/nightTests.ts';
 import { proportion } from '../statistics/proportions.ts';
-import { chanceOfDrop, confirmationOf, confirmedDropOf, type Remeasured, rocksOf } from './evidence.ts';
 import {
   type Candidate,
+  chanceOfDrop,
+  confirmationOf,
+  confirmedDropOf,
   decisive,
   type GatePolicy,
   type GateRule,
   gateRulesOf,
   type Night,
+  type Remeasured,
+  rocksOf,
   rulesOf,
   setChanges,
 } from './rules.ts';

@@ -4,10 +4,18 @@ import { compact } from '../../base/compact.ts';
 import { percent } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
 import type { Comparison } from '../compare/compareSides.ts';
-import { pointDifference, pValue, rate, reward, signedReward } from '../render/format.ts';
-import { confirmedError, NIGHT_ERROR } from '../statistics/nightTests.ts';
+import { pointDifference, pValue, rate, reward, signedReward } from '../render/document.ts';
+import {
+  chanceOfFall,
+  chanceOfFallOfMeans,
+  confirmedError,
+  fewestLosses,
+  lossP,
+  NIGHT_ERROR,
+  resultsOfARock,
+  rocksError,
+} from '../statistics/nightTests.ts';
 import { proportion } from '../statistics/proportions.ts';
-import { type Confirmation, type Remeasured, rockLength } from './evidence.ts';
 
 export interface GatePolicy {
   /** Shares between 0 and 1. */
@@ -60,6 +68,13 @@ export interface Night {
   readonly remeasured: Remeasured;
 }
 
+const ruling = (rule: string, passed: boolean, text: string, ids: readonly string[] = []): GateRule => ({
+  rule,
+  passed,
+  text,
+  ids,
+});
+
 type Rule = (night: Night) => GateRule | null;
 /** Needs no baseline. */
 type Limit = (night: Pick<Night, 'policy' | 'candidate' | 'remeasured'>) => GateRule | null;
@@ -73,12 +88,8 @@ const confirmedOf = ({ broken, unconfirmed }: Night): string[] =>
   broken.filter((id) => !unconfirmed.includes(id));
 
 /** "No trials ran" must fail: a gate that compared nothing has not looked. */
-const matched: Rule = ({ comparison: { matched: n } }) => ({
-  rule: 'matched',
-  passed: n > 0,
-  text: `${n} instance(s) finished validly on both sides`,
-  ids: [],
-});
+const matched: Rule = ({ comparison: { matched: n } }) =>
+  ruling('matched', n > 0, `${n} instance(s) finished validly on both sides`);
 
 /** A rule of its own only for rocks: among many instances of which some are resolved by chance, some always break for good. */
 const broken: Rule = (night) => {
@@ -86,15 +97,14 @@ const broken: Rule = (night) => {
   const tolerated = night.policy.maxBroken ?? 0;
   const confirmed = confirmedOf(night);
   const again = Math.max(0, ...confirmed.map((id) => remeasured.get(id)!.length));
-  return {
-    rule: 'broken',
-    passed: rocks.length <= tolerated,
-    text:
-      night.broken.length > 0 && remeasured.size === 0
-        ? `nothing was measured again, so no instance is known to stay broken (at most ${tolerated})`
-        : `${confirmed.length} broken in every re-measurement, ${rocks.length} of them ${rocks.length === 1 ? 'a rock' : 'rocks'} (at most ${tolerated})${confirmed.length > 0 ? `; a rock was resolved in its last ${rockLength(c, again, alphaOf(night))} results or more` : ''}`,
-    ids: rocks,
-  };
+  return ruling(
+    'broken',
+    rocks.length <= tolerated,
+    night.broken.length > 0 && remeasured.size === 0
+      ? `nothing was measured again, so no instance is known to stay broken (at most ${tolerated})`
+      : `${confirmed.length} broken in every re-measurement, ${rocks.length} of them ${rocks.length === 1 ? 'a rock' : 'rocks'} (at most ${tolerated})${confirmed.length > 0 ? `; a rock was resolved in its last ${rockLength(c, again, alphaOf(night))} results or more` : ''}`,
+    rocks,
+  );
 };
 
 /** What decides about the first measurement: rewards where a suite gives them, and verdicts elsewhere. Both tests have the same level. */
@@ -111,12 +121,8 @@ export function decisive({ test, difference, reward: of }: Comparison) {
 const maxRewardDrop: Rule = ({ comparison: { reward: of }, policy: { maxDrop: limit } }) => {
   if (limit === undefined || !of) return null;
   const ends = of.interval ? ` [${signedReward(of.interval.low)}, ${signedReward(of.interval.high)}]` : '';
-  return {
-    rule: 'max-reward-drop',
-    passed: -of.difference <= limit + ROUNDING,
-    text: `mean reward ${signedReward(of.difference)}${ends} over ${of.n} matched (a drop of at most ${reward(limit)})`,
-    ids: [],
-  };
+  const text = `mean reward ${signedReward(of.difference)}${ends} over ${of.n} matched (a drop of at most ${reward(limit)})`;
+  return ruling('max-reward-drop', -of.difference <= limit + ROUNDING, text);
 };
 
 /** A limit that somebody set, and no test: the text says how often chance alone exceeds it. */
@@ -130,20 +136,18 @@ const maxDrop: Rule = ({
 }) => {
   if (limit === undefined) return null;
   const within = (x: number) => x <= limit + ROUNDING;
-  return {
-    rule: 'max-drop',
-    passed: drop !== null && (within(drop) || (confirmedDrop !== null && within(confirmedDrop))),
-    text:
-      drop === null
-        ? 'the drop is unknown: nothing matched'
-        : compact([
-            `drop ${percent(drop)} of ${c.matched} matched (at most ${percent(limit)}): ${pointDifference(c.difference!.points, c.difference!.interval)}, ${c.test?.name} ${pValue(c.test!.p)}`,
-            confirmedDrop !== null &&
-              `${percent(confirmedDrop)} without what changed back when measured again`,
-            chance !== null && `chance alone exceeds it on up to ${percent(chance)} of such nights`,
-          ]).join('; '),
+  return ruling(
+    'max-drop',
+    drop !== null && (within(drop) || (confirmedDrop !== null && within(confirmedDrop))),
+    drop === null
+      ? 'the drop is unknown: nothing matched'
+      : compact([
+          `drop ${percent(drop)} of ${c.matched} matched (at most ${percent(limit)}): ${pointDifference(c.difference!.points, c.difference!.interval)}, ${c.test?.name} ${pValue(c.test!.p)}`,
+          confirmedDrop !== null && `${percent(confirmedDrop)} without what changed back when measured again`,
+          chance !== null && `chance alone exceeds it on up to ${percent(chance)} of such nights`,
+        ]).join('; '),
     ids,
-  };
+  );
 };
 
 /** The first measurement alone. Whoever sets a limit has said which drop is borne. */
@@ -152,12 +156,7 @@ const significance: Rule = (night) => {
   if (policy.maxDrop !== undefined) return null;
   const found = decisive(c);
   if (found === null || found.p >= alphaOf(night) || found.points >= 0) return null;
-  return {
-    rule: 'significance',
-    passed: false,
-    text: `${found.name} ${pValue(found.p)} for ${found.what}`,
-    ids,
-  };
+  return ruling('significance', false, `${found.name} ${pValue(found.p)} for ${found.what}`, ids);
 };
 
 const confirmed: Rule = (night) => {
@@ -165,23 +164,18 @@ const confirmed: Rule = (night) => {
   if (policy.maxDrop !== undefined || confirmation === null) return null;
   const { broken: lost, fixed, p } = confirmation;
   const limit = confirmedError(alphaOf(night));
-  return {
-    rule: 'confirmed',
-    passed: p > limit,
-    text: `${lost.length} that broke and ${fixed.length} that got fixed failed every time again; chance does that to both alike: ${pValue(p)} (below ${limit} fails)`,
-    ids: lost,
-  };
+  const text = `${lost.length} that broke and ${fixed.length} that got fixed failed every time again; chance does that to both alike: ${pValue(p)} (below ${limit} fails)`;
+  return ruling('confirmed', p > limit, text, lost);
 };
 
 const minResolved: Limit = ({ policy, candidate: { valid, resolved } }) =>
   policy.minResolved === undefined
     ? null
-    : {
-        rule: 'min-resolved',
-        passed: valid > 0 && resolved / valid >= policy.minResolved - ROUNDING,
-        text: `${rate(proportion(resolved, valid))} of valid (at least ${percent(policy.minResolved)})`,
-        ids: [],
-      };
+    : ruling(
+        'min-resolved',
+        valid > 0 && resolved / valid >= policy.minResolved - ROUNDING,
+        `${rate(proportion(resolved, valid))} of valid (at least ${percent(policy.minResolved)})`,
+      );
 
 const mustPass: Limit = ({ policy, candidate, remeasured }) => {
   if (!policy.mustPass) return null;
@@ -189,34 +183,28 @@ const mustPass: Limit = ({ policy, candidate, remeasured }) => {
   const lost = policy.mustPass.filter(
     (id) => candidate.results.get(id) !== true && !remeasured.get(id)?.some(Boolean),
   );
-  return {
-    rule: 'must-pass',
-    passed: lost.length === 0,
-    text: `${asked - lost.length} of ${asked} must-pass instances resolved`,
-    ids: lost,
-  };
+  const text = `${asked - lost.length} of ${asked} must-pass instances resolved`;
+  return ruling('must-pass', lost.length === 0, text, lost);
 };
 
 const maxInfra: Limit = ({ policy, candidate: { planned, infra } }) =>
   policy.maxInfra === undefined
     ? null
-    : {
-        rule: 'max-infra',
-        passed: planned > 0 && infra / planned <= policy.maxInfra + ROUNDING,
-        text: `${rate(proportion(infra, planned))} of trials ended for infrastructure reasons (at most ${percent(policy.maxInfra)})`,
-        ids: [],
-      };
+    : ruling(
+        'max-infra',
+        planned > 0 && infra / planned <= policy.maxInfra + ROUNDING,
+        `${rate(proportion(infra, planned))} of trials ended for infrastructure reasons (at most ${percent(policy.maxInfra)})`,
+      );
 
 /** A cost that is not known cannot be shown to keep a limit. */
 const maxCost: Limit = ({ policy, candidate: { cost } }) =>
   policy.maxCostNano === undefined
     ? null
-    : {
-        rule: 'max-cost',
-        passed: cost.nano !== null && !cost.atLeast && cost.nano <= policy.maxCostNano,
-        text: `cost ${cost.atLeast ? '≥ ' : ''}${formatCost(cost.nano)} (at most ${formatCost(policy.maxCostNano)})`,
-        ids: [],
-      };
+    : ruling(
+        'max-cost',
+        cost.nano !== null && !cost.atLeast && cost.nano <= policy.maxCostNano,
+        `cost ${cost.atLeast ? '≥ ' : ''}${formatCost(cost.nano)} (at most ${formatCost(policy.maxCostNano)})`,
+      );
 
 /** Instances that only one of the two nights has. */
 export const setChanges = (c: Comparison): string[] =>
@@ -225,12 +213,12 @@ export const setChanges = (c: Comparison): string[] =>
 const sameSet: Rule = ({ comparison, policy }) => {
   if (policy.setChanges !== 'fail') return null;
   const ids = setChanges(comparison);
-  return {
-    rule: 'set-changes',
-    passed: ids.length === 0,
-    text: `${ids.length} instance(s) are in one of the runs only`,
+  return ruling(
+    'set-changes',
+    ids.length === 0,
+    `${ids.length} instance(s) are in one of the runs only`,
     ids,
-  };
+  );
 };
 
 const LIMITS: readonly Limit[] = [minResolved, mustPass, maxInfra, maxCost];
@@ -244,3 +232,81 @@ export const rulesOf = (night: Night): GateRule[] => RULES.flatMap((rule) => rul
 
 export const gateRulesOf = (night: Parameters<Limit>[0]): GateRule[] =>
   LIMITS.flatMap((limit) => limit(night) ?? []);
+
+/** Instance to the results of measuring it again; an instance without an entry was not. */
+export type Remeasured = ReadonlyMap<string, readonly boolean[]>;
+
+/** Of what broke and of what got fixed: the instances that failed every time again. */
+interface Confirmation {
+  readonly broken: readonly string[];
+  /** An instance that could not be measured again stands here too, so that an outage never makes a night look worse. */
+  readonly fixed: readonly string[];
+  /** One-sided: as many or more of them on the side of the broken, if nothing changed. */
+  readonly p: number;
+}
+
+/** What has to be measured again before the verdict: what got fixed only where so much broke that the confirmed test could find a loss. */
+export function toMeasureAgain(c: Comparison, alpha = NIGHT_ERROR): string[] {
+  return enoughBroke(c, alpha) ? [...c.broken, ...c.fixed] : [...c.broken];
+}
+
+/** With unequal epochs chance alone breaks and fixes unequally often, and the confirmed test has no footing. */
+const enoughBroke = (c: Comparison, alpha: number): boolean =>
+  c.a.epochs === c.b.epochs && c.broken.length >= fewestLosses(confirmedError(alpha));
+
+export function confirmationOf(
+  c: Comparison,
+  remeasured: Remeasured,
+  alpha = NIGHT_ERROR,
+): Confirmation | null {
+  if (!enoughBroke(c, alpha)) return null;
+  const resultsOf = (id: string) => remeasured.get(id) ?? [];
+  const counts = [...c.broken, ...c.fixed].map((id) => resultsOf(id).length).filter((k) => k > 0);
+  if (counts.length === 0) return null;
+  // As many for each: who is measured more often has more occasions to recover.
+  const common = Math.min(...counts);
+  const failsAgain = (id: string) => !resultsOf(id).slice(0, common).some(Boolean);
+  const broken = c.broken.filter((id) => resultsOf(id).length > 0 && failsAgain(id));
+  const fixed = c.fixed.filter(failsAgain);
+  return { broken, fixed, p: lossP(broken.length, fixed.length) };
+}
+
+/** Measured again, without a success. */
+const failedAgain = (id: string, remeasured: Remeasured): boolean => {
+  const results = remeasured.get(id) ?? [];
+  return results.length > 0 && !results.some(Boolean);
+};
+
+/** The drop without the instances that recovered, and without those that got fixed and failed again. Null where nothing was measured again. */
+export function confirmedDropOf(c: Comparison, drop: number | null, remeasured: Remeasured): number | null {
+  if (drop === null || ![...c.broken, ...c.fixed].some((id) => remeasured.has(id))) return null;
+  const recovered = c.broken.filter((id) => remeasured.get(id)?.some(Boolean)).length;
+  const kept = c.fixed.filter((id) => !failedAgain(id, remeasured)).length;
+  return drop - (recovered - kept) / c.matched;
+}
+
+/** Confirmed broken instances that were rocks. `streaks`: how many of its newest results up to the reference's were all resolved. */
+export const rocksOf = (
+  c: Comparison,
+  remeasured: Remeasured,
+  streaks: ReadonlyMap<string, number>,
+  alpha = NIGHT_ERROR,
+): string[] =>
+  c.broken.filter((id) => {
+    const failures = c.b.epochs + (remeasured.get(id)?.length ?? 0);
+    return (
+      failedAgain(id, remeasured) && (streaks.get(id) ?? 0) >= rockLength(c, failures - c.b.epochs, alpha)
+    );
+  });
+
+/** Results in a row that make a rock tonight, when it fails in all epochs and in `again` further measurements. */
+const rockLength = (c: Comparison, again: number, alpha = NIGHT_ERROR): number =>
+  resultsOfARock(c.matched, c.b.epochs + again, rocksError(alpha));
+
+/** How often a night like this one, on which nothing changed, drops by more than `limit`. */
+export function chanceOfDrop(c: Comparison, limit: number): number | null {
+  if (c.matched === 0) return null;
+  if (c.discordance !== null) return chanceOfFall(c.fixed.length + c.broken.length, c.matched, limit);
+  const { t } = c.reference;
+  return t && chanceOfFallOfMeans(t.mean, t.se, t.n, limit);
+}

@@ -27,23 +27,6 @@ export interface Range {
   readonly high: number;
 }
 
-export interface Forecast {
-  /** 90 % intervals; null when some trial's model has no history: another model's cost would be a guess. */
-  readonly costNano: Range | null;
-  readonly timeMs: Range | null;
-  /** Trials by where their history came from. */
-  readonly basis: {
-    readonly instance: number;
-    readonly repo: number;
-    readonly any: number;
-    readonly none: number;
-    readonly attempts: number;
-  };
-  /** Whether the time includes grading and pulls: false where they will happen but have no history, null where they will not happen. */
-  readonly timeHolds: { readonly grading: boolean | null; readonly pulls: boolean | null };
-  readonly seed: number;
-}
-
 export interface ForecastOptions {
   readonly slots: number;
   readonly seed: number;
@@ -61,17 +44,20 @@ export interface ForecastOptions {
 const drawsFor = (trials: number): number =>
   Math.max(20, Math.min(1000, Math.floor(5_000_000 / Math.max(1, trials))));
 
-/** Each planned trial draws a past attempt of its model: of the instance, else of its repository, else any; sums and schedules of the draws are the forecast. */
+export type Forecast = ReturnType<typeof forecast>;
+
+/** Each planned trial draws a past attempt of its model: of the instance, else of its repository, else any; sums and schedules of the draws are the forecast: 90 % intervals, and null when some trial's model has no history, because another model's cost would be a guess. `basis`: trials by where their history came from. */
 export function forecast(
   history: readonly PastAttempt[],
   planned: readonly ForecastTrial[],
   options: ForecastOptions,
-): Forecast {
+) {
   const { seed, draws = drawsFor(planned.length) } = options;
   const basis = { instance: 0, repo: 0, any: 0, none: 0, attempts: history.length };
   const past = poolsOf(history);
   for (const trial of planned) basis[past(trial).from]++;
   const { graders, pulls } = options;
+  /** Whether the time includes grading and pulls: false where they will happen but have no history, null where they will not happen. */
   const timeHolds = {
     grading: graders === undefined ? null : history.some((a) => a.gradeMs != null),
     pulls: pulls === undefined || pulls.images.length === 0 ? null : pulls.past.length > 0,
@@ -132,19 +118,18 @@ function pullsOf({ images, parallel, past }: NonNullable<ForecastOptions['pulls'
   };
 }
 
-interface TrialWork {
-  readonly image?: string | undefined;
-  readonly agentMs: number;
-  readonly gradeMs: number;
-}
-
 /** From the first start to the last verdict: a trial waits for its image and for a slot, its grading for a grader. */
 export function nightMs(
-  trials: readonly TrialWork[],
+  trials: readonly {
+    readonly image?: string | undefined;
+    readonly agentMs: number;
+    readonly gradeMs: number;
+  }[],
   { slots, graders }: { readonly slots: number; readonly graders: number },
   imageReady: ReadonlyMap<string, number> = new Map(),
 ): number {
-  const readyOf = (t: TrialWork) => (t.image === undefined ? 0 : (imageReady.get(t.image) ?? 0));
+  const readyOf = (t: { readonly image?: string | undefined }) =>
+    t.image === undefined ? 0 : (imageReady.get(t.image) ?? 0);
   const agents = new Array<number>(Math.max(1, slots)).fill(0);
   // A trial whose image is here starts before one that has to wait for its own.
   const ended = trials

@@ -12,11 +12,11 @@ import { proportion } from '../statistics/proportions.ts';
 import { type StratumResult, stratifiedEstimate } from '../statistics/stratified.ts';
 import { accountingOf, type PricesOf } from './accounting.ts';
 import doubts from './publishedDoubts.json' with { type: 'json' };
-import { rewardSummary } from './rewardSummary.ts';
 import {
   awaitsVerdict,
   flagsOf,
   isGraded,
+  rewardSummary,
   type Scored,
   type ScoredTrial,
   scoredTrials,

@@ -4,12 +4,25 @@ import { compact } from '../../base/compact.ts';
 import { percent } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
 import type { CacheSaved } from '../measure/accounting.ts';
-import type { RewardSummary } from '../measure/rewardSummary.ts';
+import type { RewardSummary } from '../measure/score.ts';
 import { type Missing, scoreText } from '../measure/score.ts';
 import type { ArmSummary, Slice, Summary } from '../measure/summary.ts';
 import type { EpochEstimate } from '../statistics/epochs.ts';
-import { type Block, block, type Document, type Fact, NAMES_SHOWN } from './document.ts';
-import { count, dollars, duration, money, plural, range, rate, reward } from './format.ts';
+import {
+  type Block,
+  block,
+  count,
+  type Document,
+  dollars,
+  duration,
+  type Fact,
+  money,
+  NAMES_SHOWN,
+  plural,
+  range,
+  rate,
+  reward,
+} from './document.ts';
 
 export function summaryDocument(summary: Summary): Document {
   const { dataset } = summary;

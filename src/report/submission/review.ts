@@ -3,13 +3,13 @@
  * the record is refused.
  */
 
+import { z } from 'zod';
 import { compact } from '../../base/compact.ts';
+import { stripChars } from '../../base/python/text.ts';
 import { environmentKindOf } from '../../environment/environments.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { type Missing, type ScoredTrial, scoredTrials } from '../measure/score.ts';
-import { plural } from '../render/format.ts';
-import type { SubmissionMetadata } from './metadata.ts';
-
+import { plural } from '../render/document.ts';
 export const CHECKLIST = {
   pass_at_1: 'Is a pass@1 submission (does not attempt the same task instance more than once)',
   no_test_knowledge: 'Does not use SWE-bench test knowledge (`PASS_TO_PASS`, `FAIL_TO_PASS`)',
@@ -18,14 +18,6 @@ export const CHECKLIST = {
     'Does not have web-browsing OR has taken steps to prevent lookup of SWE-bench solutions via web-browsing',
 } as const;
 export type Box = keyof typeof CHECKLIST;
-
-interface Answer {
-  readonly box: Box;
-  readonly text: string;
-  readonly ticked: boolean;
-  /** What in the record says so. */
-  readonly because: string;
-}
 
 export interface ReviewInput {
   readonly data: RunData;
@@ -38,17 +30,9 @@ export interface ReviewInput {
   readonly acceptModelChange?: boolean;
 }
 
-export interface Review {
-  readonly problems: readonly string[];
-  readonly warnings: readonly string[];
-  readonly checklist: readonly Answer[];
-  readonly models: readonly string[];
-  readonly attempts: '1' | '2+';
-  readonly predictions: number;
-  readonly planned: number;
-}
+export type Review = ReturnType<typeof reviewSubmission>;
 
-export function reviewSubmission(input: ReviewInput): Review {
+export function reviewSubmission(input: ReviewInput) {
   const { data, arm, metadata } = input;
   // An entry holds one prediction for each instance, from the first epoch. The checklist says that there were more.
   const ofArm = data.trials.filter((t) => t.arm === arm);
@@ -64,7 +48,7 @@ export function reviewSubmission(input: ReviewInput): Review {
   ];
   const others = otherModels(data, arm, models);
   const checklist = answers(input);
-  const attempts = checklist.find((a) => a.box === 'pass_at_1')!.ticked ? '1' : '2+';
+  const attempts: '1' | '2+' = checklist.find((a) => a.box === 'pass_at_1')!.ticked ? '1' : '2+';
   return {
     problems: compact([
       rows.length === 0 && `arm ${arm} planned nothing`,
@@ -74,7 +58,11 @@ export function reviewSubmission(input: ReviewInput): Review {
       others !== null &&
         !input.acceptModelChange &&
         `${others}; --accept-model-change says that this is meant`,
-      ...contradictions(checklist, input.claims ?? {}),
+      ...checklist.flatMap((a) =>
+        input.claims?.[a.box] === true && !a.ticked
+          ? [`the record contradicts "${a.text}": ${a.because}`]
+          : [],
+      ),
       metadata?.tags.system.attempts === '1' &&
         attempts === '2+' &&
         'metadata tags.system.attempts is "1", but the record shows more than one attempt on an instance',
@@ -138,17 +126,14 @@ const firstIds = (rows: readonly ScoredTrial[]): string =>
 
 const ids = (rows: readonly ScoredTrial[]): string => `${firstIds(rows)}${rows.length > 5 ? ', ...' : ''}`;
 
-function answers({ data, arm, redone }: ReviewInput): Answer[] {
+/** `because`: what in the record says so. */
+function answers({ data, arm, redone }: ReviewInput) {
   const { agent, environment } = data.arms.find((a) => a.name === arm)?.config ?? {};
   const open = environment && environmentKindOf(environment).openNetwork?.(environment);
   const exposed = Array.isArray(agent?.expose_fields) ? agent.expose_fields.map(String) : null;
   const epochs = new Set(data.trials.filter((t) => t.arm === arm).map((t) => t.epoch)).size;
-  const answer = (box: Box, ticked: boolean, because: string): Answer => ({
-    box,
-    text: CHECKLIST[box],
-    ticked,
-    because,
-  });
+  const answer = (box: Box, ticked: boolean, because: string) =>
+    ({ box, text: CHECKLIST[box], ticked, because }) as const;
   const fields = (names: readonly string[]) => exposed?.filter((f) => names.includes(f)) ?? [];
   const tests = fields(['FAIL_TO_PASS', 'PASS_TO_PASS', 'test_patch', 'patch', 'eval_script']);
   const hints = fields(['hints_text', 'hints']);
@@ -184,12 +169,6 @@ function answers({ data, arm, redone }: ReviewInput): Answer[] {
   ];
 }
 
-function contradictions(checklist: readonly Answer[], claims: Partial<Record<Box, boolean>>): string[] {
-  return checklist.flatMap((a) =>
-    claims[a.box] === true && !a.ticked ? [`the record contradicts "${a.text}": ${a.because}`] : [],
-  );
-}
-
 const metadataWarnings = ({ info, tags }: SubmissionMetadata, answered: readonly string[]): string[] =>
   compact([
     info.report === '' && 'info.report is empty: entries without a technical report were rejected',
@@ -202,3 +181,85 @@ const metadataWarnings = ({ info, tags }: SubmissionMetadata, answered: readonly
       .filter((m) => /latest$/i.test(m))
       .map((m) => `tags.model "${m}" is an alias, not a snapshot`),
   ]);
+
+const text = z.string().min(1);
+const list = z.array(text);
+
+/** Strict: an older flat form, or `checked: "false (see ...)"`, must be refused here and not disappear there. */
+const metadataSchema = z.strictObject({
+  info: z.strictObject({
+    name: text,
+    site: z.string().default(''),
+    report: z.string().default(''),
+    authors: z.union([z.string(), list]).default([]),
+    logo: z.string().optional(),
+  }),
+  assets: z.strictObject({ logs: z.string(), trajs: z.string() }).optional(),
+  tags: z.strictObject({
+    checked: z.boolean(),
+    model: list,
+    org: z.union([z.string(), list]),
+    os_model: z.boolean(),
+    os_system: z.boolean(),
+    system: z.strictObject({ attempts: z.enum(['1', '2+']) }),
+  }),
+});
+export type SubmissionMetadata = z.infer<typeof metadataSchema>;
+
+export const SPLITS = {
+  lite: 300,
+  verified: 500,
+  test: 2294,
+  multilingual: 300,
+  multimodal: 517,
+  'bash-only': 500,
+} as const;
+export type Split = keyof typeof SPLITS;
+
+const BUCKET = 's3://swe-bench-submissions';
+
+/** What can be filled in from the record alone; the rest is listed for the submitter. `place`: "<split>/<entry>". */
+export function draftMetadata(facts: {
+  readonly models: readonly string[];
+  readonly attempts: '1' | '2+';
+  readonly place: string;
+}): {
+  metadata: SubmissionMetadata;
+  toFillIn: string[];
+} {
+  return {
+    metadata: {
+      info: { name: `swebatch + ${facts.models[0] ?? 'unknown model'}`, site: '', report: '', authors: [] },
+      // Where the maintainers put them when they merge.
+      assets: { logs: `${BUCKET}/${facts.place}/logs`, trajs: `${BUCKET}/${facts.place}/trajs` },
+      tags: {
+        checked: false,
+        model: [...facts.models],
+        org: ['Undisclosed'],
+        os_model: false,
+        os_system: true,
+        system: { attempts: facts.attempts },
+      },
+    },
+    toFillIn: ['info.name', 'info.site', 'info.report', 'info.authors', 'tags.org', 'tags.os_model'],
+  };
+}
+
+/** Every problem at once, by its path. */
+export function parseMetadata(
+  value: unknown,
+): { ok: true; metadata: SubmissionMetadata } | { ok: false; problems: string[] } {
+  const found = metadataSchema.safeParse(value);
+  if (found.success) return { ok: true, metadata: found.data };
+  return {
+    ok: false,
+    problems: found.error.issues.map((i) => `metadata ${i.path.join('.') || '(top)'}: ${i.message}`),
+  };
+}
+
+const slug = (name: string): string =>
+  stripChars(name.toLowerCase().replace(/[^a-z0-9.]+/g, '-'), '-.') || 'unnamed';
+
+/** <YYYYMMDD>_<system>_<model>: the board shows the first eight characters as the date. */
+export const entryName = (date: string, system: string, model: string): string =>
+  `${date.slice(0, 10).replaceAll('-', '')}_${slug(system)}_${slug(model.split('/').at(-1)!)}`;

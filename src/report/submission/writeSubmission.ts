@@ -27,10 +27,18 @@ import {
 import { redoneTrials } from '../../store/records/evaluations.ts';
 import { loadRunData, type RunData } from '../../store/records/reportQueries.ts';
 import { predictionsOf } from '../predictionsOf.ts';
-import { rate } from '../render/format.ts';
+import { rate } from '../render/document.ts';
 import { proportion } from '../statistics/proportions.ts';
-import { draftMetadata, entryName, SPLITS, type Split, type SubmissionMetadata } from './metadata.ts';
-import { type Box, type Review, reviewSubmission } from './review.ts';
+import {
+  type Box,
+  draftMetadata,
+  entryName,
+  type Review,
+  reviewSubmission,
+  SPLITS,
+  type Split,
+  type SubmissionMetadata,
+} from './review.ts';
 
 export interface SubmissionRequest {
   readonly store: Store;
@@ -116,22 +124,15 @@ export async function writeSubmission(request: SubmissionRequest): Promise<Submi
   }
 }
 
-interface Written {
-  readonly hashes: readonly (readonly [path: string, sha256: string])[];
-  readonly bytes: number;
-  readonly problems: readonly string[];
-  readonly resolved: number;
-}
-
 function writeFiles(
   request: SubmissionRequest,
   data: RunData,
   metadata: SubmissionMetadata,
   review: Review,
   root: string,
-): Written {
+) {
   const hashes: [string, string][] = [];
-  const findings: Finding[] = [];
+  const findings: ReturnType<typeof scanForSecrets> = [];
   let bytes = 0;
   const put = (path: string, content: string) => {
     findings.push(...scanForSecrets(path, content, request.redactor));
@@ -152,8 +153,8 @@ function writeFiles(
       put(
         `trajs/${trial.instanceId}.traj.json`,
         trajectoryJson(attempt, {
-          ...(request.version === undefined ? {} : { version: request.version }),
-          ...(request.published ? { published: request.published } : {}),
+          ...(request.version !== undefined && { version: request.version }),
+          ...(request.published && { published: request.published }),
         }),
       );
   }
@@ -340,35 +341,18 @@ function digestsOf(trials: RunData['trials']): string {
   return `${known.length} of ${trials.length} recorded; sha256 of the sorted lines "id digest": ${sha256(lines.join(''))}`;
 }
 
-interface Finding {
-  readonly file: string;
-  readonly line: number;
-  readonly kind: string;
-  /** The value of a secret of this machine: no flag lets that pass. */
-  readonly exact: boolean;
-}
-
-export function scanForSecrets(
-  file: string,
-  content: string,
-  redactor: Pick<Redactor, 'contains'>,
-): Finding[] {
+/** `exact`: the value of a secret of this machine. No flag lets that pass. */
+export function scanForSecrets(file: string, content: string, redactor: Pick<Redactor, 'contains'>) {
   const exact = redactor.contains(content);
   if (!exact && !PUBLISHED_SHAPES.some(([, shape]) => shape.test(content))) return [];
   const lines = content.split('\n');
-  const found = lines.flatMap((text, i): Finding[] => [
-    ...(exact && redactor.contains(text)
-      ? [{ file, line: i + 1, kind: 'a secret of this machine', exact: true }]
-      : []),
+  const secret = (line: number) => ({ file, line, kind: 'a secret of this machine', exact: true });
+  const found = lines.flatMap((text, i) => [
+    ...(exact && redactor.contains(text) ? [secret(i + 1)] : []),
     ...PUBLISHED_SHAPES.filter(([, shape]) => shape.test(text)).map(([kind]) => ({
-      file,
-      line: i + 1,
-      kind,
-      exact: false,
+      ...{ file, line: i + 1, kind: kind as string, exact: false },
     })),
   ]);
   // A value that spans lines is in the file and in none of its lines.
-  return exact && !found.some((f) => f.exact)
-    ? [{ file, line: 1, kind: 'a secret of this machine', exact: true }, ...found]
-    : found;
+  return exact && !found.some((f) => f.exact) ? [secret(1), ...found] : found;
 }

@@ -21,12 +21,13 @@ import type { RunRow } from '../../store/records/runs.ts';
 import {
   type DatasetChoice,
   type EvaluateOptions,
+  type Evaluation,
+  gradeRun,
   gradingConfig,
   requireParsers,
   requireSubset,
   wantedIds,
-} from './evaluateRun.ts';
-import { type Evaluation, gradeRun } from './gradeRun.ts';
+} from './gradeRun.ts';
 
 export interface EvaluatePredictionsOptions extends EvaluateOptions {
   /** A predictions file of any tool, or "gold". */

@@ -6,7 +6,7 @@ import { type Regraded, type Regrading, regradeFolder } from '../../grading/regr
 import type { Caller, Variables } from '../../run/caller.ts';
 import { redactorOf } from '../../run/secrets.ts';
 import { UserError } from '../../run/userError.ts';
-import { type DatasetChoice, gradingConfig, requireParsers, requireSubset } from './evaluateRun.ts';
+import { type DatasetChoice, gradingConfig, requireParsers, requireSubset } from './gradeRun.ts';
 
 export interface RegradeOptions {
   /** Folders of instance folders, at any depth. */

@@ -7,7 +7,6 @@ import { pathInside } from '../../base/files/pathInside.ts';
 import { type Comparison, compareSides } from '../../report/compare/compareSides.ts';
 import type { Side } from '../../report/compare/side.ts';
 import { summaryFiles } from '../../report/exportSummary.ts';
-import { toMeasureAgain } from '../../report/gate/evidence.ts';
 import {
   candidateOf,
   candidateOfSide,
@@ -16,9 +15,9 @@ import {
   gate,
   remeasurementsOf,
 } from '../../report/gate/gate.ts';
-import { gateDocument } from '../../report/gate/gateDocument.ts';
-import { junitXml } from '../../report/gate/junit.ts';
+import { gateDocument, junitXml } from '../../report/gate/gateDocument.ts';
 import type { GatePolicy } from '../../report/gate/rules.ts';
+import { toMeasureAgain } from '../../report/gate/rules.ts';
 import { historyOf, type InstanceHistory, type NightResult, nightOf } from '../../report/measure/history.ts';
 import { summarize } from '../../report/measure/summary.ts';
 import { jsonText } from '../../report/render/document.ts';
@@ -75,11 +74,8 @@ export async function runGate(request: GateRequest): Promise<Gated> {
   const candidate = b.from ? candidateOf(b.from.data, b.from.arm, b.side) : candidateOfSide(b.side);
   const result = gate(comparison, candidate, policy, again(b, store), streaksOf(a, comparison, store));
   const exitCode = gateExit(result, request.remeasure !== undefined);
-  if (begun !== null)
-    endVerdict(store!, begun, {
-      ...{ verdict: result.verdict, exitCode },
-      failed: result.rules.flatMap((r) => (r.passed ? [] : [r.rule])),
-    });
+  const failed = result.rules.flatMap((r) => (r.passed ? [] : [r.rule]));
+  if (begun !== null) endVerdict(store!, begun, { verdict: result.verdict, exitCode, failed });
   return { comparison, result, past: pastOf(b, result, store), passedOver, exitCode };
 }
 
@@ -148,11 +144,7 @@ function again(b: NamedSide, store: Store | undefined): Map<string, boolean[]> {
 }
 
 /** A night that has no baseline: its limits are judged, and its verdict is recorded. */
-export function runFirstNight(
-  store: Store,
-  b: NamedSide,
-  { policy, required }: { readonly policy: GatePolicy; readonly required: boolean },
-): GateResult {
+export function runFirstNight(store: Store, b: NamedSide, policy: GatePolicy, required: boolean): GateResult {
   const { run, data, arm } = b.from!;
   const result = firstNight(candidateOf(data, arm, b.side), policy, required);
   const of = { run_id: run.id, arm, baseline: null, judged_at: new Date().toISOString() };
@@ -194,13 +186,6 @@ export interface PassedOver {
   readonly why: string;
 }
 
-interface FoundBaseline {
-  /** Undefined when nothing comparable exists. */
-  readonly baseline: RunRow | undefined;
-  /** Newer comparable nights that are no baseline, newest first. A person overrules it with `baseline set`, or by naming the run. */
-  readonly passedOver: readonly PassedOver[];
-}
-
 /** Rejects a wrong name before the night is paid for. */
 export function requireBaseline(store: Store, name: string, run: Pick<RunRow, 'name'>): void {
   if (name === 'last' || baselineRun(store, name)) return;
@@ -209,18 +194,21 @@ export function requireBaseline(store: Store, name: string, run: Pick<RunRow, 'n
   throw new UserError(`there is no baseline or other run "${name}"`, { next: { do: 'find_baseline' } });
 }
 
-export function findBaseline(store: Store, name: string, run: RunRow): FoundBaseline {
-  if (name === 'last') return lastGood(comparableRuns(store, run));
-  const named = baselineRun(store, name);
-  if (named) return { baseline: named, passedOver: [] };
-  const found = findRun(store, name);
-  return { baseline: 'id' in found ? found : undefined, passedOver: [] };
-}
-
-/** The newest one that nothing speaks against: else the night after a regression would be compared with the regression, and pass. */
-function lastGood(rows: readonly ComparableRow[]): FoundBaseline {
+/**
+ * Undefined when nothing comparable exists. The newest one that nothing speaks against: else the night after a regression would be compared
+ * with the regression, and pass. `passedOver`: newer ones, newest first. A person overrules it with `baseline set`, or by naming the run.
+ */
+export function findBaseline(
+  store: Store,
+  name: string,
+  run: RunRow,
+): { readonly baseline: RunRow | undefined; readonly passedOver: readonly PassedOver[] } {
   const passedOver: PassedOver[] = [];
-  for (const row of rows) {
+  if (name !== 'last') {
+    const found = baselineRun(store, name) ?? findRun(store, name);
+    return { baseline: 'id' in found ? found : undefined, passedOver };
+  }
+  for (const row of comparableRuns(store, run)) {
     const why = objectionTo(row);
     if (why === null) return { baseline: row, passedOver };
     passedOver.push({ run: row.name, why });

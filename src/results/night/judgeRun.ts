@@ -1,4 +1,5 @@
 /** The end of a night: finds the baseline, judges every arm, writes the artifacts and runs `run.on_finish`. */
+
 import { pathInside } from '../../base/files/pathInside.ts';
 import { pathName } from '../../base/text/fileName.ts';
 import type { GateResult } from '../../report/gate/gate.ts';
@@ -6,13 +7,24 @@ import type { GatePolicy } from '../../report/gate/rules.ts';
 import { RESAMPLING_SEED } from '../../report/measure/summary.ts';
 import { NIGHT_ERROR } from '../../report/statistics/nightTests.ts';
 import type { Caller } from '../../run/caller.ts';
+import { withRunLock } from '../../run/control/lock.ts';
 import { createNotifier, warningTo } from '../../run/control/notify.ts';
 import type { RunEvent } from '../../run/events.ts';
 import { plannedConfig } from '../../run/plan/planRecord.ts';
 import { requireRun } from '../../run/resultsRoot.ts';
-import type { RunOutcome } from '../../run/run.ts';
+import { type RunOutcome, workOn } from '../../run/run.ts';
+import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
-import type { RunRow } from '../../store/records/runs.ts';
+import { remeasurementsOfRun } from '../../store/records/baselines.ts';
+import {
+  armsOf,
+  insertRun,
+  instancesOf,
+  type RunRow,
+  runByName,
+  spentNano,
+  storedManifest,
+} from '../../store/records/runs.ts';
 import { fixedTest, type NamedSide, sidesOfRun } from '../compareSources.ts';
 import {
   findBaseline,
@@ -22,7 +34,6 @@ import {
   runGate,
   writeArtifacts,
 } from './gateRun.ts';
-import { remeasure } from './remeasure.ts';
 
 export interface NightOptions {
   /** Results root. */
@@ -79,109 +90,148 @@ export async function judgeRun(
   caller: Caller,
   hooks: NightHooks = {},
 ): Promise<NightVerdict> {
+  const { results: root, policy = {}, remeasure: epochs = REMEASURE_DEFAULT } = options;
+  const { env, tell } = caller;
   const run = requireRun(store, options.run);
   const { baseline, passedOver } = findBaseline(store, options.baseline, run);
-  if (!baseline) return judgeFirst(store, run, options, passedOver, caller);
+  const sides = sidesOfRun(store, run);
+  if (!baseline) {
+    const first: FirstVerdict[] = [];
+    for (const b of sides) {
+      const result = runFirstNight(store, b, policy, options.withoutBaseline === 'fail');
+      const found = { result, past: [], passedOver };
+      const artifacts = await writeArtifacts(folderOf(root, run, b), b, found, env);
+      first.push({ arm: b.from!.arm, result, artifacts });
+    }
+    const passed = first.every(({ result }) => result.passed);
+    return { baseline: null, passedOver, arms: [], first, exitCode: passed ? 0 : 1 };
+  }
   const references = sidesOfRun(store, baseline);
-  const arms: ArmVerdict[] = [];
-  const court: Court = { store, options, caller, hooks, passedOver };
-  const sides = sidesOfRun(store, run).map((b) => ({ b, a: referenceFor(b, references) }));
+  const referenceFor = (arm: string) =>
+    references.find((a) => a.from!.arm === arm) ?? (references.length === 1 ? references[0] : undefined);
   // Every arm is a chance of a false alarm: they share the error rate of the night.
-  const judged = sides.filter(({ a }) => a).length;
-  for (const { a, b } of sides) {
-    if (a) arms.push(await judgeArm(court, run, a, b, judged));
-    else
-      caller.tell({
-        level: 'warning',
-        text: `${baseline.name} has no arm ${b.from!.arm}; it is not judged`,
-      });
+  const alpha = (policy.alpha ?? NIGHT_ERROR) / sides.filter((b) => referenceFor(b.from!.arm)).length;
+  const arms: ArmVerdict[] = [];
+  for (const b of sides) {
+    const { arm } = b.from!;
+    const a = referenceFor(arm);
+    if (!a) {
+      tell({ level: 'warning', text: `${baseline.name} has no arm ${arm}; it is not judged` });
+      continue;
+    }
+    const again = async (ids: readonly string[]) => {
+      const ended = (outcome: RunOutcome) => hooks.remeasured?.(outcome);
+      await remeasure({ store, root, run, arm, ids, epochs, ended }, caller);
+    };
+    const gated = await runGate({
+      a,
+      b,
+      store,
+      policy: { ...policy, alpha },
+      tell,
+      passedOver,
+      record: true,
+      test: fixedTest(b) ?? 'exact',
+      seed: RESAMPLING_SEED,
+      ...(epochs > 0 && { remeasure: again }),
+    });
+    const artifacts = await writeArtifacts(folderOf(root, run, b), b, gated, env);
+    const { verdict, passed, line, broken, drop, p } = gated.result;
+    const of = { run: run.name, arm, baseline: a.side.label };
+    const said = { verdict, passed, exitCode: gated.exitCode, line, broken, drop, p, passedOver };
+    const judged: ArmVerdict = { ...gated, arm, artifacts, event: { type: 'gate', ...of, ...said } };
+    hooks.judged?.(judged);
+    const notifier = createNotifier(plannedConfig(run).run, warningTo(tell));
+    notifier.listener(judged.event);
+    await notifier.settle();
+    arms.push(judged);
   }
-  const codes = arms.map(({ event }) => event.exitCode);
-  return {
-    ...{ baseline: baseline.name, passedOver, arms, first: [] },
-    exitCode: codes.includes(1) ? 1 : codes.includes(3) ? 3 : 0,
-  };
-}
-
-async function judgeFirst(
-  store: Store,
-  run: RunRow,
-  { results, policy = {}, withoutBaseline }: NightOptions,
-  passedOver: readonly PassedOver[],
-  caller: Caller,
-): Promise<NightVerdict> {
-  const first: FirstVerdict[] = [];
-  const required = withoutBaseline === 'fail';
-  for (const b of sidesOfRun(store, run)) {
-    const result = runFirstNight(store, b, { policy, required });
-    const found = { result, past: [], passedOver };
-    const artifacts = await writeArtifacts(folderOf(results, run, b), b, found, caller.env);
-    first.push({ arm: b.from!.arm, result, artifacts });
-  }
-  const passed = first.every(({ result }) => result.passed);
-  return { baseline: null, passedOver, arms: [], first, exitCode: passed ? 0 : 1 };
+  const codes = arms.map(({ exitCode }) => exitCode);
+  const exitCode = codes.includes(1) ? 1 : codes.includes(3) ? 3 : 0;
+  return { baseline: baseline.name, passedOver, arms, first: [], exitCode };
 }
 
 const folderOf = (root: string, run: RunRow, { from }: NamedSide): string =>
   pathInside(root, run.name, from!.data.arms.length > 1 ? pathName(from!.arm) : '');
 
-const referenceFor = (b: NamedSide, references: readonly NamedSide[]): NamedSide | undefined =>
-  references.find((a) => a.from!.arm === b.from!.arm) ??
-  (references.length === 1 ? references[0] : undefined);
-
-interface Court {
+interface RemeasureRequest {
   readonly store: Store;
-  readonly options: NightOptions;
-  readonly caller: Caller;
-  readonly hooks: NightHooks;
-  readonly passedOver: readonly PassedOver[];
+  readonly root: string;
+  readonly run: RunRow;
+  readonly arm: string;
+  readonly ids: readonly string[];
+  readonly epochs: number;
+  /** Called with the outcome of the new run. */
+  readonly ended?: (outcome: RunOutcome) => void;
 }
 
-async function judgeArm(
-  court: Court,
-  run: RunRow,
-  a: NamedSide,
-  b: NamedSide,
-  arms: number,
-): Promise<ArmVerdict> {
-  const { store, options, caller, hooks, passedOver } = court;
-  const root = options.results;
-  const { arm } = b.from!;
-  const given = options.policy ?? {};
-  const epochs = options.remeasure ?? REMEASURE_DEFAULT;
-  const ended = hooks.remeasured;
-  const again = async (ids: readonly string[]) => {
-    await remeasure({ store, root, run, arm, ids, epochs, ...(ended && { ended }) }, caller);
-  };
-  const gated = await runGate({
-    ...{
-      a,
-      b,
-      store,
-      policy: { ...given, alpha: (given.alpha ?? NIGHT_ERROR) / arms },
-      tell: caller.tell,
-      passedOver,
-      record: true,
+/** The rest of the run's budget, which covers the whole night. Null without a budget. */
+function budgetLeft(store: Store, run: RunRow): number | null {
+  if (run.budget_nano === null) return null;
+  const runs = [run, ...remeasurementsOfRun(store, run.name)];
+  return run.budget_nano - runs.reduce((sum, r) => sum + spentNano(store, r.id).committedNano, 0);
+}
+
+/** Undefined, with a warning, when the budget of the run leaves nothing for it. */
+export async function remeasure(request: RemeasureRequest, caller: Caller): Promise<RunRow | undefined> {
+  const { store, root, run, ids, epochs } = request;
+  const planned = plannedConfig(run);
+  const arm = planned.arms.find((a) => a.name === request.arm);
+  if (run.imported === 1 || !arm)
+    throw new UserError(`${run.name} cannot be measured again: swebatch did not configure it`, {
+      next: { do: 'skip_remeasuring' },
+    });
+  const left = budgetLeft(store, run);
+  if (left !== null && left <= 0) {
+    caller.tell({
+      level: 'warning',
+      text: `the budget of ${run.name} is spent; nothing is measured again`,
+    });
+    return undefined;
+  }
+  // on_finish is for the end of the night and its verdict, not for this run.
+  const { on_finish: _quiet, ...settings } = planned.run;
+  const config = { ...settings, epochs };
+  const grading = { ...planned.grading, enabled: true };
+  const wanted = new Set(ids);
+  const name = freeName(store, run.name);
+  const createdAt = new Date().toISOString();
+  const { id: _id, status: _status, finished_at: _end, ...recorded } = run;
+  const again = insertRun(store, {
+    run: {
+      ...recorded,
+      name,
+      created_at: createdAt,
+      config: JSON.stringify({ run: config, grading, arms: [arm] }),
+      manifest: JSON.stringify({
+        ...storedManifest(run),
+        run_id: name,
+        created_at: createdAt,
+        remeasures: { run: run.name, arm: arm.name, instances: ids, epochs },
+      }),
+      budget_nano: left,
+      emit_empty: 0,
+      imported: 0,
     },
-    test: fixedTest(b) ?? 'exact',
-    seed: RESAMPLING_SEED,
-    ...(epochs > 0 && { remeasure: again }),
+    arms: armsOf(store, run.id)
+      .filter((a) => a.name === arm.name)
+      .map((a) => ({ name: a.name, model: a.model, config: a.config })),
+    instances: instancesOf(store, run.id)
+      .filter((i) => wanted.has(i.instance_id))
+      .map(({ id: _id, run_id: _run, position: _position, ...row }) => row),
+    epochs,
   });
-  const artifacts = await writeArtifacts(folderOf(root, run, b), b, gated, caller.env);
-  const { verdict, passed, line, broken, drop, p } = gated.result;
-  const judged: ArmVerdict = {
-    ...gated,
-    arm,
-    artifacts,
-    event: {
-      ...{ type: 'gate', run: run.name, arm, baseline: a.side.label, verdict, passed },
-      exitCode: gated.exitCode,
-      ...{ line, broken, drop, p, passedOver },
-    },
-  };
-  hooks.judged?.(judged);
-  const notifier = createNotifier(plannedConfig(run).run, warningTo(caller.tell));
-  notifier.listener(judged.event);
-  await notifier.settle();
-  return judged;
+  caller.tell({ level: 'info', text: `run ${again.name}: ${ids.length} instance(s) x ${epochs}` });
+  const outcome = await withRunLock({ store, root, runName: again.name, tell: caller.tell }, () =>
+    workOn({ store, root, row: again, config, grading, arms: [arm] }, caller),
+  );
+  request.ended?.(outcome);
+  return runByName(store, again.name)!;
+}
+
+function freeName(store: Store, name: string): string {
+  for (let n = 1; ; n++) {
+    const candidate = `${name}.again-${n}`;
+    if (!runByName(store, candidate)) return candidate;
+  }
 }

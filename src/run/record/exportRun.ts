@@ -7,8 +7,11 @@ import { join } from 'node:path';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { pathName } from '../../base/text/fileName.ts';
-import { exitStatusesYaml } from '../../formats/miniSweAgent/exitStatuses.ts';
-import { trajectoryJson, trajectoryPath } from '../../formats/miniSweAgent/writeTrajectory.ts';
+import {
+  exitStatusesYaml,
+  trajectoryJson,
+  trajectoryPath,
+} from '../../formats/miniSweAgent/writeTrajectory.ts';
 import { predsJson, predsJsonl } from '../../formats/predictions.ts';
 import { publishedMessages } from '../../model/dialects/published/publishedMessages.ts';
 import { exportSummary } from '../../report/exportSummary.ts';

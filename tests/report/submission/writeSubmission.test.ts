@@ -7,8 +7,13 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { createRedactor } from '../../../src/base/text/redact.ts';
-import { draftMetadata, entryName, parseMetadata } from '../../../src/report/submission/metadata.ts';
-import { reviewSubmission, sameModel } from '../../../src/report/submission/review.ts';
+import {
+  draftMetadata,
+  entryName,
+  parseMetadata,
+  reviewSubmission,
+  sameModel,
+} from '../../../src/report/submission/review.ts';
 import {
   deriveResults,
   type SubmissionRequest,

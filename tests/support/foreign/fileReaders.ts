@@ -25,12 +25,13 @@ import { inspectDifference } from '../../../src/formats/inspect/inspect.ts';
 import {
   inspectScore,
   inspectText,
+  instanceOfSample,
   readInspectHeader,
   readInspectJson,
   readInspectSample,
   readInspectSummaries,
-} from '../../../src/formats/inspect/log.ts';
-import { instanceOfSample, verdictOfSample } from '../../../src/formats/inspect/samples.ts';
+  verdictOfSample,
+} from '../../../src/formats/inspect/samples.ts';
 import { readLeaderboardResults, readRepoTotals } from '../../../src/formats/leaderboard/results.ts';
 import { reasonOf } from '../../../src/formats/miniSweAgent/miniSweAgent.ts';
 import { readTrajectory, recordedCalls } from '../../../src/formats/miniSweAgent/trajectory.ts';
