@@ -53,7 +53,7 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
   }
   function service(config: Record<string, unknown> = {}, more: Record<string, unknown> = {}) {
     const events: StageEvent[] = [];
-    const made = createImageService({
+    const made: ImageService = createImageService({
       docker,
       config: imagesConfigSchema.parse({ retry_seconds: 0, disk_low: '0', disk_high: '0', ...config }),
       pull: 'missing',
