@@ -237,7 +237,7 @@ export const gateRulesOf = (night: Parameters<Limit>[0]): GateRule[] =>
 export type Remeasured = ReadonlyMap<string, readonly boolean[]>;
 
 /** Of what broke and of what got fixed: the instances that failed every time again. */
-interface Confirmation {
+export interface Confirmation {
   readonly broken: readonly string[];
   /** An instance that could not be measured again stands here too, so that an outage never makes a night look worse. */
   readonly fixed: readonly string[];

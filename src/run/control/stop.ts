@@ -57,9 +57,9 @@ export function createStopLadder(options: StopOptions) {
       return interruptedBy;
     },
     /** After the second press: fires when the rest of the grace is needed to remove containers. */
-    captureEnds: capturing.signal,
+    captureEnds: capturing.signal as AbortSignal,
     /** After the second press: fires when the grace is over. */
-    graceEnds: grace.signal,
+    graceEnds: grace.signal as AbortSignal,
     /** Fires when the attempts that run now must end. Another signal after each `halt`: an attempt keeps the one it began with. */
     get attempts(): AbortSignal {
       return controller.signal;
