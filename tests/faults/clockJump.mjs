@@ -5,7 +5,7 @@ const jump = Number(process.env.CLOCK_JUMP_MS);
 const Real = globalThis.Date;
 let shift = 0;
 // Among all processes that inherit the option only swebatch itself is meant.
-if (process.argv[1]?.endsWith('bin.ts')) {
+if (process.argv[1]?.endsWith('bin.js')) {
   const look = setInterval(() => {
     if (!existsSync(process.env.CLOCK_JUMP_AT)) return;
     clearInterval(look);
