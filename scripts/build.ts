@@ -119,8 +119,8 @@ export function copyAssets(): void {
 if (import.meta.main) {
   mkdirSync(TARGET, { recursive: true });
   // Not in bundle(): a program that a test has started may still load a part that a later bundle does not have.
-  for (const file of readdirSync(TARGET))
-    if (/^\.code$|\.js(?:\.map)?$/.test(file)) rmSync(join(TARGET, file), { recursive: true });
+  for (const file of readdirSync(TARGET)) if (/\.js(?:\.map)?$/.test(file)) rmSync(join(TARGET, file));
+  rmSync(join(ROOT, '.cache', 'code'), { recursive: true, force: true });
   const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
   const declarations = promisify(execFile)(process.execPath, [
     tsc,

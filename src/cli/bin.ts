@@ -22,7 +22,7 @@ if (major < 22 || (major === 22 && minor < 19)) {
 async function keepCode(): Promise<void> {
   if (!import.meta.filename.endsWith('.js')) return;
   const { enableCompileCache } = await import('node:module');
-  enableCompileCache(`${import.meta.dirname}/../.code`);
+  enableCompileCache(`${import.meta.dirname}/../../.cache/code`);
 }
 
 /** A verb that works for hours takes little memory; one that answers a question meanwhile takes little time. */
