@@ -20,7 +20,7 @@ export interface ViewerOptions {
   readonly host?: string;
   /** Default 7580; 0 picks a free one. */
   readonly port?: number;
-  /** Off loopback one is made when none is given. */
+  /** Asked for by everything; without it one is made, and on loopback only changes of a run ask for that one. */
   readonly token?: string;
   readonly signal?: AbortSignal;
   /** How often the database is asked whether it changed, while somebody watches. */
@@ -30,8 +30,10 @@ export interface ViewerOptions {
 }
 
 export interface Viewer {
-  /** With the token, where there is one. */
+  /** For reading: with the token where reading asks for it. */
   readonly url: string;
+  /** With the token: whoever opens it can change a run that works. */
+  readonly controlUrl: string;
   readonly port: number;
   close(): Promise<void>;
 }
@@ -54,9 +56,10 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
   const page = readPage(options.pageDir);
   const record = openRecord(options.results);
   try {
-    const token = options.token ?? (isLoopback(host) ? undefined : randomBytes(24).toString('base64url'));
+    const token = options.token ?? randomBytes(24).toString('base64url');
+    const openToRead = options.token === undefined && isLoopback(host);
     const live = liveUpdates(record, options.pollMs ?? 500);
-    const rules = { hosts: new Set<string>(), token, cookie: 'swebatch-view' };
+    const rules = { hosts: new Set<string>(), token, openToRead, cookie: 'swebatch-view' };
     const handle = (request: IncomingMessage, response: ServerResponse): ServerResponse => {
       const target = request.url ?? '/';
       // Anything but a plain path (another authority, the form for proxies) is refused.
@@ -131,7 +134,8 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
     options.signal?.addEventListener('abort', () => void close(), { once: true });
     const shown = host === '0.0.0.0' || host === '::' ? hostname() : host;
     const base = `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}/`;
-    return { url: token === undefined ? base : `${base}?token=${encodeURIComponent(token)}`, port, close };
+    const controlUrl = `${base}?token=${encodeURIComponent(token)}`;
+    return { url: openToRead ? base : controlUrl, controlUrl, port, close };
   } catch (error) {
     record.close();
     throw error;
@@ -233,7 +237,9 @@ const single = (value: string | string[] | undefined): string | undefined =>
 export interface AccessRules {
   /** Exact values of the Host header that are ours, lower case. */
   readonly hosts: ReadonlySet<string>;
-  readonly token: string | undefined;
+  /** Of this start. Every user of a machine reaches its loopback, so a change asks for it there too. */
+  readonly token: string;
+  readonly openToRead: boolean;
   readonly cookie: string;
 }
 
@@ -274,12 +280,13 @@ export function decide(rules: AccessRules, request: AccessFacts): Decision {
   if (site !== undefined && site !== 'same-origin' && site !== 'none' && !request.visit)
     return refuse(403, 'requests from another site are not answered');
   if (changes && request.visit) return refuse(403, 'a link or a form changes nothing here');
-  if (rules.token === undefined) return { allow: true, setCookie: false };
   if (sameSecret(request.queryToken, rules.token)) return { allow: true, setCookie: true };
+  if (rules.openToRead && !changes) return { allow: true, setCookie: false };
   const bearer = request.authorization?.match(/^Bearer (.+)$/)?.[1];
   if (sameSecret(bearer, rules.token) || sameSecret(cookieOf(request.cookie, rules.cookie), rules.token))
     return { allow: true, setCookie: false };
-  return refuse(401, 'open the address that "swebatch view" printed: it carries the token');
+  const first = 'open the address that "swebatch view" printed: it carries the token';
+  return refuse(401, changes ? `nothing was changed; ${first}` : first);
 }
 
 function sameSecret(given: string | undefined, expected: string): boolean {

@@ -36,7 +36,7 @@ describe.skipIf(!available)('the page of a run that works', () => {
     const page = await browser.newPage();
     const errors = watchErrors(page);
     page.setDefaultTimeout(30_000);
-    await page.goto(`${viewer.url}#/run/${id}`);
+    await page.goto(`${viewer.controlUrl}#/run/${id}`);
     const controls = page.getByLabel('Change this run');
     const press = (name: string) => controls.getByRole('button', { name }).click();
     await press('Pause');

@@ -24,7 +24,7 @@ const viewFlags = flags({
     describe: '0 picks a free one',
   },
   host: {
-    ...string('other than loopback requires a token: set SWEBATCH_VIEW_TOKEN, or one is generated'),
+    ...string('other than loopback, reading requires the token too: SWEBATCH_VIEW_TOKEN, or a generated one'),
     default: '127.0.0.1',
     check: z.string().min(1),
   },
@@ -85,10 +85,10 @@ async function serve(results: string, args: Args<typeof viewFlags>): Promise<num
   }).catch((error: unknown) => {
     throw error instanceof Error && error.name === 'Error' ? new UserError(error.message) : error;
   });
-  printResult(args.json, { url: viewer.url }, () => viewer.url);
+  printResult(args.json, { url: viewer.controlUrl }, () => viewer.controlUrl);
   if (!existsSync(databaseOf(results)))
     say(`there is no run in ${results} yet; the page shows the first one when it starts`);
-  say('read-only; press Ctrl-C to stop');
+  say('its token lets the page change a run that works: keep it to yourself; press Ctrl-C to stop');
   await new Promise<void>((done) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => done());
   });

@@ -24,7 +24,13 @@ async function bench() {
   return { root, store, run };
 }
 
-const OWN = { 'content-type': 'application/json', 'x-swebatch-control': '1' };
+const SCRIPT = { 'content-type': 'application/json', 'x-swebatch-control': '1' };
+const tokenOf = ({ controlUrl }: Viewer) => new URL(controlUrl).searchParams.get('token')!;
+/** Of its own page, once the printed address was opened. */
+const own = () => ({
+  ...{ ...SCRIPT, origin: `http://127.0.0.1:${viewer!.port}` },
+  cookie: `swebatch-view-${viewer!.port}=${tokenOf(viewer!)}`,
+});
 
 function post(body: string, headers: Record<string, string>): Promise<{ status: number; body: string }> {
   const { port } = viewer!;
@@ -49,7 +55,7 @@ const asking = (command: string, argument: string | null = null, run = 'r1') =>
 
 test('a request of its page is carried out by the process that works on the run', async () => {
   const { root, store, run } = await bench();
-  const headers = { ...OWN, origin: `http://127.0.0.1:${viewer!.port}` };
+  const headers = own();
   await withRunLock({ store, root, runName: 'r1', tell: () => {} }, async () => {
     const inbox = createControlInbox({
       ...{ store, runId: run.id, events: createEvents(), now: () => new Date() },
@@ -77,19 +83,21 @@ test('a request of its page is carried out by the process that works on the run'
   store.close();
 });
 
-test('other sites, other bodies and other runs change nothing', async () => {
+test('other sites, other users without the token, other bodies and other runs change nothing', async () => {
   const { store } = await bench();
-  const origin = `http://127.0.0.1:${viewer!.port}`;
+  const { origin, cookie } = own();
   const statusOf = async (body: string, headers: Record<string, string>) =>
     (await post(body, headers)).status;
-  expect(await statusOf(asking('pause'), OWN)).toBe(403);
-  expect(await statusOf(asking('pause'), { ...OWN, origin: 'http://evil.example' })).toBe(403);
-  expect(await statusOf(asking('pause'), { origin })).toBe(405);
-  const own = { ...OWN, origin };
+  expect(await statusOf(asking('pause'), { ...SCRIPT, cookie })).toBe(403);
+  expect(await statusOf(asking('pause'), { ...SCRIPT, cookie, origin: 'http://evil.example' })).toBe(403);
+  expect(await statusOf(asking('pause'), { origin, cookie })).toBe(405);
   for (const body of ['', '{', '[]', '{"run":1}', asking('pause', null, ''), `"${'x'.repeat(50_000)}"`])
-    expect(await statusOf(body, own)).toBe(400);
-  expect(await statusOf(asking('halt'), own)).toBe(409);
-  expect(await statusOf(asking('pause', null, 'r2'), own)).toBe(409);
+    expect(await statusOf(body, own())).toBe(400);
+  for (const stranger of [{}, { cookie: 'swebatch-view=x' }, { authorization: 'Bearer x' }])
+    expect(await statusOf(asking('budget', '100000'), { ...SCRIPT, origin, ...stranger })).toBe(401);
+  expect((await fetch(`${viewer!.url}api/runs`)).status).toBe(200);
+  expect(await statusOf(asking('halt'), own())).toBe(409);
+  expect(await statusOf(asking('pause', null, 'r2'), own())).toBe(409);
   expect(store.prepare('SELECT count(*) FROM controls').pluck().get()).toBe(0);
   store.close();
 });
