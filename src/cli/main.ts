@@ -17,7 +17,7 @@ import {
 import type { Verb } from './flags/verb.ts';
 import { EXIT, explain, forTerminal, lostOutput, printData, printJson, say } from './terminal/context.ts';
 import { nameSourceLines } from './terminal/sourceLines.ts';
-import { loadVerbs, VERBS } from './verbs.ts';
+import { FURTHER_VERBS, loadVerbs, RENAMED, VERBS } from './verbs.ts';
 
 export async function main(given: readonly string[]): Promise<number> {
   nameSourceLines();
@@ -26,6 +26,7 @@ export async function main(given: readonly string[]): Promise<number> {
   let verb: Verb | undefined;
   try {
     args = verbFirst(withColor(withEnvFile(given)));
+    refuseRenamed(args);
     // Without the modules of every verb, which yargs would be given first.
     if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
       printData(VERSION);
@@ -61,7 +62,7 @@ async function byYargs(verbs: readonly Verb[], args: readonly string[]): Promise
     .wrap(Math.min(100, process.stdout.columns ?? 100))
     .exitProcess(false)
     .epilogue(
-      'Exit codes: 0 done, 1 gate failed, 2 usage or config, 3 incomplete, 4 budget reached, 5 storage or internal error, 130/143 interrupted.',
+      `${verbs.length > 1 ? `more: ${FURTHER_VERBS.join(', ')}\n\n` : ''}Exit codes: 0 done, 1 gate failed, 2 usage or config, 3 incomplete, 4 budget reached, 5 storage or internal error, 130/143 interrupted.`,
     )
     .fail((message, error) => {
       // yargs' own errors are the person's; any other one comes from a verb.
@@ -91,7 +92,7 @@ async function byYargs(verbs: readonly Verb[], args: readonly string[]): Promise
   return exitCode;
 }
 
-/** yargs knows verbs of one word: `run stop` is `run-stop` there. */
+/** yargs knows verbs of one word: `config show` is `config-show` there. */
 const OF_TWO_WORDS = VERBS.filter((verb) => verb.includes(' ')).map(
   (verb) => [verb, verb.replace(' ', '-')] as const,
 );
@@ -104,10 +105,11 @@ const oneWord = (command: string): string => {
 const asTyped = (help: string): string =>
   OF_TWO_WORDS.reduce((text, [verb, word]) => text.replaceAll(`swebatch ${word}`, `swebatch ${verb}`), help);
 
-/** The verb as the first argument: `run stop x` has one of two words, and `help run` asks `run` for its help. */
+/** The verb as the first argument: `config show` has one of two words, and `help run` and `-h run` ask `run` for its help. */
 function verbFirst(args: readonly string[]): readonly string[] {
   const [first, second, ...rest] = args;
-  if (first === 'help') return [...verbFirst(args.slice(1)), '--help'];
+  if (first === 'help' || ((first === '-h' || first === '--help') && second !== undefined))
+    return [...verbFirst(args.slice(1)), '--help'];
   const both = `${first} ${second}`;
   return VERBS.includes(both) ? [both, ...rest] : args;
 }
@@ -146,6 +148,13 @@ class UsageError extends Error {}
 
 const usageOf = (word: string | undefined): string =>
   word !== undefined && VERBS.includes(word) ? `swebatch ${word}` : 'swebatch';
+
+/** Says what an old word is called now. No verb of today takes one of them as its first argument. */
+function refuseRenamed([first = '', second]: readonly string[]): void {
+  const old = [first, `${first} ${second}`].find((words) => Object.hasOwn(RENAMED, words));
+  if (old === undefined) return;
+  throw new UsageError(`there is no verb "${old}" any more; it is "swebatch ${RENAMED[old]}" now`);
+}
 
 /** yargs would list every flag behind an unknown verb as unknown too, and no option without a verb. */
 function requireVerb(args: readonly string[]): void {

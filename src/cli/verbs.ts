@@ -4,17 +4,16 @@ import type { Verb } from './flags/verb.ts';
 const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   run: async () => (await import('./verbs/run.ts')).runVerb,
   resume: async () => (await import('./verbs/run.ts')).resumeVerb,
-  'run stop': async () => (await import('./verbs/ctl.ts')).runStopVerb,
-  ctl: async () => (await import('./verbs/ctl.ts')).ctlVerb,
-  'run delete': async () => (await import('./verbs/ctl.ts')).runDeleteVerb,
-  evaluate: async () => (await import('./verbs/evaluate.ts')).evaluateVerb,
   report: async () => (await import('./verbs/report.ts')).reportVerb,
   compare: async () => (await import('./verbs/compare.ts')).compareVerb,
-  ls: async () => (await import('./verbs/ls.ts')).lsVerb,
-  top: async () => (await import('./verbs/top.ts')).topVerb,
-  show: async () => (await import('./verbs/show.ts')).showVerb,
   view: async () => (await import('./verbs/view.ts')).viewVerb,
+  evaluate: async () => (await import('./verbs/evaluate.ts')).evaluateVerb,
   export: async () => (await import('./verbs/export.ts')).exportVerb,
+  doctor: async () => (await import('./verbs/doctor.ts')).doctorVerb,
+  ls: async () => (await import('./verbs/ls.ts')).lsVerb,
+  show: async () => (await import('./verbs/show.ts')).showVerb,
+  ctl: async () => (await import('./verbs/ctl.ts')).ctlVerb,
+  delete: async () => (await import('./verbs/delete.ts')).deleteVerb,
   baseline: async () => (await import('./verbs/baseline.ts')).baselineVerb,
   verify: async () => (await import('./verbs/verify.ts')).verifyVerb,
   import: async () => (await import('./verbs/import.ts')).importVerb,
@@ -24,12 +23,23 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   images: async () => (await import('./verbs/images.ts')).imagesVerb,
   agents: async () => (await import('./verbs/agents.ts')).agentsVerb,
   'config show': async () => (await import('./verbs/configShow.ts')).configShowVerb,
-  completion: async () => (await import('./verbs/completion.ts')).completionVerb(allVerbs),
-  doctor: async () => (await import('./verbs/doctor.ts')).doctorVerb,
   clean: async () => (await import('./verbs/clean.ts')).cleanVerb,
+  completion: async () => (await import('./verbs/completion.ts')).completionVerb(allVerbs),
 };
 
+/** What a newcomer needs; help names the others in one line. */
+const FRONT = 8;
+
 export const VERBS: readonly string[] = Object.keys(loaders);
+export const FURTHER_VERBS = VERBS.slice(FRONT);
+
+/** Verbs that were called otherwise. */
+export const RENAMED: Readonly<Record<string, string>> = {
+  top: 'ctl RUN',
+  engines: 'ctl RUN engines',
+  'run stop': 'ctl RUN stop',
+  'run delete': 'delete RUN',
+};
 
 /** These verbs only read the record, so they do not load the client of the engine, which is most of the code. */
 const READERS: ReadonlySet<string> = new Set([
@@ -40,10 +50,8 @@ const READERS: ReadonlySet<string> = new Set([
   'baseline',
   'verify',
   'models',
-  'run stop',
-  'run delete',
   'ctl',
-  'top',
+  'delete',
   'config show',
   'completion',
 ]);
@@ -65,10 +73,13 @@ export async function closeConnections(): Promise<void> {
   globalAgent.destroy();
 }
 
-/** The verb of that name alone, or all verbs where the word names none. */
+/** The verb of that name alone, or those of the first page of help where the word names none. */
 export async function loadVerbs(word?: string): Promise<Verb[]> {
   if (word === undefined || !READERS.has(word)) await findEngines();
-  const load = word !== undefined && Object.hasOwn(loaders, word) ? [loaders[word]!] : Object.values(loaders);
+  const load =
+    word !== undefined && Object.hasOwn(loaders, word)
+      ? [loaders[word]!]
+      : Object.values(loaders).slice(0, FRONT);
   return Promise.all(load.map((one) => one()));
 }
 

@@ -70,7 +70,7 @@ test('a run whose process was killed is not called running by who asks something
   const asked = await cli(['ctl', 'night', 'pause', '-o', dir]);
   expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining(gone)]);
   expect(asked.stderr).toContain('go on with "swebatch resume night');
-  expect((await cli(['run', 'stop', 'night', '-o', dir])).stderr).toContain(gone);
+  expect((await cli(['ctl', 'night', 'stop', '-o', dir])).stderr).toContain(gone);
 });
 
 test('a running trial shows the steps that it has taken', async () => {

@@ -52,7 +52,7 @@ describe.skipIf(!docker)('a run that works', () => {
     ]);
     expect(asked[0].by).toMatch(/^.+@.+ \(terminal\)$/);
 
-    const top = await cli(['top', id, '-o', out]);
+    const top = await cli(['ctl', id, '-o', out]);
     expect(top.stdout).toContain('\n2 slots\nmodel of fake-1 0 calls out\n');
     expect(top.stderr).toContain(`${id} has ended: incomplete`);
 

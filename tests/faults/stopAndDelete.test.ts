@@ -1,4 +1,4 @@
-// `run stop` is Ctrl-C from another terminal; `run delete` takes a whole run out of the record, and nothing of another one.
+// `ctl RUN stop` is Ctrl-C from another terminal; `delete` takes a whole run out of the record, and nothing of another one.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -13,14 +13,14 @@ const docker = await dockerAvailable();
 let bench: Bench | undefined;
 afterEach(() => bench?.close());
 
-describe.skipIf(!docker)('run stop', () => {
+describe.skipIf(!docker)('ctl stop', () => {
   test('lets running instances finish; with --now it cuts them short; a resume goes on', async () => {
     bench = await faultBench();
     const out = bench.root;
-    const word = (...args: string[]) => cli(['run', ...args, '-o', out]);
+    const word = (...args: string[]) => cli([...args, '-o', out]);
     const first = bench.start(bench.id, ['-w', '1']);
     await bench.server.waitForRequests(1);
-    const told = await word('stop', bench.id);
+    const told = await word('ctl', bench.id, 'stop');
     expect(told.code).toBe(0);
     expect(told.stderr).toContain(`told pid ${first.process.pid} to stop ${bench.id}; what runs finishes`);
     expect((await first.done).code).toBe(130);
@@ -31,11 +31,11 @@ describe.skipIf(!docker)('run stop', () => {
     const second = bench.start(bench.id, ['-w', '1']);
     await bench.server.waitForRequests(asked + 3);
     expect((await word('delete', bench.id, '--yes')).stderr).toContain(`works on ${bench.id}; stop it first`);
-    expect((await word('stop', bench.id, '--now')).code).toBe(0);
+    expect((await word('ctl', bench.id, 'stop', '--now')).code).toBe(0);
     expect((await second.done).code).toBe(130);
     expect(containersOf(bench.id)).toEqual([]);
 
-    const idle = await word('stop', 'last');
+    const idle = await word('ctl', 'last', 'stop');
     expect(idle.code).toBe(0);
     expect(idle.stderr).toContain(`no process works on ${bench.id}; it is interrupted`);
   });
@@ -59,10 +59,10 @@ function twoRuns(): string {
   return out;
 }
 
-describe('run delete', () => {
+describe('delete', () => {
   test('removes rows and folder of that run alone, and says what is lost', async () => {
     const out = twoRuns();
-    const done = await cli(['run', 'delete', 'night-1', '-y', '-o', out]);
+    const done = await cli(['delete', 'night-1', '-y', '-o', out]);
     expect(done.stderr).toMatch(/^deleted night-1 of .*: agent 2; spent \$/);
     expect(done.code).toBe(0);
     expect(existsSync(join(out, 'night-1'))).toBe(false);
@@ -82,7 +82,7 @@ describe('run delete', () => {
 
   test('asks before it deletes: without a terminal and without --yes nothing happens', async () => {
     const out = twoRuns();
-    const asked = await cli(['run', 'delete', 'night-1', '-o', out]);
+    const asked = await cli(['delete', 'night-1', '-o', out]);
     expect(asked.code).toBe(2);
     expect(asked.stderr).toMatch(/this would delete night-1 of .*\n.*add --yes/);
     expect(existsSync(join(out, 'night-1'))).toBe(true);
@@ -91,7 +91,7 @@ describe('run delete', () => {
   test('refuses a baseline, and a run that somebody holds on another machine', async () => {
     const out = twoRuns();
     await cli(['baseline', 'set', 'night-1', '-o', out]);
-    const baseline = await cli(['run', 'delete', 'night-1', '-y', '-o', out]);
+    const baseline = await cli(['delete', 'night-1', '-y', '-o', out]);
     expect(baseline.code).toBe(2);
     expect(baseline.stderr).toContain('night-1 is the baseline "default"');
 
@@ -105,8 +105,8 @@ describe('run delete', () => {
     };
     writeFileSync(join(out, '.locks', 'night-2', 'run.lock'), JSON.stringify(holder));
     for (const words of [
-      ['run', 'delete', 'night-2', '-y'],
-      ['run', 'stop', 'night-2'],
+      ['delete', 'night-2', '-y'],
+      ['ctl', 'night-2', 'stop'],
     ]) {
       const held = await cli([...words, '-o', out]);
       expect(held.code).toBe(2);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { watchLines } from '../../src/cli/verbs/top.ts';
+import { watchLines } from '../../src/cli/terminal/watchRun.ts';
 import type { Store } from '../../src/store/open.ts';
 import { runById } from '../../src/store/records/runs.ts';
 import { viewerQueries } from '../../src/store/records/viewerQueries.ts';

@@ -20,13 +20,13 @@ export const completionVerb = (allVerbs: () => Promise<Verb[]>): Verb =>
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 interface Completable {
-  /** One word, or two: `run stop`. */
+  /** One word, or two: `config show`. */
   readonly name: string;
   readonly describe: string;
   readonly flags: Flags;
 }
 
-/** `run stop <run>` is `run stop`. */
+/** `ctl [run]` is `ctl`. */
 export const completable = ({ command, describe, flags }: Verb): Completable => ({
   name: command.split(/ [<[]/, 1)[0]!,
   describe,

@@ -45,7 +45,7 @@ export const lsVerb = defineVerb({
     const run = requireRun(store, name);
     if (args.watch) {
       // Not for a plain ls: it would take longer than its answer.
-      const { follow } = await import('./top.ts');
+      const { follow } = await import('../terminal/watchRun.ts');
       await follow(store, root, run);
       return EXIT.done;
     }

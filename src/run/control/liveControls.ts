@@ -257,7 +257,7 @@ const short = (value: string): string => inert(value.slice(0, 200));
 
 const EVERY_MS = 2000;
 
-/** Writes down what `swebatch top` shows and no table of the record has. Returns what ends it. A state that cannot be written is left out: it is only looked at. */
+/** Writes down what `swebatch ctl RUN` shows and no table of the record has. Returns what ends it. A state that cannot be written is left out: it is only looked at. */
 export function keepLiveState({ store, row, config, arms, pool, events }: Run): () => void {
   let slots = config.workers;
   let last = '';

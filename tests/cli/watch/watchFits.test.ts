@@ -3,7 +3,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { watchRun } from '../../../src/cli/verbs/top.ts';
+import { watchRun } from '../../../src/cli/terminal/watchRun.ts';
 import type { Store } from '../../../src/store/open.ts';
 import { runById } from '../../../src/store/records/runs.ts';
 import { addRun, openFixture } from '../../viewer/fixture.ts';

@@ -20,8 +20,8 @@ test('bash offers verbs, options, choices and second words', () => {
   expect(offered('ls', '--wa')).toEqual(['--watch']);
   expect(offered('run', '--pull', '')).toEqual(['never', 'missing', 'always']);
   expect(offered('baseline', 's')).toEqual(['set', 'show']);
-  expect(offered('run', 'st')).toEqual(['stop']);
-  expect(offered('run', 'stop', '--n')).toEqual(['--now']);
+  expect(offered('ctl', 'night', 'st')).toEqual(['stop']);
+  expect(offered('ctl', 'night', 'stop', '--n')).toEqual(['--now']);
   expect(offered('config', '')).toEqual(['show']);
   expect(offered('help', 'dat')).toEqual(['datasets']);
   expect(offered('ctl', 'night', 'pa')).toEqual(['pause']);

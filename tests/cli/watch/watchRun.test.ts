@@ -1,6 +1,6 @@
-// What `swebatch top` shows of a run's engines and limiters: words of the record, without escapes of others.
+// What `swebatch ctl RUN` shows of a run's engines and limiters: words of the record, without escapes of others.
 import { expect, test } from 'vitest';
-import { stateLines } from '../../../src/cli/verbs/top.ts';
+import { stateLines } from '../../../src/cli/terminal/watchRun.ts';
 import type { ArmRuntime } from '../../../src/run/arms.ts';
 import { keepLiveState } from '../../../src/run/control/liveControls.ts';
 import { readLiveState, writeLiveState } from '../../../src/store/live/controls.ts';

@@ -1,43 +1,25 @@
-/** `swebatch top` and `ls RUN --watch`: follow a live run from another terminal, from the database alone. */
+/** `swebatch ctl RUN` and `ls RUN --watch`: one picture of a live run, followed from another terminal, from the database alone. */
 import { pause } from '../../base/async/timer.ts';
 import { shorten } from '../../base/text/columns.ts';
 import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
 import { isFinalReason } from '../../outcome.ts';
 import { workerOn } from '../../run/control/lock.ts';
-import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
 import { type LiveState, readLiveState } from '../../store/live/controls.ts';
 import type { Store } from '../../store/open.ts';
 import { gradingDurations } from '../../store/records/evaluations.ts';
 import { type RunRow, runById, spentNano, storedConfig } from '../../store/records/runs.ts';
 import { classCounts, type TrialLine, trialLines } from '../../store/records/trials.ts';
 import { viewerQueries } from '../../store/records/viewerQueries.ts';
-import { defineVerb, flags, namedRun, output } from '../flags/verb.ts';
-import { commandOn, EXIT, inCi, printData, say } from '../terminal/context.ts';
-import { clock, etaWithGradings, type OpenGradings } from '../terminal/progressState.ts';
-import { countsText, spentText } from '../terminal/table.ts';
-export const topVerb = defineVerb({
-  name: 'top',
-  describe: 'slots, engines, rate limits and spend of a run as it works',
-  flags: flags({ run: { ...namedRun, place: 'optional' }, output }),
-  examples: [
-    ['$0 top', 'the newest run, until it ends'],
-    ['$0 top nightly-0821', 'with CI set: one picture after the other, for a log'],
-  ],
-  async run(args) {
-    const root = resultsRoot(args.output);
-    using store = openForReading(root);
-    const run = requireRun(store, args.run ?? 'last');
-    await follow(store, root, run, () => stateLines(readLiveState(store, run.id)));
-    return EXIT.done;
-  },
-});
+import { commandOn, inCi, printData, say } from './context.ts';
+import { clock, etaWithGradings, type OpenGradings } from './progressState.ts';
+import { countsText, spentText } from './table.ts';
 
 /** Draws the run until it has ended, or its process, and says what would go on with it. */
-export async function follow(store: Store, root: string, run: RunRow, also?: () => string[]): Promise<void> {
+export async function follow(store: Store, root: string, run: RunRow): Promise<void> {
   const redraw = process.stdout.isTTY === true && !inCi();
   const ended = await watchRun({
-    ...{ store, run, redraw, everyMs: redraw ? 1000 : 15_000, write: printData, also },
+    ...{ store, run, redraw, everyMs: redraw ? 1000 : 15_000, write: printData },
     // A process that was killed cannot write that its run ended.
     gone: () => workerOn(root, run.name) === null,
   });
@@ -155,8 +137,6 @@ export async function watchRun({
   readonly signal?: AbortSignal;
   /** Whether no process works on the run; asked only while its record says that it runs. */
   readonly gone?: () => boolean;
-  /** Lines above those of the slots. */
-  readonly also?: (() => readonly string[]) | undefined;
 }) {
   let drawn = 0;
   let missed = 0;
@@ -164,7 +144,7 @@ export async function watchRun({
     const began = performance.now();
     const run = runById(store, options.run.id)!;
     const [head = '', spend = '', ...slots] = watchLines(store, run, Date.now());
-    const above = [head, spend, ...(options.also?.() ?? [])];
+    const above = [head, spend, ...stateLines(readLiveState(store, run.id))];
     const lines = redraw ? fitting(above, slots) : [...above, ...slots];
     // Back to the first line of the last picture, then clear what is below.
     write(`${redraw && drawn > 0 ? `\u001b[${drawn}A\u001b[J` : ''}${lines.join('\n')}\n`);
