@@ -6,7 +6,7 @@
 import { recordOf } from '../base/isRecord.ts';
 import {
   createRedactor,
-  isOfWords,
+  isOrdinary,
   looksLikeKey,
   type Redactor,
   type Secret,
@@ -88,7 +88,7 @@ export const redactorOfArms = (env: Variables, arms: readonly Pick<ArmRow, 'conf
 export function ordinarySecrets(env: Variables, given: readonly (string | Partial<ModelConfig>)[]): string[] {
   const names = given.flatMap((one) => (typeof one === 'string' ? [one] : secretsOfModel(one).names));
   const ordinary = loadedSecrets(env, names).filter(
-    ({ value }) => value.length >= SHORTEST && isOfWords(value),
+    ({ value }) => value.length >= SHORTEST && isOrdinary(value),
   );
   return [...new Set(ordinary.map(({ name }) => name))];
 }

@@ -1,7 +1,7 @@
 // Secrets are found in the forms in which tools print them.
 
 import { describe, expect, test } from 'vitest';
-import { createRedactor } from '../../src/base/text/redact.ts';
+import { createRedactor, redactor as withoutKeys } from '../../src/base/text/redact.ts';
 import fc from '../support/property.ts';
 
 const KEY = 'sk-ca/nary+"42"!-Zß';
@@ -80,6 +80,49 @@ describe('redaction', () => {
   test('bytes that hold no secret come back as the same object', () => {
     const bytes = Buffer.from([0, 255, 10]);
     expect(redactor().bytes(bytes)).toBe(bytes);
+  });
+
+  // Display takes these out, and the key is whole again.
+  const LITERAL = [...KEY].map((c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
+  const split = (between: string) => KEY.replace('ry', `r${between}y`);
+  const DISGUISES: readonly (readonly [string, string])[] = [
+    ['a colour inside', split('\x1b[31m')],
+    ['a title inside', split('\x1b]0;title\x07')],
+    ['a short sequence inside', split('\x1b(B')],
+    ['an 8-bit sequence inside', split('\x9b1;2m')],
+    ['a NUL and a carriage return inside', split('\0\r')],
+    ['spaces without width inside', [...KEY].join('\u200b')],
+    ['hidden tags inside', split('\u{e0041}\u{e007f}')],
+    ['literal escapes of all characters', LITERAL],
+    ['a literal escape sequence inside', split('\\u001b[31m')],
+    ['a literal escape sequence inside, as Python writes it', split('\\x1b[31m')],
+    ['a literal escape sequence inside, two levels deep', split('\\\\u001b[1;31m')],
+  ];
+  test.each(DISGUISES)('%s: nothing of the key stays', (_name, form) => {
+    for (const out of [
+      redactor().text(`before ${form} after`),
+      Buffer.from(redactor().bytes(Buffer.from(`before ${form} after`))).toString(),
+    ])
+      expect(out).toBe('before ‹redacted:OPENAI_API_KEY› after');
+    const json = JSON.stringify({ output: `before ${form} after`, arguments: JSON.stringify({ c: form }) });
+    expect(JSON.parse(redactor().json(json))).toEqual({
+      output: 'before ‹redacted:OPENAI_API_KEY› after',
+      arguments: '{"c":"‹redacted:OPENAI_API_KEY›"}',
+    });
+    expect(withoutKeys([KEY])(`before ${form} after`)).toBe('before [key] after');
+  });
+  test('in bytes that are no UTF-8 as well', () => {
+    const bytes = Buffer.concat([Buffer.from(' sk-canary-\x1b[0m1234567 '), Buffer.from([0xff])]);
+    const clean = createRedactor([{ name: 'K', value: 'sk-canary-1234567' }]).bytes(bytes);
+    expect(Buffer.from(clean)).toEqual(Buffer.concat([Buffer.from(' ‹redacted:K› '), Buffer.from([0xff])]));
+  });
+  test('what holds no key keeps its colours, its literals and its signs', () => {
+    const text = '\x1b[31mred\x1b[0m \\u0041 \\x41 \\\\ \u200b \x1b]0;t\x07 \u{e0041} 🎉\x1b[\r\n';
+    expect(redactor().text(text)).toBe(text);
+    expect(redactor().text(`${text}${KEY}${text}${split('\x1b[m')}${text}`)).toBe(
+      `${text}‹redacted:OPENAI_API_KEY›${text}‹redacted:OPENAI_API_KEY›${text}`,
+    );
+    expect(redactor().contains(text)).toBe(false);
   });
 
   test('short values are not secrets: they would hit ordinary words', () => {

@@ -23,6 +23,7 @@ describe('secrets of the environment', () => {
     ['AWS_SECRET_ACCESS_KEY', 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY'],
     ['AWS_SESSION_TOKEN', 'a-word'],
     ['AZURE_CLIENT_SECRET', 'another-word'],
+    ['DEPLOY_TOKEN', 'company-internal-production-deploy-20261126'],
     ['GH_TOKEN', `ghp_${'a1B2'.repeat(9)}`],
     ['DB_CREDENTIALS', 'https://me:hunter22hunter@db.example.org/x'],
   ])('%s=%s looks like one', (name, value) => expect(namesIn({ [name]: value })).toEqual([name]));
@@ -38,7 +39,14 @@ describe('secrets of the environment', () => {
     };
     expect(namesIn(env, ['MY_KEY'])).toEqual(['MY_KEY', 'HF_TOKEN', 'DB_PASSWORD', 'PROXY', 'PROXY']);
     expect(ordinarySecrets(env, ['MY_KEY'])).toEqual(['MY_KEY', 'HF_TOKEN', 'DB_PASSWORD', 'PROXY']);
-    expect(ordinarySecrets({ MY_KEY: 'sk-canary-7Q2x/9vLw+Zk41TmR8' }, ['MY_KEY'])).toEqual([]);
+    for (const key of [
+      'sk-canary-7Q2x/9vLw+Zk41TmR8',
+      'sk-canary-12345678',
+      'sk-proj-correct-horse-battery',
+      'company-production-key-one',
+      'correct-horse-battery-staple-of-mine',
+    ])
+      expect(ordinarySecrets({ MY_KEY: key }, ['MY_KEY'])).toEqual([]);
   });
 
   test('a password that is a word changes no log', () => {

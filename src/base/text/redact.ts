@@ -3,7 +3,9 @@
  * It searches for values, not patterns: one that we loaded is never missed. Those that we did not load are found by their shape, at the end of this file.
  */
 
+import { isUtf8 } from 'node:buffer';
 import { asciiOnly } from '../replaceUnits.ts';
+import { type Found, replaceShown, shownIncludes } from './shownText.ts';
 
 export interface Secret {
   /** Name of the environment variable it came from. */
@@ -40,7 +42,7 @@ export function createRedactor(secrets: readonly Secret[]): Redactor {
     .filter((s) => s.value.length >= SHORTEST)
     .flatMap((s) => needlesOf(s.value, `‹redacted:${s.name}›`))
     .sort((a, b) => b.form.length - a.form.length);
-  // Bytes are searched as Latin-1, one character a byte, so the needles are spelt in the same way.
+  // In Latin-1 a byte is a character, so the needles are spelt in the same way.
   const inBytes = needles.map((n) => ({ ...n, form: latin1(n.form), placeholder: latin1(n.placeholder) }));
   let count = 0;
   const replace = (input: string, all: readonly Needle[]): string => {
@@ -52,14 +54,22 @@ export function createRedactor(secrets: readonly Secret[]): Redactor {
         return needle.placeholder;
       });
     }
-    return out;
+    if (all.length === 0) return out;
+    return replaceShown(out, (shown) => {
+      const places = all.flatMap((needle) => placesOf(shown, needle));
+      count += places.length;
+      return places;
+    });
   };
+  const has = (haystack: string, all: readonly Needle[]): boolean =>
+    all.some((n) => isIn(haystack, n) && (n.broken === null || haystack.search(n.broken.pattern) >= 0));
+  /** Bytes that are no UTF-8 are searched as Latin-1. */
+  const spelt = (bytes: Uint8Array): readonly [string, readonly Needle[]] =>
+    isUtf8(bytes) ? [Buffer.from(bytes).toString('utf8'), needles] : [ofBytes(bytes), inBytes];
   const contains = (input: Uint8Array | string): boolean => {
     if (needles.length === 0) return false;
-    const [haystack, all] = typeof input === 'string' ? [input, needles] : [ofBytes(input), inBytes];
-    return all.some(
-      (n) => isIn(haystack, n) && (n.broken === null || haystack.search(n.broken.pattern) >= 0),
-    );
+    const [haystack, all] = typeof input === 'string' ? [input, needles] : spelt(input);
+    return has(haystack, all) || shownIncludes(haystack, (shown) => has(shown, all));
   };
   const text = (input: string): string => replace(input, needles);
   // A key that holds a quotation mark can spread over keys and values of a JSON text: there the whole counts.
@@ -73,7 +83,11 @@ export function createRedactor(secrets: readonly Secret[]): Redactor {
       return parses(input) ? inStrings(input, inValue) : text(input);
     },
     contains,
-    bytes: (input) => (contains(input) ? Buffer.from(replace(ofBytes(input), inBytes), 'latin1') : input),
+    bytes(input) {
+      if (!contains(input)) return input;
+      const [haystack, all] = spelt(input);
+      return Buffer.from(replace(haystack, all), all === needles ? 'utf8' : 'latin1');
+    },
     get count() {
       return count;
     },
@@ -121,6 +135,23 @@ const ofBytes = (bytes: Uint8Array): string =>
 /** Cheap, and enough for a form that cannot be broken; of one that can, only that it may be there. */
 const isIn = (text: string, { form, broken }: Needle): boolean =>
   broken ? broken.parts.some((part) => text.includes(part)) : text.includes(form);
+
+function placesOf(text: string, needle: Needle): Found[] {
+  if (!isIn(text, needle)) return [];
+  const { form, placeholder: by, broken } = needle;
+  if (broken) return matchesOf(text, broken.pattern, by);
+  const places: Found[] = [];
+  for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length))
+    places.push({ start: at, end: at + form.length, by });
+  return places;
+}
+
+const matchesOf = (text: string, pattern: RegExp, by: string): Found[] =>
+  Array.from(text.matchAll(pattern), ({ index, 0: found }) => ({
+    start: index,
+    end: index + found.length,
+    by,
+  }));
 
 function needlesOf(value: string, placeholder: string): Needle[] {
   const plain = new Set(spellings(value));
@@ -208,21 +239,29 @@ const PREFIX = /^(?:sk|pk|rk|gsk|xai|AIza)[-_]/;
 /** `sunday`, `Content-Type`, `POSTGRES_DB2`, `20261122`: no longer than words are, with a few digits behind. */
 const WORD = /^(?:[A-Z]?[a-z]{1,16}|[A-Z]{1,16})?\d{0,8}$/;
 const LONG = 20;
+const MANY_WORDS = 32;
 /** A private key has some thousand characters; what begins like one is one. */
 const LONGEST_KEY = 10_000;
 /** Bits a character: random hexadecimal digits of that length have about 3.4. */
 const ENTROPY = 3;
 
-/** Words, numbers, or several of them: what other texts hold by chance. */
-export const isOfWords = (value: string): boolean => value.split(/[-_. ]/).every((part) => WORD.test(part));
+/** Words, numbers, or several of them. */
+const isOfWords = (value: string): boolean => value.split(/[-_. ]/).every((part) => WORD.test(part));
 
-/** A key as providers make them, or at least 20 characters with high entropy that are not words, a path or a plain address. */
+/** What other texts hold by chance: few words, and nothing that a provider made. */
+export const isOrdinary = (value: string): boolean =>
+  value.length < LONG && isOfWords(value) && !looksLikeKey(value);
+
+/**
+ * A key as providers make them, or at least 20 characters with high entropy that are not words, a path or a plain address. So many
+ * words in a row that no text holds them by chance are one as well.
+ */
 export function looksLikeKey(given: string): boolean {
   const value = given.slice(0, LONGEST_KEY);
   if (PUBLISHED_SHAPES.some(([, shape]) => shape.test(value))) return true;
   if (PREFIX.test(value)) return value.length >= 16;
   if (value.length < LONG || /^(?:[.~]{0,2}\/|\w+:\/\/)/.test(value)) return false;
-  return entropyOf(value) >= ENTROPY && !isOfWords(value);
+  return entropyOf(value) >= ENTROPY && (value.length >= MANY_WORDS || !isOfWords(value));
 }
 
 /** Shannon's, in bits a character. */
@@ -239,8 +278,14 @@ export type Redact = (text: string) => string;
 export function redactor(secrets: readonly string[]): Redact {
   // Short strings would tear holes into every text; no provider's key is that short.
   const known = secrets.filter((secret) => secret.length >= 6).sort((a, b) => b.length - a.length);
-  return (text) =>
-    known.reduce((out, secret) => out.replaceAll(secret, '[key]'), text).replace(LOOKS_LIKE_KEY, '[key]');
+  const needles = known.map((form): Needle => ({ form, placeholder: '[key]', broken: null }));
+  return (text) => {
+    const plain = known.reduce((out, secret) => out.replaceAll(secret, '[key]'), text);
+    return replaceShown(plain.replace(LOOKS_LIKE_KEY, '[key]'), (shown) => [
+      ...needles.flatMap((needle) => placesOf(shown, needle)),
+      ...matchesOf(shown, LOOKS_LIKE_KEY, '[key]'),
+    ]);
+  };
 }
 
 const SNIPPET = 200;

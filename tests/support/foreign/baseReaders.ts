@@ -35,7 +35,13 @@ import {
 import { instanceIdProblem } from '../../../src/base/text/instanceId.ts';
 import { lineAt } from '../../../src/base/text/jsonChildren.ts';
 import { lineDiff } from '../../../src/base/text/lineDiff.ts';
-import { createRedactor, isOfWords, looksLikeKey, redactor, snippet } from '../../../src/base/text/redact.ts';
+import {
+  createRedactor,
+  isOrdinary,
+  looksLikeKey,
+  redactor,
+  snippet,
+} from '../../../src/base/text/redact.ts';
 import { parseDuration, parseSize } from '../../../src/base/text/units.ts';
 import { jsonValue, type Reader, readersOf } from './reader.ts';
 
@@ -105,7 +111,7 @@ export const BASE_READERS: readonly Reader[] = [
       'redactor.bytes': (text) => secrets.bytes(Buffer.from(text)),
       'redactor of keys': withoutKeys,
       snippet: (text) => snippet(text, withoutKeys),
-      isOfWords,
+      isOrdinary,
       looksLikeKey,
     },
     {
