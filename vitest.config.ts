@@ -1,22 +1,49 @@
-// Test runner settings: one process pool, no retries, a fixed time zone and no language so that nothing depends on the machine.
+// Test runner settings: four projects, no retries, a fixed time zone and no language so that nothing depends on the machine.
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './tests/support/longestFirst.ts';
+import { PROJECTS, type Project, projectOf, testFiles } from './tests/support/projects.ts';
 
 process.env.TZ = 'UTC';
 // Else bash warns on stderr of a locale that is not installed here, and git and others answer in another language.
 for (const name of Object.keys(process.env)) if (/^(LC_|LANG)/.test(name)) delete process.env[name];
 
+const cores = availableParallelism();
+const files = Map.groupBy(testFiles(), projectOf);
+const FOLDER = 'tests/support/temporaryFolder.ts';
+
+/** Unit tests compute, and share the modules that they load. The others wait most of the time, for programs, engines and browsers. */
+const how = (name: Project) =>
+  name === 'unit'
+    ? {
+        pool: 'threads' as const,
+        isolate: false,
+        maxWorkers: cores,
+        globalSetup: [FOLDER],
+        sequence: { groupOrder: 0 },
+      }
+    : {
+        pool: 'forks' as const,
+        maxWorkers: 2 * cores,
+        globalSetup: [FOLDER, 'tests/support/builtProgram.ts'],
+        sequence: { groupOrder: 1 },
+      };
+
 export default defineConfig({
   test: {
-    include: ['tests/**/*.test.ts'],
-    exclude: ['tests/long/**', 'tests/kubernetes/**', 'tests/podman/**', 'node_modules/**'],
-    globalSetup: ['tests/support/temporaryFolder.ts', 'tests/support/builtProgram.ts'],
-    pool: 'forks',
-    maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
-    // Far above what any test takes: they end what hangs, and judge nobody's speed.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
-    expect: { poll: { timeout: 30_000 } },
+    reporters: ['default', './tests/support/notRun.ts'],
+    projects: PROJECTS.map((name) => ({
+      extends: true as const,
+      test: {
+        name,
+        include: files.get(name) ?? [],
+        // Far above what any test takes: they end what hangs, and judge nobody's speed.
+        testTimeout: 300_000,
+        hookTimeout: 300_000,
+        expect: { poll: { timeout: 30_000 } },
+        ...how(name),
+      },
+    })),
   },
 });

@@ -2,7 +2,7 @@
 //   node scripts/setup.mjs                  packages and engine
 //   node scripts/setup.mjs --docker-only    engine only
 //   node scripts/setup.mjs --images         packages, engine, all images
-//   node scripts/setup.mjs --for-tests      the same, as `npm test` needs it
+//   node scripts/setup.mjs --for-tests      the same and what tests use beside it; goes on without an engine
 // Plain JavaScript without any package: it has to run on the Node 20 of a fresh machine, before `npm ci`.
 import { setUp } from './setup/steps.mjs';
 
@@ -14,6 +14,7 @@ if (unknown.length > 0) {
   process.stderr.write(`setup: unknown option ${unknown.join(' ')}; there are ${known.join(', ')}\n`);
   process.exitCode = 2;
 } else {
-  const images = options.includes('--images') || options.includes('--for-tests');
-  process.exitCode = await setUp({ packages: !options.includes('--docker-only'), images });
+  const forTests = options.includes('--for-tests');
+  const images = options.includes('--images') || forTests;
+  process.exitCode = await setUp({ packages: !options.includes('--docker-only'), images, forTests });
 }

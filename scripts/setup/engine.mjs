@@ -37,7 +37,7 @@ export function debianLike(osRelease) {
     .some((id) => id === 'debian' || id === 'ubuntu');
 }
 
-function onDebian() {
+export function onDebian() {
   return existsSync('/etc/os-release') && debianLike(readFileSync('/etc/os-release', 'utf8'));
 }
 
@@ -52,7 +52,7 @@ export function advice({ platform, root, debian, text }) {
   return 'No Docker engine answers. Install Docker Engine for this system and start it (often "sudo systemctl start docker"), then run this again. The tests that need no engine run with "npm run test:unit".';
 }
 
-function aptInstall(packages) {
+export function aptInstall(packages) {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   const options = { stdio: ['ignore', 2, 2], env };
   say(`engine: apt-get install ${packages.join(' ')}`);

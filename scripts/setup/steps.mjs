@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { ensureEngine } from './engine.mjs';
 import { missingPackages } from './packages.mjs';
 import { SetupError, say } from './say.mjs';
+import { ensureTestTools } from './testTools.mjs';
 
 export const REPO_ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -41,11 +42,25 @@ function ensurePackages() {
   npm('ci', '--no-audit', '--no-fund');
 }
 
+/** What needs an engine does not run without one, and the tests say so at their end; where it is required, that is a failure. */
+async function ensureEngineForTests() {
+  try {
+    await ensureEngine();
+    return true;
+  } catch (error) {
+    if (!(error instanceof SetupError) || process.env.SWEBATCH_REQUIRE_DOCKER === '1') throw error;
+    say(`tests: ${error.message}`);
+    return false;
+  }
+}
+
 /** Does everything; gives the exit code: 0, or 2 with a text that says what to do. */
-export async function setUp({ packages, images }) {
+export async function setUp({ packages, images, forTests = false }) {
   try {
     if (packages) ensurePackages();
-    await ensureEngine();
+    if (forTests) ensureTestTools();
+    if (forTests && !(await ensureEngineForTests())) return 0;
+    if (!forTests) await ensureEngine();
     if (images) runStep(projectNode(), ['scripts/buildDemoImages.ts'], 'building the images');
     return 0;
   } catch (error) {

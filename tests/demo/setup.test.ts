@@ -15,6 +15,9 @@ interface Engine {
 interface Packages {
   missingPackages(root: string): string[];
 }
+interface Tools {
+  missingTools(folders: string[]): { packages: string[] }[];
+}
 interface Lock {
   unlockedPackages(lock: unknown): { name: string; optional: boolean }[];
   platformOf(name: string): Record<string, string[]>;
@@ -26,6 +29,7 @@ interface RunId {
 const load = async (path: string): Promise<unknown> => import(join(REPO_ROOT, 'scripts', path));
 const { debianLike, advice, flagsFor, complaints } = (await load('setup/engine.mjs')) as Engine;
 const { missingPackages } = (await load('setup/packages.mjs')) as Packages;
+const { missingTools } = (await load('setup/testTools.mjs')) as Tools;
 const { unlockedPackages, platformOf } = (await load('setup/lock.mjs')) as Lock;
 const { demoRunIds } = (await load('demo/runId.mjs')) as RunId;
 
@@ -86,6 +90,19 @@ describe('setup', () => {
       write('node_modules/@s/b/package.json', { version: '2.0.0' });
       write('node_modules/c/package.json', { version: '3.0.0' });
       expect(missingPackages(root)).toEqual([]);
+    } finally {
+      rmSync(root, { recursive: true, force: true });
+    }
+  });
+
+  test('knows which tools of the tests are absent, by any of their names', () => {
+    const root = mkdtempSync(join(tmpdir(), 'swebatch-tools-'));
+    try {
+      for (const name of ['google-chrome', 'docker-registry', 'mkfs.ext4', 'git', 'pip3'])
+        writeFileSync(join(root, name), '');
+      expect(missingTools([root]).flatMap(({ packages }) => packages)).toEqual([
+        ...['shellcheck', 'gcc', 'libc6-dev'],
+      ]);
     } finally {
       rmSync(root, { recursive: true, force: true });
     }

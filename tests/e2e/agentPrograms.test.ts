@@ -2,7 +2,7 @@
 // provider's key. What goes wrong around them is played with one of them here, and with each in tests/long. Claude Code is under commercial
 // terms: SWEBATCH_TEST_CLAUDE_CODE=1 runs it too.
 import { describe, expect, test } from 'vitest';
-import { AGENTS, addedFromNpm, agentBench, agentsTested } from '../support/agents/agentBench.ts';
+import { AGENTS, addedFromNpm, agentBench } from '../support/agents/agentBench.ts';
 import { outlastsStorm, outlivesRelay, solvesTwo, survivesKill } from '../support/agents/programFaults.ts';
 import { dockerAvailable } from '../support/docker.ts';
 
@@ -10,7 +10,7 @@ const available = await dockerAvailable();
 const codex = AGENTS.find(({ agent }) => agent === 'codex')!;
 
 describe.skipIf(!available)('a real program (needs Docker and npm)', () => {
-  test.for(agentsTested())(
+  test.for(AGENTS)(
     '$agent solves two instances over several turns, and finds no key, no proxy and no network',
     { timeout: 400_000 },
     async (one, context) => {

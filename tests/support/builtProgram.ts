@@ -5,7 +5,7 @@ import { bundle, copyAssets, LAST_WRITTEN, TARGET } from '../../scripts/build.ts
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** Run by Vitest before its workers start. */
+/** Run by Vitest before its workers start, for each project; the second finds it built. */
 export default async function setUp(): Promise<void> {
   const built = existsSync(LAST_WRITTEN) ? statSync(LAST_WRITTEN).mtimeMs : 0;
   const inputs = [

@@ -33,6 +33,17 @@ const baseEnv = (): NodeJS.ProcessEnv => ({
   SWEBATCH_DEBUG: '1',
 });
 
+const NETWORK =
+  /^(NODE_(EXTRA_CA_CERTS|USE_SYSTEM_CA|USE_ENV_PROXY)|SSL_CERT_(FILE|DIR)|(HTTPS?|NO|ALL)_PROXY|(npm_config|PIP)_.*)$/i;
+
+/** How this machine reaches a registry: certificates, proxies and the configuration of npm and pip. Only what fetches packages gets it. */
+export const machineNetwork = (): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(process.env).filter(
+      (entry): entry is [string, string] => entry[1] !== undefined && NETWORK.test(entry[0]),
+    ),
+  );
+
 interface CliOptions {
   readonly env?: Record<string, string>;
   readonly cwd?: string;

@@ -4,16 +4,21 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** By what they took in CI. A file that is not here comes in vitest's own order, after these. */
 const LONGEST = [
   'e2e/agentPrograms.test.ts',
-  'e2e/commandAgent.test.ts',
+  'faults/continuity.test.ts',
+  'e2e/dialectRuns.test.ts',
+  'demo/reproduceDoc.test.ts',
+  'e2e/replay.test.ts',
+  'faults/model.test.ts',
+  'e2e/reproduce.test.ts',
   'environment/docker/conformance.test.ts',
+  'e2e/run.test.ts',
+  'e2e/commandAgent.test.ts',
   'faults/environment.test.ts',
   'faults/crash.test.ts',
   'faults/storage.test.ts',
   'cli/gradeMatrix.test.ts',
   'e2e/diskFloorRun.test.ts',
-  'e2e/reproduce.test.ts',
   'environment/local/conformance.test.ts',
-  'e2e/run.test.ts',
   'environment/docker/dockerFaults.test.ts',
 ];
 

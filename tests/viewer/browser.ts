@@ -12,13 +12,14 @@ function findChromium(): string | undefined {
   const folders = (process.env.PATH ?? '').split(delimiter);
   return folders
     .flatMap((folder) => NAMES.map((name) => join(folder, name)))
+    .concat(chromium.executablePath())
     .find((path) => existsSync(path));
 }
 
 /** True where browser tests can run; fails instead of skipping when SWEBATCH_REQUIRE_BROWSER=1. */
 export function browserAvailable(): boolean {
   if (findChromium()) return true;
-  const message = `no ${NAMES.join(', ')} on the PATH: the tests of the page need one`;
+  const message = `no ${NAMES.join(', ')} on the PATH and none of Playwright's: the tests of the page need one`;
   if (process.env.SWEBATCH_REQUIRE_BROWSER === '1') throw new Error(message);
   process.stderr.write(`skipped: ${message}\n`);
   return false;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { GatewayCall } from '../../../src/agent/gateway/gateway.ts';
 import type { DialectName } from '../../../src/model/dialects/dialects.ts';
-import { type CliResult, cli, REPO, type RunningCli, startCli, tempDir } from '../cli.ts';
+import { type CliResult, cli, machineNetwork, REPO, type RunningCli, startCli, tempDir } from '../cli.ts';
 import type { SeenRequest, Turn } from './playedProvider.ts';
 
 const DATASET = join(REPO, 'datasets', 'demo', 'demo.jsonl');
@@ -46,13 +46,16 @@ export const AGENTS: readonly AgentUnderTest[] = [
 ];
 
 /** Claude Code is under commercial terms: a person says that it may be run. */
-export const agentsTested = (): AgentUnderTest[] =>
-  AGENTS.filter(({ agent }) => agent !== 'claude-code' || process.env.SWEBATCH_TEST_CLAUDE_CODE === '1');
+const mayRun = ({ agent }: AgentUnderTest): boolean =>
+  agent !== 'claude-code' || process.env.SWEBATCH_TEST_CLAUDE_CODE === '1';
+export const agentsTested = (): AgentUnderTest[] => AGENTS.filter(mayRun);
 
 const added = new Map<string, Promise<CliResult>>();
 
 /** Fetched into the person's own cache, once on a machine. Null when it is there; else why not. */
-export async function addedFromNpm({ agent, version }: AgentUnderTest): Promise<string | null> {
+export async function addedFromNpm(one: AgentUnderTest): Promise<string | null> {
+  if (!mayRun(one)) return 'Claude Code is under commercial terms: SWEBATCH_TEST_CLAUDE_CODE=1 runs it';
+  const { agent, version } = one;
   const spec = `${agent}@${version}`;
   const adding = added.get(spec) ?? addOnce(spec);
   added.set(spec, adding);
@@ -67,16 +70,6 @@ async function addOnce(spec: string): Promise<CliResult> {
   const here = await cli(['agents', 'verify', spec]);
   return here.code === 0 ? here : cli(['agents', 'add', spec], { env: machineNetwork() });
 }
-
-/** How this machine reaches a registry: certificates, proxies and npm's own configuration. Only what fetches packages gets it. */
-const machineNetwork = (): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(process.env).filter(
-      (entry): entry is [string, string] =>
-        entry[1] !== undefined &&
-        /^(NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|(HTTPS?|NO|ALL)_PROXY|npm_config_.*)$/i.test(entry[0]),
-    ),
-  );
 
 export interface DemoRow {
   readonly instance_id: string;
