@@ -30,7 +30,7 @@ export const FETCHED: readonly string[] = Object.keys(AGENTS).filter((name) => A
 /** One of them with its version, for texts of help. */
 export const EXAMPLE = `${FETCHED[0]}@${AGENTS[FETCHED[0]!]!.version}`;
 
-export interface AgentSpec {
+interface AgentSpec {
   readonly agent: string;
   /** Undefined: the one that was added. */
   readonly version: string | undefined;

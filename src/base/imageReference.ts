@@ -8,7 +8,7 @@ export interface ImageReference {
   readonly tag: string | undefined;
   readonly digest: string | undefined;
 }
-export type ParsedReference =
+type ParsedReference =
   | { readonly ok: true; readonly reference: ImageReference }
   | { readonly ok: false; readonly message: string };
 
@@ -79,7 +79,7 @@ export function imageKey(name: string): string {
   return parsed.reference.digest ?? canonicalName(parsed.reference);
 }
 
-export interface RewriteRule {
+interface RewriteRule {
   /** Prefix of the name, such as `swebench/` or `docker.io/swebench/`. */
   readonly from: string;
   readonly to: string;

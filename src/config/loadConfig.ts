@@ -22,7 +22,7 @@ import { at, isTree, leaves, merge, nest, type Tree } from './merge.ts';
 import { applyCompat, mapMiniSweAgent, recognise } from './miniSweAgent.ts';
 import { ConfigError, findConfig, isKeyValue, parseKeyValue, type ReadFile, readYaml } from './readConfig.ts';
 
-export interface LoadRequest {
+interface LoadRequest {
   /** Values of `-c`, left to right: file names, `a.b=value`, or `-` for standard input. Without any, `default` is read. */
   readonly specs: readonly string[];
   /** Values of flags, over everything else; undefined values are ignored. */

@@ -46,7 +46,7 @@ export interface PullOptions {
 }
 
 /** `revision` is always the commit. */
-export type PullResult =
+type PullResult =
   | {
       readonly ok: true;
       readonly repo: string;

@@ -29,7 +29,7 @@ export interface SelectOptions {
   readonly seed?: number | undefined;
 }
 
-export type Selection<R> =
+type Selection<R> =
   | {
       readonly kind: 'selected';
       /** `weight`: how many instances of its stratum this one stands for; 1 without a sample. */

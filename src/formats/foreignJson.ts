@@ -5,7 +5,7 @@ import { cutNesting } from '../base/plausible.ts';
 import { jsonChildren, jsonErrorLine, lineAt } from '../base/text/jsonChildren.ts';
 
 /** A file of another kind is not damaged; a file of this kind that cannot be read is. */
-export type JsonFault = 'not_json' | 'other_kind' | 'damaged';
+type JsonFault = 'not_json' | 'other_kind' | 'damaged';
 
 /** What a reader gives: plain data, or why the file holds none. */
 export type Read<T> =
@@ -14,7 +14,7 @@ export type Read<T> =
 
 export const refused = (fault: JsonFault, message: string): Read<never> => ({ ok: false, fault, message });
 
-export interface ForeignJson {
+interface ForeignJson {
   readonly value: unknown;
   /** Equal to the file's text line by line. */
   readonly text: string;
@@ -93,7 +93,7 @@ export function parseForeignJson(body: RawBody): ForeignJson {
 const notJson = (error: unknown, text: string): ForeignTextError =>
   new ForeignTextError((error as Error).message, jsonErrorLine(error, text));
 
-export interface JsonEntry {
+interface JsonEntry {
   readonly value: unknown;
   readonly line: number;
   /** Of an object; equal keys give an entry each. */

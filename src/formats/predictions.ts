@@ -17,7 +17,7 @@ export interface Prediction {
   readonly model_patch: string | null;
 }
 
-export type PredictionsResult =
+type PredictionsResult =
   | { readonly ok: true; readonly predictions: readonly Prediction[]; readonly warnings: readonly string[] }
   | { readonly ok: false; readonly problems: readonly string[] };
 

@@ -3,7 +3,7 @@ import type { InstanceVerdict, TestLists, TestsStatus } from '../formats/harness
 import { type HarnessDialect, type LogParser, ParserError } from './parsers/logParser.ts';
 import { classifyLog, type LogSuite, type ReadLog, readLog } from './readLog.ts';
 
-export type Resolution = 'RESOLVED_FULL' | 'RESOLVED_PARTIAL' | 'RESOLVED_NO';
+type Resolution = 'RESOLVED_FULL' | 'RESOLVED_PARTIAL' | 'RESOLVED_NO';
 
 /** What grading needs of a grade spec. */
 export interface Expectation {

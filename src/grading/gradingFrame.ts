@@ -74,7 +74,7 @@ export interface EvaluationResult {
   readonly engineLost?: boolean;
 }
 
-export interface GradingPlan {
+interface GradingPlan {
   /** Of everything that decides the verdict: another hash asks for another grading. */
   readonly specHash: string;
   grade(request: GradeRequest): Promise<EvaluationResult>;

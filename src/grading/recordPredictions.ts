@@ -41,7 +41,7 @@ export interface PredictionsRun {
   readonly now: () => Date;
 }
 
-export type Recorded =
+type Recorded =
   | { readonly ok: true; readonly run: RunRow; readonly changed: number }
   | { readonly ok: false; readonly message: string };
 

@@ -13,7 +13,7 @@ import { findParser, officialRegistry, type ParserRegistry } from './parsers/par
 import { classifyLog, type InfraSignature } from './readLog.ts';
 import { resolveGradeSpec } from './specs/spec.ts';
 
-export interface FolderRegrade {
+interface FolderRegrade {
   readonly dialect: HarnessDialect;
   /** Rows by id; where datasets overlap the first one given wins. */
   readonly instances: ReadonlyMap<string, Instance>;

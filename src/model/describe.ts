@@ -6,7 +6,7 @@ import type { ModelConfig } from './modelConfig.ts';
 import { baseUrlOf, sentModel } from './names.ts';
 import { isFreeName, priceSource } from './prices.ts';
 
-export interface RequestDescription {
+interface RequestDescription {
   /** As the configuration names it. */
   readonly asked: string | null;
   /** As requests name it; null where nothing is sent (scripted and replayed models, modules). */

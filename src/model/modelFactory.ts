@@ -12,7 +12,7 @@ import { withReferences } from './namedCredentials.ts';
 import { createReplayFactory, type Divergence, type ReplaySource } from './offline/replayed.ts';
 import { createScriptedFactory } from './offline/scripted.ts';
 
-export interface ModelDeps {
+interface ModelDeps {
   /** The key itself: who reads the environment is the CLI. */
   readonly apiKey?: string | undefined;
   /** Values of variables that parameters refer to (`env:NAME`). */

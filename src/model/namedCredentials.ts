@@ -79,7 +79,7 @@ const each = (kwargs: Kwargs, see: (text: string, place: Place) => void): void =
     return text;
   });
 
-export interface NamedReference {
+interface NamedReference {
   /** Under `model.model_kwargs`. */
   readonly path: string;
   readonly name: string;
@@ -181,7 +181,7 @@ const variableOf = (path: readonly string[], suffix: string): string =>
     .replaceAll(/[^A-Za-z0-9]+/g, '_')
     .toUpperCase()}${suffix}`;
 
-export interface TakenOut<K> {
+interface TakenOut<K> {
   readonly kwargs: K;
   /** The values, under the variables that stand for them. */
   readonly keys: Readonly<Record<string, string>>;

@@ -17,7 +17,7 @@ import {
 import { checkedParameters } from './parameters/checkParameters.ts';
 import { isFreeName } from './prices.ts';
 
-export type Settled =
+type Settled =
   | {
       readonly ok: true;
       readonly model: ModelConfig;

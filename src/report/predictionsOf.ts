@@ -9,7 +9,7 @@ import type { Prediction } from '../formats/predictions.ts';
 import { type ExitClass, SEALED_CLASSES } from '../outcome.ts';
 
 /** What a prediction is made from; rows of the store fit. */
-export interface PredictionSource {
+interface PredictionSource {
   readonly model: string;
   readonly instanceId: string;
   readonly state: string;

@@ -100,7 +100,7 @@ export function sidesOf(selector: string, root: string, store: () => Store): Nam
 }
 
 /** A file can be compared even when the database cannot be opened. */
-export function runNamed(selector: string, root: string, store: () => Store): NamedSide[] | null {
+function runNamed(selector: string, root: string, store: () => Store): NamedSide[] | null {
   if (!existsSync(databasePath(root))) return null;
   try {
     return runOf(selector, store());
@@ -139,7 +139,7 @@ function labelled(named: readonly { readonly selector: string; readonly found: N
   );
 }
 
-export function readFileSide(path: string): Side {
+function readFileSide(path: string): Side {
   try {
     return readSide(path);
   } catch (error) {

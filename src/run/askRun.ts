@@ -15,14 +15,14 @@ import { lockFolder, withRunLock, workerOn } from './control/lock.ts';
 import { openForReading, openForWriting, requireRun } from './resultsRoot.ts';
 import { UserError } from './userError.ts';
 
-export interface ControlAnswer {
+interface ControlAnswer {
   readonly run: string;
   readonly request: number;
   readonly done: boolean;
   readonly answer: string;
 }
 
-export interface AskRequest {
+interface AskRequest {
   readonly root: string;
   /** Name, unique prefix or "last". */
   readonly run: string;

@@ -56,7 +56,7 @@ import { expectedSeconds, scheduleTrials } from './schedule/schedule.ts';
 import { ordinarySecrets, redactorOfModels } from './secrets.ts';
 
 /** A run of the record, and what this process does of it. */
-export interface Sitting {
+interface Sitting {
   readonly store: Store;
   /** The results root. */
   readonly root: string;
@@ -323,7 +323,7 @@ function announce(run: Run, toDo: readonly TrialRow[]): void {
 }
 
 /** Why trials failed without a statement about the model: each exit reason once, with its count and one message. */
-export interface FailureKind {
+interface FailureKind {
   readonly reason: string;
   readonly count: number;
   /** An example, and the first line of its message. */

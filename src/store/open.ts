@@ -33,7 +33,7 @@ export class StorageError extends Error {
 /** Of schema.sql. A change of the schema raises it. */
 export const SCHEMA_VERSION = 14;
 
-export interface OpenOptions {
+interface OpenOptions {
   readonly readonly?: boolean;
   /** Milliseconds to wait for another process's lock. */
   readonly busyTimeoutMs?: number;

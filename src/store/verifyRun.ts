@@ -62,7 +62,7 @@ function changedPatches(db: Store, runId: number): number {
   return changed;
 }
 
-export interface Verification {
+interface Verification {
   readonly ok: boolean;
   readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly offenders: number }[];
 }

@@ -32,7 +32,7 @@ interface DatasetProblem {
   readonly message: string;
 }
 
-export type LoadResult =
+type LoadResult =
   | { readonly ok: true; readonly dataset: Dataset }
   | { readonly ok: false; readonly problems: readonly DatasetProblem[] };
 

@@ -91,7 +91,7 @@ export interface AgentPart {
   readonly agentS?: number | undefined;
 }
 
-export interface AgentRun {
+interface AgentRun {
   /** With the steps and the cost of all runs so far. */
   readonly result: AgentResult;
   readonly reason: ExitReason;

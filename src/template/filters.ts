@@ -23,7 +23,7 @@ import {
 import { replaceUnits, unitsOf } from '../base/replaceUnits.ts';
 import { TemplateError } from './parse.ts';
 
-export type Named = Readonly<Record<string, unknown>>;
+type Named = Readonly<Record<string, unknown>>;
 type Filter = (value: unknown, args: readonly unknown[], named: Named) => unknown;
 
 /** Positional or by name, as Python binds it. */
@@ -224,7 +224,7 @@ const escapeHtml = (value: string): string =>
     .replaceAll("'", '&#39;')
     .replaceAll('"', '&#34;');
 
-export function replaceText(value: string, old: string, fresh: string, limit: unknown): string {
+function replaceText(value: string, old: string, fresh: string, limit: unknown): string {
   if (limit === null || limit === undefined || Number(limit) < 0) return value.replaceAll(old, () => fresh);
   let left = Number(limit);
   return value.replace(new RegExp(old.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'), 'g'), (m) =>

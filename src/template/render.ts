@@ -23,7 +23,7 @@ import { applyFilter, applyTest, FILTERS, METHOD_NAMES, methodOf, TESTS } from '
 import { type Node, parseTemplate, TemplateError, UndefinedError } from './parse.ts';
 
 export type Vars = Readonly<Record<string, unknown>>;
-export type Template = (vars: Vars) => string;
+type Template = (vars: Vars) => string;
 
 const compiled = new Map<string, Template>();
 /** A run has a handful of templates; a program that makes them up should not grow without end. */

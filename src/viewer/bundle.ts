@@ -20,7 +20,7 @@ import { readPage, withMode } from './pageFiles.ts';
 const STATIC_CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'";
 
-export interface BundleOptions {
+interface BundleOptions {
   /** Names of the runs to write; default all. */
   readonly runs?: readonly string[];
   readonly pageDir?: string;

@@ -2,9 +2,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join, sep } from 'node:path';
 
-export type PageMode = 'live' | 'static' | 'single';
+type PageMode = 'live' | 'static' | 'single';
 
-export interface PageFile {
+interface PageFile {
   readonly name: string;
   readonly type: string;
   readonly body: Buffer;

@@ -10,7 +10,7 @@ import type {
 } from './documents/attemptDocuments.ts';
 import { staysText } from './documents/documents.ts';
 
-export interface LineOptions {
+interface LineOptions {
   /** Lines of one observation before its middle is left out; 0 shows all. */
   readonly maxLines?: number;
 }

@@ -276,7 +276,7 @@ function refusedByPython({ command, notText }: Action): CommandResult | null {
 }
 
 /** '' for a command that ended by itself: whatever else is known of it, the published agent does not say. */
-export function publishedFailure(result: CommandResult, command: string, environment: Environment): string {
+function publishedFailure(result: CommandResult, command: string, environment: Environment): string {
   // A recording has the words themselves: the container that they name is long gone.
   if (environment.info.kind === 'recorded') return result.exceptionInfo;
   if (result.timedOut)

@@ -17,7 +17,7 @@ export type AnswerOutcome =
     }
   | { readonly kind: 'error'; readonly refusal: Refusal; readonly message: string };
 
-export interface Head {
+interface Head {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -29,7 +29,7 @@ export interface Reader {
   end(outcome: AnswerOutcome): void;
 }
 
-export interface Reading {
+interface Reading {
   /** The reader has room again. */
   more(): void;
   leave(): void;

@@ -46,7 +46,7 @@ export interface Allowed {
   readonly unknown: readonly string[];
 }
 
-export interface Refused {
+interface Refused {
   readonly ok: false;
   readonly refusal: Refusal;
   readonly message: string;

@@ -16,7 +16,7 @@ import { checkedParameters } from '../../model/parameters/checkParameters.ts';
 import type { AnswerOutcome } from './answer.ts';
 import { sideOf } from './programSides.ts';
 
-export interface TranslatedAsk {
+interface TranslatedAsk {
   /** Of the program. */
   readonly dialect: DialectName;
   readonly body: Uint8Array;
@@ -25,7 +25,7 @@ export interface TranslatedAsk {
 }
 
 /** What the program gets: bytes of a success with their type, or an error. */
-export type TranslatedAnswer =
+type TranslatedAnswer =
   | { readonly kind: 'reply'; readonly type: string; readonly text: string }
   | { readonly kind: 'failed'; readonly outcome: AnswerOutcome };
 

@@ -3,7 +3,7 @@ import { startTimer, type Timer } from '../../base/async/timer.ts';
 import { EnvironmentError } from '../../environment/environment.ts';
 import { TimeExceeded } from './exceptions.ts';
 
-export interface DeadlineParts {
+interface DeadlineParts {
   readonly limitS: number;
   /** `interrupts`: cuts short what is in flight. `before-query`: looked at between steps only, in whole seconds. */
   readonly mode: 'interrupts' | 'before-query';

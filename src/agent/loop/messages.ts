@@ -6,7 +6,7 @@ import { exceptionType, returnCode } from '../compat/behaviour.ts';
 import type { TerminatingException } from './exceptions.ts';
 import { isAction, type ParsedTurn } from './protocol.ts';
 
-export type Extra = Readonly<Record<string, unknown>>;
+type Extra = Readonly<Record<string, unknown>>;
 
 export const assistantExtra = (reply: ModelReply, turn: ParsedTurn): Extra => ({
   actions: turn.calls

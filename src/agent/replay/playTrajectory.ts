@@ -32,7 +32,7 @@ export interface ReplayResult {
   readonly standIns: readonly number[];
 }
 
-export interface PlayOptions {
+interface PlayOptions {
   /** Runs the recorded commands for real instead of answering with recorded outputs. */
   readonly environment?: Environment;
 }

@@ -62,7 +62,7 @@ function matcherOf(source: string, flags: string): (text: string) => boolean {
   }
 }
 
-export type ParsedFilter = { ok: true; matches: (text: string) => boolean } | { ok: false; message: string };
+type ParsedFilter = { ok: true; matches: (text: string) => boolean } | { ok: false; message: string };
 
 const LONGEST_PATTERN = 10_000;
 

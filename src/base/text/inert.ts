@@ -89,9 +89,9 @@ const CSI = '(?:\\x1b\\[|\\x9b)[0-?]*[ -/]*';
 const STRINGS =
   '(?:\\x1b[\\]PX^_]|[\\x90\\x98\\x9d-\\x9f])[^\\n\\x07\\x1b\\x90\\x98\\x9c-\\x9f]*(?:\\x07|\\x1b\\\\|\\x9c)?';
 const SHORT = '\\x1b(?:[ -/]+[0-~]|[0-Z\\\\-~])';
-export const ESCAPE_SEQUENCES = new RegExp(`${CSI}[@-~]|${STRINGS}|${SHORT}`, 'g');
+const ESCAPE_SEQUENCES = new RegExp(`${CSI}[@-~]|${STRINGS}|${SHORT}`, 'g');
 /** Also sequences that are cut off: they are removed whole, so that their parameters do not look like text. */
-export const ESCAPE_BEGINNINGS = new RegExp(`${CSI}[@-~]?|${STRINGS}|${SHORT}|\\x1b[ -/]*`, 'g');
+const ESCAPE_BEGINNINGS = new RegExp(`${CSI}[@-~]?|${STRINGS}|${SHORT}|\\x1b[ -/]*`, 'g');
 
 /** Two true colours and some weights; what is longer is no colour that anybody chose. */
 const COLOUR = /^\x1b\[[\d;:]{0,64}m$/;

@@ -2,7 +2,7 @@ import { errorText } from './errorText.ts';
 
 /** Where the values of a JSON text stand: for messages that name a line, and for rows that share a key. */
 
-export interface JsonChild {
+interface JsonChild {
   readonly key?: string;
   readonly line: number;
   /** Where its value lies in the text. */

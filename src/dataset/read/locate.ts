@@ -11,7 +11,7 @@ import { closest } from '../../base/text/closest.ts';
 export type HubEnv = Readonly<Record<string, string | undefined>>;
 
 /** `revision`: the commit of the dataset repository, where the place tells it. */
-export type Location =
+type Location =
   | {
       readonly ok: true;
       readonly found: {

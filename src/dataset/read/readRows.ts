@@ -10,7 +10,7 @@ import { DatasetChangedError } from '../datasetChanged.ts';
 import type { Instance, InstanceHead } from '../instance.ts';
 import { type NormalisedRow, rowHashOf } from './row.ts';
 
-export interface RawEntry {
+interface RawEntry {
   /** Line of the text, or row number of a table; from 1. */
   readonly line: number;
   readonly row: unknown;
@@ -20,7 +20,7 @@ export interface RawEntry {
   readonly start?: number;
   readonly length?: number;
 }
-export interface RawProblem {
+interface RawProblem {
   readonly line: number;
   readonly message: string;
 }

@@ -4,7 +4,7 @@
  */
 import type { Environment, StartRequest } from '../environment.ts';
 
-export interface PreparedStarts {
+interface PreparedStarts {
   prepare(request: StartRequest): void;
   /** The start that was begun for this request; undefined when there is none. */
   take(request: StartRequest): Promise<Environment> | undefined;

@@ -12,7 +12,7 @@ const VERIFY_HISTORY = shellScript('verifyHistory.sh', import.meta.url);
 const SEAL_TIMEOUT_S = 1800;
 const VERIFY_TIMEOUT_S = 120;
 
-export interface HistoryVerdict {
+interface HistoryVerdict {
   readonly state: 'sealed' | 'absent' | 'failed';
   /** The fingerprint, or the reason. */
   readonly text: string;

@@ -18,7 +18,7 @@ import { QUIET_ENV } from '../quietEnv.ts';
 
 const NANO = 1e9;
 
-export interface ContainerOptions {
+interface ContainerOptions {
   readonly config: EnvironmentConfig;
   /** Image id or name to create from: the sealed image where there is one. */
   readonly image: string;
@@ -177,7 +177,7 @@ export async function removeLater(
   return false;
 }
 
-export interface LivingContainer {
+interface LivingContainer {
   readonly docker: Docker;
   readonly container: Docker.Container;
   readonly watch: EngineWatch;

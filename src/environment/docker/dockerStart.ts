@@ -39,7 +39,7 @@ export interface DockerFactoryOptions
 }
 
 /** What all containers of one factory share. */
-export interface DockerShared {
+interface DockerShared {
   readonly docker: Docker;
   readonly config: EnvironmentConfig;
   readonly options: DockerFactoryOptions;
@@ -123,7 +123,7 @@ const runsHere = (architecture: string) =>
 
 const SUPERVISOR_START_MS = 15_000;
 
-export interface OpenContainer {
+interface OpenContainer {
   readonly container: Container & { readonly handle: Docker.Container };
   readonly channel: Channel;
 }

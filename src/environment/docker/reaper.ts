@@ -18,7 +18,7 @@ import { daemonAnswer } from '../places/dockerFault.ts';
 import { removeProgramVolume } from '../programs/programVolume.ts';
 import { removeContainer } from './container.ts';
 
-export interface LabelledContainer {
+interface LabelledContainer {
   readonly id: string;
   readonly name: string;
   readonly image: string;
@@ -72,7 +72,7 @@ export async function listContainers(
  * Labels can be copied. A name is one container's alone, but it is free again once ours is gone: who makes a container of that name from
  * an image that was committed from ours has all our labels too. Containers of older versions do not say their names.
  */
-export async function labelsAreItsOwn(docker: Docker, container: Docker.ContainerInfo): Promise<boolean> {
+async function labelsAreItsOwn(docker: Docker, container: Docker.ContainerInfo): Promise<boolean> {
   const name = container.Labels[LABELS.name];
   if (name && !container.Names.includes(`/${name}`)) return false;
   const inherited = await labelsOfImage(docker, container.ImageID);
@@ -100,7 +100,7 @@ export async function findOrphans(
   return (await listContainers(docker, machine)).filter((container) => container.owner === 'dead');
 }
 
-export interface LeftRequest {
+interface LeftRequest {
   readonly docker: Docker;
   /** This process, and its run. */
   readonly owner: Pick<Owner, 'run' | 'pid' | 'pidStart' | 'bootId' | 'host'>;
@@ -132,7 +132,7 @@ export async function reapLeft({ docker, owner, isOver, limitMs }: LeftRequest):
   return gone.flat();
 }
 
-export interface ReapResult {
+interface ReapResult {
   readonly orphans: readonly LabelledContainer[];
   readonly removed: readonly LabelledContainer[];
   /** Orphans that the daemon would not remove. */

@@ -16,7 +16,7 @@ import { relayProgram } from '../relay/relayProgram.ts';
 import type { Discard } from './container.ts';
 import { createDemux } from './startProcess.ts';
 
-export interface RelayParts {
+interface RelayParts {
   readonly docker: Docker;
   /** The container whose loopback gets the port. */
   readonly containerId: string;

@@ -20,7 +20,7 @@ const SEAL_VERSION = 2;
 export const SEALED_REPOSITORY = 'swebatch-sealed';
 const FOLDER_NAME = 'start';
 
-export type SealResult =
+type SealResult =
   | {
       readonly state: 'sealed';
       /** Image to start attempts from. */

@@ -25,7 +25,7 @@ export interface WorkImage {
 }
 
 /** The labels of an owner under other names, so that no container of the image counts as that owner's. */
-export const workLabels = (container: string, owner: Readonly<Record<string, string>>) => ({
+const workLabels = (container: string, owner: Readonly<Record<string, string>>) => ({
   ...Object.fromEntries(Object.values(LABELS).map((label) => [label, ''])),
   ...Object.fromEntries(
     Object.values(LABELS).map((label) => [

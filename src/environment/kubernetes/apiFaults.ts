@@ -18,7 +18,7 @@ export type ApiMeaning =
   | 'forbidden'
   | 'refused';
 
-export interface ApiFault {
+interface ApiFault {
   readonly meaning: ApiMeaning;
   readonly status: number | undefined;
   readonly text: string;

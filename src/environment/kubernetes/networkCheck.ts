@@ -31,13 +31,13 @@ const AGAIN_MS = 2000;
 const REACH_S = 60;
 
 /** A policy of the namespace that closes our pods in both directions, whatever else it is for. */
-export const closesPods = ({ labels, types, allows }: PolicyFacts): boolean =>
+const closesPods = ({ labels, types, allows }: PolicyFacts): boolean =>
   !allows &&
   types.includes('Egress') &&
   types.includes('Ingress') &&
   Object.entries(labels).every(([label, value]) => label === POD_LABELS.network && value === CLOSED);
 
-export const POLICY_FIX = 'kubectl apply -f docs/kubernetes/setup';
+const POLICY_FIX = 'kubectl apply -f docs/kubernetes/setup';
 
 export function createNetworkCheck(shared: PodShared): NetworkCheck {
   let first: Promise<readonly string[]> | undefined;

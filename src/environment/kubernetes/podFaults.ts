@@ -22,7 +22,7 @@ export interface PodFault {
   readonly again?: boolean;
 }
 
-export type PodState =
+type PodState =
   | { readonly state: 'running' }
   /** `why`: the cluster's words, where it gave some. `stuck`: it will not end by itself unless somebody helps. */
   | {

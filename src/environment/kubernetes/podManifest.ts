@@ -51,7 +51,7 @@ export function podName(instanceId: string): string {
 /** The kubelet reads $(NAME) in commands and values of variables, and makes one of two dollar signs. */
 export const literal = (text: string): string => text.replaceAll('$', '$$$$');
 
-export interface PodParts {
+interface PodParts {
   readonly name: string;
   readonly image: string;
   readonly config: EnvironmentConfig;

@@ -7,7 +7,7 @@ import { type Cluster, connectCluster } from './cluster.ts';
 import type { ClusterConfig } from './clusterConfig.ts';
 import { MANAGED_BY, POD_LABELS } from './podManifest.ts';
 
-export interface OwnedPod {
+interface OwnedPod {
   readonly name: string;
   readonly run: string;
   readonly owner: Liveness;
@@ -34,7 +34,7 @@ async function listOwnedPods(
   });
 }
 
-export interface ReapedPods {
+interface ReapedPods {
   readonly removed: readonly OwnedPod[];
   readonly failed: readonly OwnedPod[];
   readonly kept: readonly OwnedPod[];

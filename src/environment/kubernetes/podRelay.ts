@@ -18,7 +18,7 @@ export interface PodRelay {
   bringProgram(signal?: AbortSignal): ProgramOnItsWay | undefined;
 }
 
-export interface ProgramOnItsWay {
+interface ProgramOnItsWay {
   /** Its turn has come. */
   readonly begun: Promise<void>;
   /** Rejects with EnvironmentError where it cannot be had or does not suit the image, and with the signal. */

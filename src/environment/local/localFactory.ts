@@ -31,7 +31,7 @@ import { shellScript } from '../shellScript.ts';
 import { unameVars } from '../uname.ts';
 import { sweepMarked, ticksNow } from './sweepMarked.ts';
 
-export interface LocalFactoryOptions {
+interface LocalFactoryOptions {
   /** What commands get besides the configured environment; default PATH and HOME only. */
   readonly baseEnv?: Readonly<Record<string, string>>;
   /** false skips the start snapshot. */

@@ -14,7 +14,7 @@ const SHOWN = 1500;
 const KEPT = 4 * 2 ** 20;
 
 /** By its beginning a failed build is known from a failed pull. */
-export const BUILD_FAILED = 'the build failed';
+const BUILD_FAILED = 'the build failed';
 
 interface BuildLine {
   readonly stream?: string;
@@ -26,7 +26,7 @@ interface BuildLine {
 
 const TRACE = 'moby.buildkit.trace';
 
-export interface BuildRequest {
+interface BuildRequest {
   readonly image: string;
   readonly platform?: string | undefined;
   readonly signal: AbortSignal;

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import type Docker from 'dockerode';
 
 /** Options for a named engine (`environment.hosts`), or for the default one. */
-export type EngineFinder = (host?: string) => Docker.DockerOptions | undefined;
+type EngineFinder = (host?: string) => Docker.DockerOptions | undefined;
 
 let ofProcess: EngineFinder = () => undefined;
 const ofWork = new AsyncLocalStorage<EngineFinder>();

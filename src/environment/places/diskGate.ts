@@ -9,7 +9,7 @@ import { formatLimit } from '../../base/text/units.ts';
 import { currentOwner, ownerLabels } from '../owner.ts';
 import { daemonAnswer } from './dockerFault.ts';
 
-export interface DiskGateOptions {
+interface DiskGateOptions {
   /** Free bytes of the file system that fills up; undefined when it is not known. */
   readonly free: () => Promise<number | undefined>;
   readonly lowBytes: number;

@@ -12,7 +12,7 @@ const shape = z.object({
   json: z.object({ message: z.string() }).optional().catch(undefined),
 });
 
-export interface DockerFault {
+interface DockerFault {
   readonly status: number | undefined;
   /** The daemon did not answer: socket missing, refused, cut. */
   readonly daemonGone: boolean;

@@ -35,19 +35,19 @@ export interface EndpointInput {
   readonly hasSocket: (path: string) => boolean;
 }
 
-export interface TlsFiles {
+interface TlsFiles {
   readonly ca?: string;
   readonly cert?: string;
   readonly key?: string;
   readonly skipVerify: boolean;
 }
 
-export type DockerAddress =
+type DockerAddress =
   | { readonly kind: 'socket'; readonly path: string }
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number; readonly tls: TlsFiles | undefined }
   | ({ readonly kind: 'ssh' } & SshAddress);
 
-export type Endpoint =
+type Endpoint =
   | { readonly ok: true; readonly address: DockerAddress; readonly source: string }
   | { readonly ok: false; readonly message: string };
 
@@ -272,7 +272,7 @@ function dial(address: SshAddress): Duplex {
  * ssh decides about keys, agents, host aliases and known hosts; a library would have to do all that again, and check less. Connections are
  * kept and used again: each costs a login.
  */
-export function sshAgent(address: SshAddress): Agent {
+function sshAgent(address: SshAddress): Agent {
   const agent = new Agent({ keepAlive: true });
   return Object.assign(agent, { createConnection: () => dial(address) });
 }
@@ -293,10 +293,8 @@ const configSchema = z.looseObject({
 export type StoredLogin = z.infer<typeof entrySchema>;
 export type DockerCliConfig = z.infer<typeof configSchema>;
 
-export const dockerConfigDir = (env: {
-  DOCKER_CONFIG?: string | undefined;
-  HOME?: string | undefined;
-}): string => env.DOCKER_CONFIG || join(env.HOME ?? homedir(), '.docker');
+const dockerConfigDir = (env: { DOCKER_CONFIG?: string | undefined; HOME?: string | undefined }): string =>
+  env.DOCKER_CONFIG || join(env.HOME ?? homedir(), '.docker');
 
 /**
  * The docker CLI's own `config.json`: its current context, and the logins and credential helpers that it keeps. Warns about an unreadable

@@ -37,10 +37,10 @@ export interface EnginePoolOptions {
 }
 
 /** `moved`: nothing had run there yet, so the attempt went to another engine. */
-export type LeaseEnd = 'closed' | 'lost' | 'moved';
+type LeaseEnd = 'closed' | 'lost' | 'moved';
 
 /** Hears what becomes of the engines of a pool. */
-export interface PoolListener {
+interface PoolListener {
   /** It answers again. */
   back?(host: string): void;
   /** An attempt has its environment there. */

@@ -7,7 +7,7 @@ import { errorText } from '../../base/text/errorText.ts';
 import { EnvironmentError } from '../environment.ts';
 import { daemonAnswer } from './dockerFault.ts';
 
-export interface EngineListener {
+interface EngineListener {
   away?(reason: string): void;
   back?(awayMs: number): void;
   /** It was away for longer than the limit. */

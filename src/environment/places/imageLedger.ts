@@ -44,7 +44,7 @@ export interface OwnImage {
 
 export type ImageLedger = ReturnType<typeof openImageLedger>;
 
-export interface LedgerProcess {
+interface LedgerProcess {
   /** Of the file that says what this process needs. */
   readonly name: string;
   /** Of the process that such a file names. */

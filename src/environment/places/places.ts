@@ -54,7 +54,7 @@ export interface ReadyPlace {
 }
 
 /** What of the configuration a run has to know. */
-export interface RunImagesConfig {
+interface RunImagesConfig {
   readonly ahead: number;
   readonly policy: string;
   readonly disk_low: string;

@@ -23,7 +23,7 @@ export interface PoolEngine {
 }
 
 /** A trial on its way to an engine, or there. */
-export interface Ticket {
+interface Ticket {
   readonly engine: string;
   readonly stage: 'placed' | 'waiting' | 'entered';
   /** Work beside the slots: gradings. */
@@ -69,7 +69,7 @@ export type PoolDecision =
   /** What runs there ends, and runs again elsewhere. */
   | { readonly is: 'end'; readonly engine: string; readonly since: number };
 
-export interface PoolStep {
+interface PoolStep {
   readonly state: PoolState;
   readonly decisions: readonly PoolDecision[];
 }

@@ -60,7 +60,7 @@ export function classifyPullMessage(message: string): PullFailureKind {
   return MESSAGES.find(([, pattern]) => pattern.test(text))?.[0] ?? 'unknown';
 }
 
-export interface PullFailureFacts {
+interface PullFailureFacts {
   readonly image: string;
   readonly registry: string;
   readonly hasCredentials: boolean;

@@ -52,7 +52,7 @@ export interface PullContext {
   readonly resting?: (wait: () => Promise<void>) => Promise<void>;
 }
 
-export type PulledImage =
+type PulledImage =
   | {
       readonly ok: true;
       readonly local: LocalImage;

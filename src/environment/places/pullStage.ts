@@ -69,7 +69,7 @@ interface Job {
   progress: PullProgress | undefined;
 }
 
-export type PullStage = ReturnType<typeof createPullStage>;
+type PullStage = ReturnType<typeof createPullStage>;
 
 export function createPullStage(options: StageOptions) {
   const { engine, config, clock, platform, ledger, policy } = options;

@@ -47,7 +47,7 @@ export type ManifestAnswer =
       readonly message: string;
     };
 
-export interface RegistryOptions {
+interface RegistryOptions {
   readonly fetch?: typeof fetch;
   readonly login?:
     | {

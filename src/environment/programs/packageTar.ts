@@ -15,11 +15,11 @@ import tar from 'tar-stream';
 import type { ProgramPackage, ProgramVariant } from './program.ts';
 
 /** A package that is not what its registry said, or that would write outside of its folder. */
-export class UnsafePackageError extends Error {
+class UnsafePackageError extends Error {
   override readonly name = 'UnsafePackageError';
 }
 
-export interface PackageLimits {
+interface PackageLimits {
   readonly bytes: number;
   readonly entries: number;
 }
@@ -29,7 +29,7 @@ export const PACKAGE_LIMITS: PackageLimits = { bytes: 2 * 1024 ** 3, entries: 10
 const FILE_TYPES: ReadonlySet<string> = new Set(['file', 'contiguous-file']);
 
 /** Path below the package's own folder; null for that folder itself. Throws for a path that leads elsewhere. */
-export function pathInPackage(name: string): string | null {
+function pathInPackage(name: string): string | null {
   const refuse = (why: string) =>
     new UnsafePackageError(`the package holds the path ${JSON.stringify(name.slice(0, 200))}, which ${why}`);
   if (name.includes('\0')) throw refuse('holds a zero byte');

@@ -34,13 +34,13 @@ export interface Program {
 export const PROGRAM_FOLDER = '/opt/swebatch-program';
 
 /** What an image is, as far as a program cares. */
-export interface ImageKind {
+interface ImageKind {
   readonly architecture: string;
   /** undefined: it has neither loader; only a static program runs. */
   readonly libc: Libc | undefined;
 }
 
-export type VariantChoice =
+type VariantChoice =
   | { readonly ok: true; readonly variant: ProgramVariant }
   | { readonly ok: false; readonly message: string };
 

@@ -19,7 +19,7 @@ const MARKER = '.complete';
 const FILL_LIMIT_MS = 600_000;
 const LOCK_POLL_MS = 250;
 
-export interface VolumeImage {
+interface VolumeImage {
   readonly id: string;
   readonly architecture: string;
 }
@@ -199,7 +199,7 @@ const unpackError = (program: Program, cause: unknown): EnvironmentError =>
     cause,
   });
 
-export interface UnpackedProgram {
+interface UnpackedProgram {
   readonly volume: string;
   readonly program: string;
 }

@@ -1,14 +1,14 @@
 /** The connections that one relay carries, each as a stream of its own with flow control in both directions. */
 import { Duplex } from 'node:stream';
 
-export interface CarrierPorts {
+interface CarrierPorts {
   /** Towards the relay. */
   write(frame: Buffer): void;
   onReady(): void;
   onConnection(connection: Duplex): void;
 }
 
-export interface Carrier {
+interface Carrier {
   /** Throws when the bytes are no frames, or break the rules of flow control: then the relay cannot be trusted. */
   feed(chunk: Buffer): void;
   connections(): number;

@@ -4,7 +4,7 @@ import { startTimer } from '../../base/async/timer.ts';
 import { type Doorway, EnvironmentError } from '../environment.ts';
 import { createCarrier } from './carrier.ts';
 
-export interface RelayLineParts {
+interface RelayLineParts {
   readonly port: number;
   onConnection(connection: Duplex): void;
   readonly stream: { write(frame: Buffer): unknown; destroy(): unknown };
@@ -14,7 +14,7 @@ export interface RelayLineParts {
   remove(): Promise<unknown>;
 }
 
-export interface RelayLine {
+interface RelayLine {
   stdout(data: Buffer): void;
   stderr(data: Buffer): void;
   broke(message: string, cause?: unknown): void;

@@ -52,7 +52,7 @@ const verdictSchema = z.looseObject({
 });
 
 /** A verdict of another grader; a hosted one may say nothing of how the patch applied. */
-export type ReportedInstance = Omit<InstanceVerdict, 'patch_successfully_applied'> &
+type ReportedInstance = Omit<InstanceVerdict, 'patch_successfully_applied'> &
   Partial<Pick<InstanceVerdict, 'patch_successfully_applied'>>;
 
 export function readInstanceReport(text: RawBody, id: string): Read<ReportedInstance> {

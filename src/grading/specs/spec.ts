@@ -37,7 +37,7 @@ export interface SpecOptions {
   readonly dialect?: HarnessDialect;
   readonly parsers?: ParserRegistry;
 }
-export type SpecResult =
+type SpecResult =
   | { readonly ok: true; readonly spec: GradeSpec }
   | { readonly ok: false; readonly reason: string };
 
@@ -64,7 +64,7 @@ echo "${MARK.exitCode}: $SWEBENCH_TEST_EXIT_CODE"${lines.slice(end)}`;
 
 /** A binary file that a text patch cannot carry (Multimodal): put in place just before the tests. */
 const assetSchema = z.object({ path: z.string().min(1), url: z.string().optional() });
-export type Asset = z.infer<typeof assetSchema>;
+type Asset = z.infer<typeof assetSchema>;
 const assetsSchema = z.object({
   test_patch: z.array(assetSchema).nullish(),
   patch: z.array(assetSchema).nullish(),

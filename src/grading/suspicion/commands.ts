@@ -74,7 +74,7 @@ export function scanCommand(
   return [...found.values()];
 }
 
-export interface Scan {
+interface Scan {
   add(step: number, command: string, output: string): void;
   /** One flag a rule, with the first evidence and a count. */
   flags(): AttemptSuspicion[];

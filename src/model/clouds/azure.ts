@@ -7,7 +7,7 @@ const PACKAGES = ['@azure/identity'];
 const SCOPE = 'https://cognitiveservices.azure.com/.default';
 
 /** The interface without dates. `preview` of it is named in the query all the same. */
-export const isUndated = (version: string): boolean => ['v1', 'latest', 'preview'].includes(version);
+const isUndated = (version: string): boolean => ['v1', 'latest', 'preview'].includes(version);
 
 function pathOf(dialect: 'chat' | 'responses', model: string, version: string): string {
   const name = dialect === 'chat' ? 'chat/completions' : 'responses';

@@ -11,14 +11,14 @@ import { ModelConfigError } from '../model.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import type { CloudName } from '../names.ts';
 
-export interface SignedRequest {
+interface SignedRequest {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
 }
 
 /** Headers that say who asks, and which credentials they were made of. */
-export interface Authorization {
+interface Authorization {
   readonly headers: Readonly<Record<string, string>>;
   readonly generation: number;
 }
@@ -94,7 +94,7 @@ interface Held<T> {
   readonly generation: number;
 }
 
-export interface Credentials<T> {
+interface Credentials<T> {
   current(): Promise<Held<T>>;
   accepted(generation: number): void;
   renew(generation: number): boolean;

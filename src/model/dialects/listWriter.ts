@@ -18,7 +18,7 @@ const isSame = (written: WrittenUnit, unit: Unit): boolean =>
   written.parts.length === unit.from.length &&
   written.parts.every((part, index) => isAsWritten(part, unit.from[index]!));
 
-export interface ListWriter {
+interface ListWriter {
   /** `head` + units + `tail`. The first `settled` units are kept for the next call; those after it are written again. */
   write(units: readonly Unit[], settled: number, tail: string): Uint8Array;
 }

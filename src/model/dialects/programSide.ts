@@ -101,7 +101,7 @@ export const objectsOf = (value: unknown): RequestBody[] =>
     return object ? [object] : [];
   });
 
-export const IMAGES = 'images and files';
+const IMAGES = 'images and files';
 
 /** The text of a content. What is no text is named in its place, so that the model knows of it. */
 export function textOf(content: unknown, left: Set<string>): string {

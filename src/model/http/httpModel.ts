@@ -35,7 +35,7 @@ import { type ModelEndpoint, sendOnce } from './httpTry.ts';
 import { type ProxySettings, proxySecrets } from './proxySettings.ts';
 import { createWire } from './wire.ts';
 
-export interface HttpModelOptions {
+interface HttpModelOptions {
   readonly dialect: Dialect;
   readonly style?: RequestStyle;
   readonly config: ModelConfig;

@@ -20,7 +20,7 @@ import { type HttpCall, type Shared, tryOnce, withEstimatedUsage } from './httpC
 import { addressUnder, type Exchange, type HttpTransport } from './httpTransport.ts';
 import { type ModelEndpoint, sendOnce, type TryAnswer } from './httpTry.ts';
 
-export interface WireParts {
+interface WireParts {
   readonly shared: Shared;
   readonly transport: HttpTransport;
   readonly apiKey: string;

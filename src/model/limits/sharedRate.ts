@@ -36,7 +36,7 @@ export interface Taken {
   end(usage: Usage | null, refused: boolean, headers: Readonly<Record<string, string>>): void;
 }
 
-export interface RateShareOptions {
+interface RateShareOptions {
   readonly book: RateBook;
   /** As configured; null is learned. */
   readonly configured: MinuteLimits;

@@ -68,7 +68,7 @@ function finalText(
   return `${failed.what} after ${tries} ${tries === 1 ? 'try' : 'tries'} over ${formatDuration(elapsedMs)}${last}`;
 }
 
-export interface RetryParts<T> {
+interface RetryParts<T> {
   readonly config: RetryConfig;
   readonly clock: Clock;
   readonly signal: AbortSignal | undefined;

@@ -85,7 +85,7 @@ export interface Divergence {
   readonly difference: string;
 }
 
-export interface ReplayOptions {
+interface ReplayOptions {
   readonly name: string;
   readonly source: ReplaySource;
   readonly costs?: 'recorded' | 'none';

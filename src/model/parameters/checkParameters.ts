@@ -48,7 +48,7 @@ function askedOf(model: Model): AskedParameters {
 }
 
 /** What the provider refuses of `model_kwargs`, each parameter once. */
-export function parameterProblems(model: Model): Found[] {
+function parameterProblems(model: Model): Found[] {
   const asked = askedOf(model);
   const { dialect, known } = asked;
   const about = RULES[dialect];
@@ -66,10 +66,10 @@ export function parameterProblems(model: Model): Found[] {
   );
 }
 
-export const problemText = ({ parameter, why, fix }: ParameterProblem): string =>
+const problemText = ({ parameter, why, fix }: ParameterProblem): string =>
   `model.model_kwargs.${parameter}: ${why}; ${fix}`;
 
-export interface CheckedParameters<T> {
+interface CheckedParameters<T> {
   readonly model: T;
   /** What every call would fail on. */
   readonly refused: readonly ParameterProblem[];

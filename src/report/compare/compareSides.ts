@@ -39,7 +39,7 @@ import {
   type SideResult,
 } from './side.ts';
 
-export interface SidesOptions {
+interface SidesOptions {
   readonly test: McNemarTest;
   readonly seed: number;
   /** Bootstrap draws; a test may set fewer. */

@@ -52,7 +52,7 @@ export interface Side {
 }
 
 /** "django__django-11095" -> "django/django" */
-export const repoOfId = (id: string): string => id.replace(/-[^-]*$/, '').replace('__', '/');
+const repoOfId = (id: string): string => id.replace(/-[^-]*$/, '').replace('__', '/');
 
 const average = (xs: readonly (number | null)[]): number | null => {
   const known = xs.filter((x) => x !== null);

@@ -27,7 +27,7 @@ export interface Range {
   readonly high: number;
 }
 
-export interface ForecastOptions {
+interface ForecastOptions {
   readonly slots: number;
   readonly seed: number;
   readonly draws?: number;

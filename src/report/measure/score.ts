@@ -9,7 +9,7 @@ import { mean, sum } from '../statistics/means.ts';
 import { type Proportion, proportion } from '../statistics/proportions.ts';
 import { meanReward } from '../statistics/rewards.ts';
 
-export interface Score {
+interface Score {
   /** Over trials. */
   readonly resolved: Proportion;
   /** Over instances; null for a single epoch, and where nothing is valid. */

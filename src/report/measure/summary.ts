@@ -36,7 +36,7 @@ const TOP = 5;
 
 export type ArmSummary = ReturnType<typeof armSummary>;
 
-export function armSummary(data: RunData, { name, model }: ReportArm, options: SummaryOptions) {
+function armSummary(data: RunData, { name, model }: ReportArm, options: SummaryOptions) {
   const trials = data.trials.filter((t) => t.arm === name);
   const rows = scoredTrials(trials);
   const epochs = new Set(trials.map((t) => t.epoch)).size;

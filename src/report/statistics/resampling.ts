@@ -170,7 +170,7 @@ export function geometricMeans(pairs: readonly (readonly [number, number])[]): S
   };
 }
 
-export interface SpentOn {
+interface SpentOn {
   /** Of all attempts, also those that were tried again. */
   readonly cost: number;
   readonly resolved: number;

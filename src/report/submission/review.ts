@@ -19,7 +19,7 @@ export const CHECKLIST = {
 } as const;
 export type Box = keyof typeof CHECKLIST;
 
-export interface ReviewInput {
+interface ReviewInput {
   readonly data: RunData;
   readonly arm: string;
   /** Instances with an earlier attempt that already was a result. */

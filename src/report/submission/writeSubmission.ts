@@ -226,7 +226,7 @@ interface Judged {
 
 type Tally = Record<string, { resolved: number; total: number }>;
 
-export interface DerivedResults {
+interface DerivedResults {
   readonly results: { no_generation: string[]; no_logs: string[]; resolved: string[] };
   readonly byRepo: Tally;
   readonly byTime: Tally;

@@ -42,7 +42,7 @@ import {
 } from '../../store/records/runs.ts';
 import { loadSuites } from '../../suites/suites.ts';
 
-export interface GradingTask {
+interface GradingTask {
   readonly store: Store;
   readonly root: string;
   readonly run: RunRow;

@@ -8,7 +8,7 @@ import { redactorOf } from '../../run/secrets.ts';
 import { UserError } from '../../run/userError.ts';
 import { type DatasetChoice, gradingConfig, requireParsers, requireSubset } from './gradeRun.ts';
 
-export interface RegradeOptions {
+interface RegradeOptions {
   /** Folders of instance folders, at any depth. */
   readonly folders: readonly string[];
   /** They say which tests are expected; the first one that has an id wins. */
@@ -20,7 +20,7 @@ export interface RegradeOptions {
   readonly write: boolean;
 }
 
-export interface RegradedLogs extends Regrading {
+interface RegradedLogs extends Regrading {
   readonly dialect: GradingConfig['dialect'];
 }
 

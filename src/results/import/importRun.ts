@@ -29,7 +29,7 @@ import {
 } from '../../store/records/runs.ts';
 import { beginAttempt, endAttempt, leaseTrial, trialsOf } from '../../store/records/trials.ts';
 
-export interface ImportRequest {
+interface ImportRequest {
   readonly name: string;
   readonly imported: ForeignRun;
   /** Rows by id, where the dataset is at hand: without one an instance can be reported but not graded. */
@@ -41,7 +41,7 @@ export interface ImportRequest {
 /** Where the source has one agent and model, whatever they are. */
 const ONLY_ARM = 'imported';
 
-export const armOf = ({ arm }: TrialPlace): string => arm ?? ONLY_ARM;
+const armOf = ({ arm }: TrialPlace): string => arm ?? ONLY_ARM;
 /** How `verdicts` names a trial of the record. */
 export const placeInRecord = (arm: string, instanceId: string, epoch: number): TrialPlace =>
   arm === ONLY_ARM ? { instanceId, epoch } : { instanceId, epoch, arm };

@@ -26,7 +26,7 @@ import { databasePath, openForReading } from '../../run/resultsRoot.ts';
 import { findRun } from '../../store/records/runs.ts';
 import { importedName, importInto } from './importResults.ts';
 
-export interface OpenedSource {
+interface OpenedSource {
   /** A results root that holds this run alone. */
   readonly root: string;
   readonly run: string;

@@ -104,7 +104,7 @@ async function fetchPackage(
 
 export const listAgents = ({ env }: Pick<Around, 'env'>): AddedAgent[] => addedAgents(agentCacheDir(env));
 
-export interface AgentCheck {
+interface AgentCheck {
   readonly agent: AddedAgent;
   readonly problems: readonly string[];
 }
@@ -140,7 +140,7 @@ function chosen(spec: string | undefined, dir: string): AddedAgent[] {
   });
 }
 
-export interface RemovedAgent {
+interface RemovedAgent {
   readonly agent: string;
   readonly volumes: readonly string[];
   /** Volumes that a container still has. */

@@ -3,7 +3,7 @@
  */
 import type { ExitClass, ExitReason } from '../../outcome.ts';
 
-export interface BreakerConfig {
+interface BreakerConfig {
   /** The same error on this many trials in a row opens it; 0 turns this rule off. */
   readonly consecutive: number;
   /** Share of the last `window` endings that may be infra; 0 turns this rule off. */
@@ -41,7 +41,7 @@ type Decision =
   | { do: 'pause'; reason: string }
   | { do: 'resume'; reason: string };
 
-export interface Breaker {
+interface Breaker {
   readonly state: 'closed' | 'open' | 'probing';
   note(ended: JudgedAttempt): Decision;
   /** One trial may start, to test whether the problem is over. */

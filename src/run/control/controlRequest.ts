@@ -60,9 +60,9 @@ const READERS: { readonly [C in ControlCommand]: (argument: string | null) => Co
   },
 };
 
-export const CONTROL_COMMANDS = Object.keys(READERS) as ControlCommand[];
+const CONTROL_COMMANDS = Object.keys(READERS) as ControlCommand[];
 
-export type ReadControl = {
+type ReadControl = {
   [C in ControlCommand]: { readonly command: C; readonly value: ControlValues[C] };
 }[ControlCommand];
 

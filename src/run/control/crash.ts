@@ -15,7 +15,7 @@ export const CRASH_POINTS = [
   'before_export',
   'graded',
 ] as const;
-export type CrashPoint = (typeof CRASH_POINTS)[number];
+type CrashPoint = (typeof CRASH_POINTS)[number];
 
 let armed: { point: string; passes: number } | null = null;
 

@@ -98,7 +98,7 @@ function createWithoutLinks(path: string, text: string): boolean {
 }
 
 /** Who wrote the lock; null where there is none that can be read. */
-export function readHolder(path: string): LockHolder | null {
+function readHolder(path: string): LockHolder | null {
   try {
     const parsed = holderSchema.safeParse(JSON.parse(readFileSync(path, 'utf8')));
     return parsed.success ? parsed.data : null;

@@ -22,7 +22,7 @@ import {
 import { choosePatch } from '../exit.ts';
 import { partFolder } from '../record/exportRun.ts';
 
-export interface Recovered {
+interface Recovered {
   readonly trials: number;
   readonly possiblyBilled: number;
 }

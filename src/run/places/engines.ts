@@ -18,7 +18,7 @@ export const stateDir = (env: Variables): string =>
     'swebatch',
   );
 
-export type EngineConnected = Extract<EngineConnection, { ok: true }>;
+type EngineConnected = Extract<EngineConnection, { ok: true }>;
 
 /** `host`: an engine that `environment.hosts` names; without one the default engine. */
 export function requireEngine(env: Variables, host?: string): EngineConnected {

@@ -37,7 +37,7 @@ interface TrialImage {
   readonly images: readonly string[];
 }
 
-export interface TrialImagesParts {
+interface TrialImagesParts {
   readonly service: RunImages;
   /** In the order in which trials start. */
   readonly trials: readonly TrialImage[];

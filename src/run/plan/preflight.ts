@@ -15,7 +15,7 @@ type Checked = Pick<ResolvedConfig, 'arms' | 'run' | 'grading'> &
   Partial<Pick<ResolvedConfig, 'keys' | 'images'>>;
 
 /** What `run`, `run --dry-run` and `doctor` refuse, by the same words. */
-export interface CheckedPlan {
+interface CheckedPlan {
   /** The configuration is wrong: nothing can be made of it. */
   readonly wrong: readonly string[];
   /** Something is not here now: a key, credentials, a package, a file of replies. A plan can be made without. */

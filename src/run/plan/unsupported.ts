@@ -15,7 +15,7 @@ import { UserError } from '../userError.ts';
 import { enginesNeeded } from './preflight.ts';
 import type { ResolvedConfig } from './resolveConfig.ts';
 
-export interface UnsupportedTask {
+interface UnsupportedTask {
   readonly instance_id: string;
   readonly reason: string;
 }

@@ -4,7 +4,7 @@ import { armNameOf } from '../../config/loadConfig.ts';
 import { type RunRow, wholeConfig } from '../../store/records/runs.ts';
 import { plannedArms } from '../plan/planRecord.ts';
 
-export type ExportedRun = Pick<RunRow, 'config' | 'dataset_source' | 'dataset_hash' | 'imported'>;
+type ExportedRun = Pick<RunRow, 'config' | 'dataset_source' | 'dataset_hash' | 'imported'>;
 
 /** What `run -c -` reads: sections for one arm, `arms:` where there are several or a name of its own. */
 export function exportConfig(run: ExportedRun, ids: readonly string[]): string {

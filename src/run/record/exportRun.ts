@@ -29,7 +29,7 @@ import { armsOf, type RunRow, runById, storedConfig, storedManifest } from '../.
 import { crashPoint } from '../control/crash.ts';
 import { pricesOfRun } from './tokenPrices.ts';
 
-export interface ExportTarget {
+interface ExportTarget {
   readonly store: Store;
   readonly run: RunRow;
   /** DIR/<run> */
@@ -58,7 +58,7 @@ export function partFolder(store: Store, run: RunRow, arm: string, epoch: number
   return single ? '' : join(pathName(arm), `epoch-${epoch}`);
 }
 
-export async function exportTrajectory(target: ExportTarget, attemptId: number): Promise<void> {
+async function exportTrajectory(target: ExportTarget, attemptId: number): Promise<void> {
   const attempt = attemptRecord(target.store, attemptId);
   if (attempt) await writeTrajectory(target, attempt);
 }

@@ -55,7 +55,7 @@ export function* recordedTrials(store: Store, run: RunRow): Generator<RecordedTr
 }
 
 /** By instance and epoch: of one arm, or of the first one that has the instance. */
-export function replaySourceOf(store: Store, run: RunRow, armId?: number): ReplaySource {
+function replaySourceOf(store: Store, run: RunRow, armId?: number): ReplaySource {
   const playedFor = (instanceId: string, epoch: number, earlier: number): Played | undefined => {
     const trial = first(store)<{ id: number }>`
     SELECT t.id FROM trials t JOIN instances i ON i.id = t.instance_pk

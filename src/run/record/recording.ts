@@ -24,7 +24,7 @@ export interface RecordedTrial {
   readonly replies: readonly RecordedReply[];
 }
 
-export type RecordingFacts = Omit<RecordingIndex, 'format' | 'texts' | 'trials'>;
+type RecordingFacts = Omit<RecordingIndex, 'format' | 'texts' | 'trials'>;
 
 /** Shorter texts are not worth a reference. */
 const SHARED_LENGTH = 64;

@@ -13,7 +13,7 @@ import { armsOf, instancesOf, type RunRow, storedManifest } from '../../store/re
 import { recordedEnvironment } from '../plan/planRecord.ts';
 import { partFolder } from './exportRun.ts';
 
-export interface WrittenReport extends StoredReport {
+interface WrittenReport extends StoredReport {
   readonly path: string;
 }
 

@@ -5,14 +5,14 @@
 import { pythonShuffle } from '../../base/python/random.ts';
 import type { PastDuration } from '../../store/records/trials.ts';
 
-export interface Orderable {
+interface Orderable {
   readonly instanceId: string;
   readonly model: string;
   readonly repo: string;
 }
 
 type EstimateSource = 'instance and model' | 'instance' | 'repository' | 'all' | 'none';
-export interface Estimate {
+interface Estimate {
   readonly seconds: number;
   readonly from: EstimateSource;
 }
@@ -88,7 +88,7 @@ export const biasWarning = (mode: OrderMode, sealed: number, planned: number): s
     ? `${sealed} of ${planned} trials are decided, longest first: a biased sample (long ones tend to be hard); use --order shuffle for results that can be read early`
     : undefined;
 
-export interface RunningTrial {
+interface RunningTrial {
   readonly elapsed: number;
   readonly estimate: number;
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Store } from '../open.ts';
 import { all, change, first, insert } from '../query.ts';
 
-export type ControlState = 'open' | 'taken' | 'done' | 'refused' | 'withdrawn';
+type ControlState = 'open' | 'taken' | 'done' | 'refused' | 'withdrawn';
 
 export interface ControlRow {
   id: number;

@@ -10,7 +10,7 @@ const SPAN_SHARE = 0.15;
 /** What a request is late on its way must not push two minutes into one. */
 const LATE_MS = 500;
 
-export interface RateAsk {
+interface RateAsk {
   readonly account: string;
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -19,7 +19,7 @@ export interface RateAsk {
   readonly tokens: number;
 }
 
-export interface Used {
+interface Used {
   slot: number;
   requests: number;
   tokens: number;
@@ -90,7 +90,7 @@ export const correctRate = (db: Store, account: string, at: number, tokens: numb
   change(db)`
     UPDATE rate_uses SET tokens = max(0, tokens + ${Math.round(tokens)}) WHERE account = ${account} AND slot = ${slotAt(at)}`;
 
-export interface LearnedLimits {
+interface LearnedLimits {
   readonly rpm: number | null;
   readonly tpm: number | null;
 }

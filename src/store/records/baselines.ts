@@ -5,7 +5,7 @@ import { knownCost } from './modelCalls.ts';
 import { armsOf, type RunRow, runByName } from './runs.ts';
 import { IS_RESULT, type TrialResultRow } from './trials.ts';
 
-export interface BaselineRow {
+interface BaselineRow {
   name: string;
   run_id: number;
   run: string;
@@ -85,7 +85,7 @@ export const resultsUpTo = (db: Store, run: RunRow, arm: string, ids: readonly s
     ORDER BY r.id DESC, v.position DESC`;
 
 /** Ended attempts of the past for a forecast: what instances cost and took, newest first. */
-export interface PastRow {
+interface PastRow {
   model: string;
   instanceId: string;
   repo: string;

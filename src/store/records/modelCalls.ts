@@ -43,7 +43,7 @@ export interface ModelCallRow {
   unreadable: string | null;
 }
 
-export type CallBegan = Pick<
+type CallBegan = Pick<
   ModelCallRow,
   'attempt_id' | 'step' | 'try' | 'started_at' | 'model_asked' | 'estimate_nano'
 > &

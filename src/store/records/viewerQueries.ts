@@ -34,7 +34,7 @@ export interface ShownTrial
   /** NULL where the suite gives none. */
   reward: number | null;
 }
-export type AttemptMoney = LedgerSums & { readonly failedCalls: number };
+type AttemptMoney = LedgerSums & { readonly failedCalls: number };
 export interface SlotRow {
   attempt: number;
   trial: number;
@@ -97,7 +97,8 @@ const CALL = [
 ] as const satisfies readonly (keyof ModelCallRow)[];
 export type CallRow = Pick<ModelCallRow, (typeof CALL)[number]>;
 export type { ProgramCallFacts };
-export type ShownPhase = Omit<PhaseRow, 'attempt_id'>;
+
+type ShownPhase = Omit<PhaseRow, 'attempt_id'>;
 
 const RUN = raw(
   `id, name, status, created_at, finished_at, dataset_source, dataset_revision, dataset_hash, config_hash, budget_nano, imported`,

@@ -26,7 +26,7 @@ export interface TaskStep extends AgentPart {
 }
 
 /** `work`: the image of the state that the step left. */
-export type Verify = (request: GradeRequest & { readonly work: string }) => Promise<StepVerification>;
+type Verify = (request: GradeRequest & { readonly work: string }) => Promise<StepVerification>;
 
 /** A step that was verified before the next one begins. */
 export interface StepVerification {
@@ -297,7 +297,7 @@ export async function gradeSteps(task: SteppedTask, request: GradeRequest): Prom
 
 // The rewards of several steps as one, and the gate between steps: the rules are Harbor's, to the last bit.
 
-export type Rewards = Readonly<Record<string, number>>;
+type Rewards = Readonly<Record<string, number>>;
 
 /** As Python adds floats since 3.12: with what rounding lost, by Neumaier. */
 function pythonSum(values: readonly number[]): number {

@@ -137,9 +137,9 @@ export type TaskToml = z.infer<typeof tomlSchema>;
 export type TomlStep = z.infer<typeof stepSchema>;
 export type TomlVerifier = z.infer<typeof verifierSchema>;
 export type TomlEnvironment = z.infer<typeof environmentSchema>;
-export type TomlMcpServer = z.infer<typeof mcpServerSchema>;
+type TomlMcpServer = z.infer<typeof mcpServerSchema>;
 
-export type ReadToml =
+type ReadToml =
   | { readonly ok: true; readonly toml: TaskToml; readonly warnings: readonly string[] }
   | { readonly ok: false; readonly reason: string };
 

@@ -45,7 +45,7 @@ function columns(raw: RawRow): RawRow {
 // Test statuses as SWE-bench-Live names them, and its own reader for pytest. Pure.
 
 /** Words of others are kept: only those with "pass" or "fail" in them count. */
-export type LiveStatuses = ReadonlyMap<string, string>;
+type LiveStatuses = ReadonlyMap<string, string>;
 
 /** As its evaluation reads a log of pytest: an expected failure counts as a failure there. */
 export function livePytest(log: string): LiveStatuses {
@@ -61,14 +61,14 @@ export function livePytest(log: string): LiveStatuses {
 }
 
 /** Names whose status has a word in it. */
-export const namesWith = (statuses: LiveStatuses, word: 'pass' | 'fail'): ReadonlySet<string> =>
+const namesWith = (statuses: LiveStatuses, word: 'pass' | 'fail'): ReadonlySet<string> =>
   new Set([...statuses].filter(([, status]) => status.toLowerCase().includes(word)).map(([name]) => name));
 
 /**
  * What SWE-bench-Live types into one shell of the container: patch of the tests, patch of the model, rebuild, tests, and what prints the
  * results. Only what the last one prints is the log. Pure.
  */
-export const LIVE = { folder: '/mnt_tmp', log: '/mnt_tmp/swebatch_log.txt' } as const;
+const LIVE = { folder: '/mnt_tmp', log: '/mnt_tmp/swebatch_log.txt' } as const;
 
 interface LiveCommands {
   readonly rebuild: readonly string[];
@@ -97,7 +97,7 @@ ${own ? joined(print) : 'cat testlog.out'}
 }
 
 /** What `run_test.sh` holds, for rows without commands that print. */
-export const runTestScript = ({ test }: LiveCommands): string => `${test.join(' ; ')}\n`;
+const runTestScript = ({ test }: LiveCommands): string => `${test.join(' ; ')}\n`;
 
 const commands = z.array(z.string()).nullish();
 const rowSchema = z.object({

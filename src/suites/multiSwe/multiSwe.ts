@@ -68,7 +68,7 @@ export const multiRowSchema = z.object({
   s2p_tests: listed,
   n2p_tests: listed,
 });
-export type MultiRow = z.infer<typeof multiRowSchema>;
+type MultiRow = z.infer<typeof multiRowSchema>;
 
 type Status = 'PASS' | 'FAIL' | 'SKIP' | 'NONE';
 
@@ -80,7 +80,7 @@ function statuses(
 }
 
 /** A name on two lists: the harness refuses such a log, and the instance is an error there. */
-export const contradicts = ({ passed, failed, skipped }: TestSets): string | undefined =>
+const contradicts = ({ passed, failed, skipped }: TestSets): string | undefined =>
   [...passed].find((name) => failed.has(name) || skipped.has(name)) ??
   [...failed].find((name) => skipped.has(name));
 
@@ -115,10 +115,7 @@ function broken(row: MultiRow, fix: ReadonlyMap<string, Status>): string | undef
   return undefined;
 }
 
-export function multiVerdict(
-  row: MultiRow,
-  fix: TestSets,
-): SetVerdict & { readonly why: string | undefined } {
+function multiVerdict(row: MultiRow, fix: TestSets): SetVerdict & { readonly why: string | undefined } {
   const why = broken(row, statuses(fix.passed, fix.failed, fix.skipped));
   const names = (...lists: readonly MultiRow['p2p_tests'][]) =>
     lists.flatMap((list) => Object.keys(list ?? {}));

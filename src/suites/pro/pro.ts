@@ -176,7 +176,7 @@ export function proDockerfile(base: unknown, instance: unknown): string | undefi
 const dockerfileOf = ({ extra }: Instance) => proDockerfile(extra.base_dockerfile, extra.instance_dockerfile);
 const nameOf = (dockerfile: string): string => `${OWN_HOST}/pro:${sha256(dockerfile).slice(0, 32)}`;
 
-export function proImage(instance: Instance): string | undefined {
+function proImage(instance: Instance): string | undefined {
   const dockerfile = dockerfileOf(instance);
   return dockerfile === undefined ? undefined : nameOf(dockerfile);
 }
@@ -198,7 +198,7 @@ const WORKSPACE = '/workspace';
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** Some columns arrive as JSON text of a string. */
-export function unquoted(value: unknown): string {
+function unquoted(value: unknown): string {
   const text = textOf(value);
   if (!/^".*"$/s.test(text)) return text;
   try {
@@ -301,7 +301,7 @@ export function withoutBinaryHunks(patch: string): string {
     .join('');
 }
 
-export function gradePro(instance: Instance, { dialect }: SpecOptions): PlannedGrading {
+function gradePro(instance: Instance, { dialect }: SpecOptions): PlannedGrading {
   const { extra, base_commit } = instance;
   const [runScript, parser] = [textOf(extra.run_script), textOf(extra.parser)];
   if (runScript === '' || parser === '')

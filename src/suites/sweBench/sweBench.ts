@@ -185,11 +185,11 @@ export function evaluatePrediction(request: EvaluationRequest): Promise<Evaluati
 
 // Binary files of Multimodal rows: fetched by us, laid into the container, and copied into the tree just before the tests.
 
-export type FetchAsset = (url: string, signal?: AbortSignal) => Promise<Uint8Array>;
+type FetchAsset = (url: string, signal?: AbortSignal) => Promise<Uint8Array>;
 
 const FETCH_MS = 60_000;
 
-export const fetchAsset: FetchAsset = async (url, signal) => {
+const fetchAsset: FetchAsset = async (url, signal) => {
   const deadline = AbortSignal.timeout(FETCH_MS);
   const response = await fetch(url, { signal: signal ? AbortSignal.any([signal, deadline]) : deadline });
   if (!response.ok) throw new Error(`the server answered ${response.status}`);

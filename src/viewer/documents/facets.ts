@@ -36,7 +36,7 @@ export function facetTest<Row>(facets: readonly Facet<Row>[], chosen: Chosen): (
   return (row) => asked.every(({ facet, wanted }) => facet.values(row).some((value) => wanted.has(value)));
 }
 
-export interface FacetCount {
+interface FacetCount {
   readonly value: string;
   readonly n: number;
 }

@@ -7,7 +7,7 @@ export type FieldValue = string | number | null | undefined | readonly string[];
 /** Reads a field by name; a Map, so that `constructor:x` is an unknown field and not an accident. */
 export type Fields<Row> = ReadonlyMap<string, (row: Row) => FieldValue>;
 
-export interface Filter<Row> {
+interface Filter<Row> {
   readonly test: (row: Row) => boolean;
   /** The parts that cannot be understood, explained to the person who typed them. */
   readonly problems: readonly string[];

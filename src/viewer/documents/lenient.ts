@@ -58,7 +58,7 @@ export function readEvidence(text: string | null) {
 }
 
 /** The fields of a dataset row that the viewer shows. */
-export const rowSchema = z.object({
+const rowSchema = z.object({
   problem_statement: z.string().catch(''),
   patch: z.string().catch(''),
   test_patch: z.string().catch(''),

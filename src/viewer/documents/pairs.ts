@@ -14,7 +14,7 @@ export interface TrialPair {
 export const pairKeyOf = (row: Pick<TrialDocument, 'instance_id' | 'epoch'>): string =>
   `${row.instance_id} ${row.epoch}`;
 
-export const isScored = (row: TrialDocument | undefined): row is TrialDocument =>
+const isScored = (row: TrialDocument | undefined): row is TrialDocument =>
   row?.verdict === 'resolved' || row?.verdict === 'unresolved';
 
 export function pairsOf(a: readonly TrialDocument[], b: readonly TrialDocument[]): TrialPair[] {

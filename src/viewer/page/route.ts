@@ -1,7 +1,7 @@
 /** What the page remembers: addresses behind the hash, so that every view is a link that works from a server, from files and from a mail; and what a person set. */
 import { useSyncExternalStore } from 'react';
 
-export interface Route {
+interface Route {
   readonly path: readonly string[];
   readonly query: URLSearchParams;
 }

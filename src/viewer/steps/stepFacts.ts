@@ -1,6 +1,6 @@
 /** What a step does, by its command: of which kind it is and which files it names. Two trajectories are aligned by this, not by their words. */
 
-export type StepKind = 'submit' | 'test' | 'edit' | 'search' | 'read' | 'run' | 'talk';
+type StepKind = 'submit' | 'test' | 'edit' | 'search' | 'read' | 'run' | 'talk';
 
 export interface StepFacts {
   readonly kind: StepKind;

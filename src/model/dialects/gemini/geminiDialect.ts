@@ -86,7 +86,7 @@ const listed = (name: string, value: unknown): unknown =>
   name === 'stopSequences' && typeof value === 'string' ? [value] : value;
 
 /** Every field beside `contents` and the system prompt. */
-export function geminiParameters(
+function geminiParameters(
   config: ModelConfig,
   tools: readonly ToolSpec[] | undefined,
   style: RequestStyle,

@@ -56,7 +56,7 @@ function statelessly(kwargs: Readonly<Record<string, unknown>>, name: string): R
 }
 
 /** Every field beside `model` and `input`. */
-export function responsesParameters(
+function responsesParameters(
   config: ModelConfig,
   tools: readonly ToolSpec[] | undefined,
   style: RequestStyle,

@@ -8,7 +8,7 @@ export interface Box {
 }
 
 /** In the pixels of the canvas, y downwards. */
-export interface Named {
+interface Named {
   readonly x: number;
   readonly y: number;
   readonly width: number;

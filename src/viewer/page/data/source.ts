@@ -8,7 +8,7 @@ import { TRIALS_PER_PAGE, type TrialDocument } from '../../documents/documents.t
 import type { RunDocument, RunList } from '../../documents/resources.ts';
 import type { TrialPage } from '../../documents/trialDocuments.ts';
 
-export type Mode = 'live' | 'static' | 'single';
+type Mode = 'live' | 'static' | 'single';
 export const mode: Mode =
   (document.querySelector<HTMLMetaElement>('meta[name="swebatch-mode"]')?.content as Mode | undefined) ??
   'live';

@@ -1,6 +1,6 @@
 /** Colours for JSON and for diffs in the output of commands. Text in, pieces of text out: nothing becomes markup. */
 
-export interface Piece {
+interface Piece {
   readonly text: string;
   /** A class of the style sheet; empty for plain text. */
   readonly tone: '' | 'string' | 'number' | 'word' | 'added' | 'removed' | 'place';
@@ -8,7 +8,7 @@ export interface Piece {
 
 const TOO_LONG = 100_000;
 
-export type Colouring = 'json' | 'diff' | 'none';
+type Colouring = 'json' | 'diff' | 'none';
 
 /** What the text is; JSON only when all of it is. */
 export function colouringOf(text: string): Colouring {
