@@ -68,7 +68,11 @@ export const agentConfigSchema = z.strictObject({
   step_limit: z.number().int().min(0).default(0).meta(identity()),
   cost_limit: z.number().min(0).default(3).meta(identity('dollars')),
   token_limit: z.number().int().min(0).default(0).meta(identity()),
-  wall_time_limit_seconds: z.number().min(0).default(0).meta(identity()),
+  wall_time_limit_seconds: z
+    .number()
+    .min(0)
+    .default(0)
+    .meta(identity('without the time in which the provider keeps the agent waiting')),
   max_consecutive_format_errors: z.number().int().min(0).default(3).meta(identity()),
   max_consecutive_empty_replies: z.number().int().min(0).default(3).meta(identity()),
   max_consecutive_timeouts: z.number().int().min(0).default(0).meta(identity()),

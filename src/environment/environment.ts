@@ -33,6 +33,8 @@ export interface CommandResult {
 export interface ExecuteOptions {
   /** Seconds; default from the configuration. */
   readonly timeoutS?: number;
+  /** Fires when `timeoutS` are over by a clock of the caller's, which then alone counts. */
+  readonly timeUp?: AbortSignal | undefined;
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;

@@ -25,7 +25,11 @@ export const retryConfigSchema = z.strictObject({
     .number()
     .min(0)
     .default(600)
-    .meta(runtime('a longer Retry-After ends the call as model_unavailable')),
+    .meta(
+      runtime(
+        'so long rate limits are waited for, however many answers say so; a longer Retry-After ends the call as model_unavailable',
+      ),
+    ),
 });
 export type RetryConfig = z.infer<typeof retryConfigSchema>;
 

@@ -4,6 +4,7 @@ import { createAgent } from '../../src/agent/loop/agent.ts';
 import { startDeadline } from '../../src/agent/loop/deadline.ts';
 import { TimeExceeded } from '../../src/agent/loop/exceptions.ts';
 import { EnvironmentError } from '../../src/environment/environment.ts';
+import type { CallListener, CallRecord } from '../../src/model/model.ts';
 import { bash, config, fakeEnvironment, fakeModel, result, submitted } from './fakes.ts';
 
 /** Never ends by itself; rejects as fetch does when its signal fires. */
@@ -148,5 +149,100 @@ describe('the published agents', () => {
   test('2 looks only before a query, in whole seconds [M-12]', async () => {
     expect(await run('mini-swe-agent-2', 9_999)).toMatchObject({ exitStatus: 'Submitted' });
     expect(await run('mini-swe-agent-2', 10_000)).toMatchObject({ exitStatus: 'TimeExceeded', steps: 1 });
+  });
+});
+
+describe('what the provider keeps us waiting is no time of the agent', () => {
+  const quiet: CallListener = { began: () => undefined, ended: () => undefined };
+  const begun = { try: 0, modelAsked: 'm', startedAt: 0, estimateNano: null };
+  const record = (more: Partial<CallRecord>): CallRecord =>
+    ({ ...{ state: 'ok', errorCode: null, usage: null }, ...more }) as CallRecord;
+  const wrote = (output: number): CallRecord =>
+    record({ usage: { input: 1, cacheRead: 0, cacheWrite: 0, output, reasoning: 0 } });
+  const OUTAGE = record({ state: 'failed', errorCode: 'NETWORK_ERROR' });
+  function setUp(limitS = 56) {
+    const deadline = startDeadline({ limitS, mode: 'interrupts', now });
+    return { deadline, call: deadline.listen(quiet), pass: (s: number) => vi.advanceTimersByTime(s * 1000) };
+  }
+  const seconds = ({ elapsedMs }: { elapsedMs(): number }) => elapsedMs() / 1000;
+
+  test('a rate limit, and the pause before the next try', () => {
+    const { deadline, call, pass } = setUp(30);
+    pass(5);
+    call.began(begun);
+    pass(1);
+    call.ended(record({ state: 'failed', errorCode: 'RATE_LIMITED' }));
+    call.phase?.('backoff');
+    pass(40);
+    call.phase?.('rate_wait');
+    pass(40);
+    expect(deadline.signal.aborted).toBe(false);
+    call.began(begun);
+    pass(4);
+    call.ended(wrote(20));
+    expect(seconds(deadline)).toBe(9);
+    pass(20);
+    expect(deadline.signal.aborted).toBe(false);
+    pass(1);
+    expect(deadline.signal.aborted).toBe(true);
+    deadline.stop();
+  });
+
+  test('a provider that is silent for 52 s, and answers in a line', () => {
+    const { deadline, call, pass } = setUp();
+    pass(2);
+    call.began(begun);
+    pass(52);
+    expect(deadline.signal.aborted).toBe(false);
+    call.ended(wrote(40));
+    expect(seconds(deadline)).toBe(2 + 12);
+    deadline.stop();
+  });
+
+  test('a long answer is the work of the model, and ends the attempt with its last word', () => {
+    const { deadline, call, pass } = setUp();
+    call.began(begun);
+    pass(52);
+    call.ended(wrote(2000));
+    expect(seconds(deadline)).toBe(52);
+    call.began(begun);
+    pass(5);
+    expect(deadline.signal.aborted).toBe(true);
+    deadline.stop();
+  });
+
+  test('tries that failed, however long they took', () => {
+    const { deadline, call, pass } = setUp(30);
+    for (let tried = 0; tried < 4; tried += 1) {
+      call.began(begun);
+      pass(20);
+      call.ended(OUTAGE);
+      call.phase?.('backoff');
+      pass(10);
+    }
+    expect(seconds(deadline)).toBe(0);
+    deadline.stop();
+  });
+
+  test('of several calls all must wait', () => {
+    const { deadline, call, pass } = setUp();
+    const other = deadline.listen(quiet);
+    call.began(begun);
+    other.phase?.('rate_wait');
+    pass(8);
+    expect(seconds(deadline)).toBe(8);
+    pass(10);
+    // The one that is out is late by now.
+    expect(seconds(deadline)).toBe(10);
+    call.ended(wrote(10));
+    pass(5);
+    expect(seconds(deadline)).toBe(10);
+    other.began(begun);
+    pass(3);
+    other.ended(wrote(10));
+    pass(1);
+    expect(seconds(deadline)).toBe(14);
+    deadline.stop();
+    expect(vi.getTimerCount()).toBe(0);
   });
 });

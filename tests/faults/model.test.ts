@@ -43,6 +43,8 @@ describe.skipIf(!docker)('model faults', () => {
   test('T-02 429 for ever is infra, left out of the predictions, and only it runs again when asked', async () => {
     bench = await faultBench({
       scripts: { 'a__a-1': [{ status: 429, body: { error: { message: 'slow down please' } } }] },
+      // Without patience for rate limits they count as any other failure does.
+      model: { retry: { base_delay_ms: 1, max_delay_ms: 5, max_retries: 2, max_retry_after_s: 0 } },
     });
     const result = await bench.run(bench.id);
     expect(result.code).toBe(3);

@@ -164,6 +164,8 @@ async function send(session: Session, call: OpenCall): Promise<void> {
     if (failure && isFinal(kind) && !answer.head() && facts.label.kind !== 'count_tokens')
       stop(session, { kind: 'model', failure }, failure.message);
     answer.finish(outcomeOf(result, answer, translation));
+    if (answer.outcome()?.kind === 'cut' && facts.label.kind !== 'count_tokens')
+      meter.takeBack(isStep(facts.label));
     tell(session, call, response.success ? response.result : null, failure);
   } catch (error) {
     const { message } = error as Error;

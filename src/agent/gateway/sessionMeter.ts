@@ -14,6 +14,8 @@ export interface SessionMeter {
   readonly spentNano: NanoDollars;
   readonly tokens: number;
   begin(isStep: boolean): void;
+  /** The provider broke the call off: what its program asks again is the same step. */
+  takeBack(isStep: boolean): void;
   /** Around the ledger's listener of one call, which may use so many tokens. `left` is told when the call is over, made or not. */
   listen(to: CallListener, tokens: number): { readonly listener: CallListener; left(): void };
   /** The limit that forbids a further call; a call without tools is no step where others have them. */
@@ -140,6 +142,10 @@ export function createSessionMeter(limits: SessionSpec['limits']): SessionMeter 
     begin(isStep) {
       if (isStep) steps += 1;
       else withoutTools += 1;
+    },
+    takeBack(isStep) {
+      if (isStep) steps -= 1;
+      else withoutTools -= 1;
     },
     listen: (to, mayUse) => listening(to, mayUse, room, count),
     reached(isStep) {

@@ -23,6 +23,7 @@ import type {
   GatewaySession,
   GatewaySummary,
 } from '../gateway/gateway.ts';
+import { type Deadline, startDeadline } from '../loop/deadline.ts';
 import { callListener, guardDisplay } from '../loop/listeners.ts';
 import type { InstalledProgram, Launch } from './launch.ts';
 import { createTranscript, type Transcript } from './transcript.ts';
@@ -64,10 +65,12 @@ async function work(
     );
   if (!parts.model.wire)
     return impossible(parts, `a program cannot ask ${parts.model.name}: there is no provider behind it`);
-  const follow = followCalls(parts, program);
+  const { config, now = () => performance.now() } = parts;
+  const deadline = startDeadline({ limitS: config.wall_time_limit_seconds, mode: 'interrupts', now });
+  const follow = followCalls(parts, program, deadline);
   const session = openSession(gateway, parts, follow);
   try {
-    const run = await runBehind(session, program, parts, promptOf(parts, task, extraVars));
+    const run = await runBehind(session, program, parts, deadline, promptOf(parts, task, extraVars));
     return conclude(run, follow.transcript);
   } catch (error) {
     try {
@@ -76,6 +79,8 @@ async function work(
       // Where the record is what broke, the first error says so.
     }
     throw error;
+  } finally {
+    deadline.stop();
   }
 }
 
@@ -121,7 +126,11 @@ function createWaits(tell: (phase: string) => void) {
 }
 
 /** What the gateway tells of calls goes to the record, in phases that say what the program waits for. */
-function followCalls({ instanceId, callbacks }: AgentParts, program: InstalledProgram): Follow {
+function followCalls(
+  { instanceId, callbacks }: AgentParts,
+  program: InstalledProgram,
+  deadline: Deadline,
+): Follow {
   const told = guardDisplay(callbacks ?? {});
   let step = 0;
   const context = (): AgentContext => ({ instanceId, step });
@@ -133,7 +142,7 @@ function followCalls({ instanceId, callbacks }: AgentParts, program: InstalledPr
       ...(label !== null && { label }),
     });
     const recorded = callListener(told, at);
-    return {
+    return deadline.listen({
       ...recorded,
       began(began: Parameters<typeof recorded.began>[0]) {
         waits.out(call.index);
@@ -148,7 +157,7 @@ function followCalls({ instanceId, callbacks }: AgentParts, program: InstalledPr
         waits.ended(call.index);
       },
       phase: (phase: string) => waits.says(call.index, phase),
-    };
+    });
   };
   const transcript = createTranscript(told, program, context);
   return {
@@ -181,6 +190,7 @@ async function runBehind(
   session: GatewaySession,
   program: InstalledProgram,
   { environment, config, signal, mcpServers = [] }: AgentParts,
+  deadline: Deadline,
   prompt: string,
 ): Promise<Run> {
   let end: GatewayEnd | null = null;
@@ -208,7 +218,8 @@ async function runBehind(
       mcpServers,
     });
     const limitS = config.wall_time_limit_seconds;
-    result = await runProgram({ environment, launch, folders, prompt, limitS, signal, over });
+    const timeUp = limitS > 0 ? deadline.signal : undefined;
+    result = await runProgram({ environment, launch, folders, prompt, limitS, timeUp, signal, over });
   } finally {
     summary = await session.close();
     await door?.close();
@@ -312,6 +323,8 @@ interface ProgramRun {
   readonly prompt: string;
   /** Seconds; 0 is no limit. */
   readonly limitS: number;
+  /** Fires when they are over; the time in which a provider keeps the program waiting is none of it. */
+  readonly timeUp?: AbortSignal | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Something else has ended the attempt: resolves to how many milliseconds the program may still take to leave by itself. */
   readonly over: Promise<number>;
@@ -319,7 +332,7 @@ interface ProgramRun {
 
 /** null: it had to be killed, and its output is not known. Throws EnvironmentError, and the signal's reason. */
 export async function runProgram(run: ProgramRun): Promise<CommandResult | null> {
-  const { environment, launch, folders, prompt, limitS, signal } = run;
+  const { environment, launch, folders, prompt, limitS, timeUp, signal } = run;
   const files = { ...launch.files, 'prompt.txt': prompt };
   for (const [name, content] of Object.entries(files))
     await environment.putFile(`${folders.files}/${name}`, content);
@@ -333,6 +346,7 @@ export async function runProgram(run: ProgramRun): Promise<CommandResult | null>
   try {
     return await environment.execute(lineOf(launch, folders), {
       timeoutS: limitS,
+      timeUp,
       env: launch.env,
       signal: AbortSignal.any(signals),
     });

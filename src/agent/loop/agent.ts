@@ -104,7 +104,7 @@ export class DefaultAgent implements Agent {
     this.meter.beginStep();
     this.callbacks.onStep?.(this.context());
     const { tools } = this.protocol;
-    const listener = this.meter.listen(callListener(this.callbacks, this.context));
+    const listener = this.deadline.listen(this.meter.listen(callListener(this.callbacks, this.context)));
     const response = await this.deadline.during((signal) =>
       this.parts.model.query(this.history(), { ...(tools ? { tools } : {}), signal, listener }),
     );

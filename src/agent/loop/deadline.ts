@@ -1,6 +1,11 @@
-/** The wall-clock limit of an attempt as an AbortSignal, so that a request or a command in flight ends with it. */
+/**
+ * The wall-clock limit of an attempt as an AbortSignal, so that a request or a command in flight ends with it. Its clock stands still while the
+ * provider keeps the agent waiting: how fast a provider is, and how often it is out of order, says nothing about an agent.
+ */
 import { startTimer, type Timer } from '../../base/async/timer.ts';
 import { EnvironmentError } from '../../environment/environment.ts';
+import { RETRYABLE_CODES } from '../../model/classify.ts';
+import type { CallListener, CallRecord } from '../../model/model.ts';
 import { TimeExceeded } from './exceptions.ts';
 
 interface DeadlineParts {
@@ -15,40 +20,131 @@ interface DeadlineParts {
 export interface Deadline {
   /** Fires at the limit, or when the caller's own signal does, with its reason. */
   readonly signal: AbortSignal;
+  /** Without what the provider kept us waiting. */
   elapsedMs(): number;
   /** Throws TimeExceeded once the limit is reached. */
   check(): void;
   /** Work that the limit cuts short. Its abort becomes TimeExceeded; a broken environment stays one. */
   during<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** Around the listener of one call: hears when it waits. */
+  listen(to: CallListener): CallListener;
   stop(): void;
 }
 
 export const timeExceeded = (limitS: number): TimeExceeded =>
   new TimeExceeded(`the limit of ${limitS} seconds was reached`);
 
-export function startDeadline({ limitS, mode, now, signal: outer }: DeadlineParts): Deadline {
+/**
+ * What a call takes at most where all is well: until its first word, and for each token of its answer, thought included. Slow providers
+ * write 20 tokens a second.
+ */
+const USUAL_MS = 10_000;
+const USUAL_MS_A_TOKEN = 50;
+
+interface OpenCall {
+  /** It waits for a rate limit, or for its next try. */
+  held: boolean;
+  since: number;
+  /** Others were out meanwhile: then nobody can say which of them the agent waited for. */
+  alone: boolean;
+}
+
+/** How long a try may have taken, once it is known what came of it. */
+function usualMs({ state, errorCode, usage }: CallRecord): number {
+  if (state !== 'ok' && errorCode !== null && RETRYABLE_CODES.has(errorCode)) return 0;
+  return USUAL_MS + (usage?.output ?? 0) * USUAL_MS_A_TOKEN;
+}
+
+/** Time without what the provider kept us waiting: its rate limits, its outages, and calls that take longer than usual. */
+function createWorkClock(now: () => number, changed: () => void) {
+  const open = new Set<OpenCall>();
   const started = now();
+  let waited = 0;
+  let seen = started;
+  const heldFrom = (call: OpenCall): number => (call.held ? call.since : call.since + USUAL_MS);
+  /** Since when nobody does anything but wait; null while somebody works. */
+  const stillSince = (): number | null => (open.size === 0 ? null : Math.max(...[...open].map(heldFrom)));
+  const waitedUntil = (at: number): number => {
+    const still = stillSince();
+    return still === null ? waited : waited + Math.max(0, at - Math.max(seen, still));
+  };
+  const look = (): void => {
+    const at = now();
+    waited = waitedUntil(at);
+    seen = at;
+  };
+  return {
+    elapsedMs(): number {
+      const at = now();
+      return at - started - waitedUntil(at);
+    },
+    standsStill(): boolean {
+      const still = stillSince();
+      return still !== null && still <= now();
+    },
+    listen(to: CallListener): CallListener {
+      const call: OpenCall = { held: false, since: 0, alone: true };
+      const becomes = (held: boolean): void => {
+        if (open.has(call) && call.held === held) return;
+        look();
+        Object.assign(call, { held, since: seen, alone: true });
+        open.add(call);
+        if (open.size > 1) for (const each of open) each.alone = false;
+        changed();
+      };
+      return {
+        wanted: async (estimate, signal) => to.wanted?.(estimate, signal),
+        began(begun) {
+          becomes(false);
+          to.began(begun);
+        },
+        ended(record) {
+          look();
+          const { alone, since } = call;
+          open.delete(call);
+          // What was taken for waiting may have been a long answer, and what was taken for work an outage.
+          const took = seen - since;
+          if (alone) waited += Math.min(took, USUAL_MS) - Math.min(took, usualMs(record));
+          to.ended(record);
+          changed();
+        },
+        phase(phase) {
+          if (phase !== 'model') becomes(true);
+          to.phase?.(phase);
+        },
+      };
+    },
+  };
+}
+
+export function startDeadline({ limitS, mode, now, signal: outer }: DeadlineParts): Deadline {
   const controller = new AbortController();
   const passOn = (): void => controller.abort(outer?.reason);
   let fired = false;
+  let stopped = false;
   let timer: Timer | undefined;
-  const elapsedMs = (): number => now() - started;
+  const interrupts = mode === 'interrupts' && limitS > 0;
+  const clock = createWorkClock(now, () => {
+    if (interrupts && !stopped) arm();
+  });
+  const { elapsedMs } = clock;
   const elapsed = (): number =>
     mode === 'before-query' ? Math.floor(elapsedMs() / 1000) : elapsedMs() / 1000;
 
-  /** A timer can come early against another clock: look again until it is really time. */
-  const arm = (): void => {
+  /** A timer can come early against another clock: look again until it is really time. While the clock stands still there is none. */
+  function arm(): void {
+    timer?.cancel();
     const leftMs = limitS * 1000 - elapsedMs();
     if (leftMs > 0) {
-      timer = startTimer(Math.max(leftMs, 1), arm, { idle: true });
+      if (!clock.standsStill()) timer = startTimer(Math.max(leftMs, 1), arm, { idle: true });
       return;
     }
     fired = true;
     controller.abort();
-  };
+  }
   if (outer?.aborted) passOn();
   else outer?.addEventListener('abort', passOn, { once: true });
-  if (mode === 'interrupts' && limitS > 0) arm();
+  if (interrupts) arm();
 
   const check = (): void => {
     if (fired || (0 < limitS && limitS <= elapsed())) throw timeExceeded(limitS);
@@ -68,7 +164,9 @@ export function startDeadline({ limitS, mode, now, signal: outer }: DeadlinePart
         throw error;
       }
     },
+    listen: clock.listen,
     stop() {
+      stopped = true;
       timer?.cancel();
       outer?.removeEventListener('abort', passOn);
     },

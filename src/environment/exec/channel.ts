@@ -110,6 +110,7 @@ export function createChannel(
     const running = await startCommand({ command, cwd, env, maxOutputBytes: config.max_output_bytes });
     const ended = await runToEnd(running, {
       timeoutMs: timeoutS * 1000,
+      timeUp: options.timeUp,
       signal,
       watchDisk: control.watchDisk,
       restart,
@@ -246,13 +247,14 @@ interface Ended {
 interface EndedBy {
   /** 0: no limit. */
   readonly timeoutMs: number;
+  readonly timeUp?: AbortSignal | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly watchDisk?: ContainerControl['watchDisk'];
   readonly restart: () => Promise<void>;
 }
 
 async function runToEnd(running: RunningCommand, by: EndedBy): Promise<Ended> {
-  const { timeoutMs, signal, watchDisk, restart } = by;
+  const { timeoutMs, timeUp, signal, watchDisk, restart } = by;
   const began = performance.now();
   const stuck = Promise.withResolvers<'stuck'>();
   let why: Ended['why'] = 'itself';
@@ -264,7 +266,10 @@ async function runToEnd(running: RunningCommand, by: EndedBy): Promise<Ended> {
     running.kill();
     grace = startTimer(KILL_GRACE_MS, () => stuck.resolve('stuck'));
   };
-  const timer = startTimer(timeoutMs, () => stop('timeout'));
+  const onTimeout = () => stop('timeout');
+  const timer = startTimer(timeUp ? 0 : timeoutMs, onTimeout);
+  if (timeUp?.aborted) onTimeout();
+  timeUp?.addEventListener('abort', onTimeout, { once: true });
   const onAbort = () => stop('abort');
   if (signal?.aborted) onAbort();
   signal?.addEventListener('abort', onAbort, { once: true });
@@ -277,6 +282,7 @@ async function runToEnd(running: RunningCommand, by: EndedBy): Promise<Ended> {
   grace?.cancel();
   unwatch?.();
   signal?.removeEventListener('abort', onAbort);
+  timeUp?.removeEventListener('abort', onTimeout);
   let restarted = false;
   if (first === 'stuck')
     // Nothing inside could kill it (everything was stopped, uninterruptible I/O): the container starts again, files stay.

@@ -94,7 +94,8 @@ async function startLocal(
       line: [...config.interpreter, await argumentFor(command, join(scratch, own))],
       cwd,
       env: { ...base, ...QUIET_ENV, ...config.env, ...more.env, SWEBATCH_CMD: own },
-      timeoutS: limitS,
+      timeoutS: more.timeUp ? 0 : limitS,
+      timeUp: more.timeUp,
       maxBytes: config.max_output_bytes,
       mark: own,
       signal,
@@ -208,6 +209,7 @@ interface LocalCommand {
   readonly timeoutS: number;
   readonly maxBytes: number;
   readonly mark: string;
+  readonly timeUp?: AbortSignal | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -220,7 +222,7 @@ interface LocalEnd {
 }
 
 async function runProcess(command: LocalCommand): Promise<LocalEnd> {
-  const { timeoutS, signal, mark } = command;
+  const { timeoutS, timeUp, signal, mark } = command;
   const collector = createCollector(command.maxBytes);
   const began = performance.now();
   const since = ticksNow();
@@ -235,6 +237,7 @@ async function runProcess(command: LocalCommand): Promise<LocalEnd> {
     stop();
   };
   const timer = startTimer(timeoutS * 1000, onTimeout);
+  timeUp?.addEventListener('abort', onTimeout, { once: true });
   signal?.addEventListener('abort', stop, { once: true });
   const pace = child.stdout ? createPace(child.stdout) : undefined;
   child.stdout?.on('data', (chunk: Buffer) => {
@@ -243,6 +246,7 @@ async function runProcess(command: LocalCommand): Promise<LocalEnd> {
   });
   const code = await endOf(child, () => {
     timer.cancel();
+    timeUp?.removeEventListener('abort', onTimeout);
     signal?.removeEventListener('abort', stop);
   });
   // The command may be dead before what it left elsewhere is.

@@ -2,7 +2,14 @@
 import { z } from 'zod';
 import { tokenCount as count } from '../../base/plausible.ts';
 import type { Message, ToolCall } from '../model.ts';
-import { type AnswerFacts, type Assembly, NO_FACTS, type ReadResult, type ReadUsage } from './dialect.ts';
+import {
+  type AnswerFacts,
+  type Assembly,
+  NO_FACTS,
+  type ReadResult,
+  type ReadUsage,
+  TOO_LONG,
+} from './dialect.ts';
 import { providerError } from './providerError.ts';
 import { asObject, asText, contentText, firstIssue } from './shapes.ts';
 
@@ -47,13 +54,28 @@ function normaliseCall(
   };
 }
 
+/** Words of other protocols that servers of this one use, by litellm's table (core_helpers.py, _FINISH_REASON_MAP), Mistral's and Z.ai's documents. */
+const FINISH: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    stop: 'stop eos eos_token stop_sequence end_turn complete',
+    length: 'length max_tokens model_length',
+    tool_calls: 'tool_calls tool_call tool_use',
+    content_filter: `content_filter content_filtered refusal sensitive safety recitation blocklist prohibited_content spii error_toxic
+      guardrail_intervened`,
+  }).flatMap(([word, others]) => others.split(/\s+/).map((other) => [other, word] as const)),
+);
+
+function finishOf(reason: string | null): string | null {
+  return reason === null ? null : (FINISH.get(reason.toLowerCase()) ?? reason);
+}
+
 export function chatFacts(body: Record<string, unknown>): AnswerFacts {
   const first = asObject(Array.isArray(body.choices) ? body.choices[0] : null);
   return {
     modelId: asText(body.model),
     responseId: asText(body.id),
     fingerprint: asText(body.system_fingerprint),
-    finishReason: asText(first?.finish_reason),
+    finishReason: finishOf(asText(first?.finish_reason)),
     rawUsage: body.usage ?? null,
   };
 }
@@ -72,6 +94,9 @@ export function readCompletion(body: unknown): ReadResult {
     const error = providerError({ error: failed });
     if (error) return { kind: 'error_object', facts, error };
   }
+  // Z.ai's word.
+  if (facts.finishReason === 'model_context_window_exceeded')
+    return { kind: 'error_object', facts, error: TOO_LONG };
   const parsed = completionSchema.safeParse(object);
   if (!parsed.success) {
     const error = object.object === 'error' || object.type === 'error' ? providerError(object) : null;
@@ -82,14 +107,14 @@ export function readCompletion(body: unknown): ReadResult {
   if (!choice) return { kind: 'empty', facts, message: 'the reply has no choices' };
   const { message } = choice;
   if (message.refusal) return { kind: 'refusal', facts, message: message.refusal };
-  if (choice.finish_reason === 'content_filter')
+  if (facts.finishReason === 'content_filter')
     return { kind: 'refusal', facts, message: 'the reply was stopped by a content filter' };
   const content = contentText(message.content);
   const toolCalls = (message.tool_calls ?? []).map((call, index) =>
     normaliseCall(call, index, facts.responseId),
   );
   // A reply cut by its length limit is for the agent to explain to the model, also when nothing was said yet.
-  if (toolCalls.length === 0 && content.trim() === '' && choice.finish_reason !== 'length')
+  if (toolCalls.length === 0 && content.trim() === '' && facts.finishReason !== 'length')
     return { kind: 'empty', facts, message: 'the reply has neither text nor tool calls' };
   // From the body and not from zod's copy, which has another order of keys: the message goes back to its provider.
   const sent = {
@@ -162,7 +187,7 @@ export function assembleStream(): Assembly {
       const choice = choices?.[0];
       if (!choice) return;
       sawChoice = true;
-      finish = choice.finish_reason ?? finish;
+      finish = choice.finish_reason || finish;
       for (const name of TEXT_FIELDS) {
         const piece = choice.delta?.[name];
         if (typeof piece !== 'string') continue;
@@ -193,8 +218,6 @@ export function assembleStream(): Assembly {
         ...(problems.length > 0 ? { unread_chunks: problems.length } : {}),
       };
     },
-    // The end of a stream looks like any other pause: only a finish reason says that the reply is whole.
-    missing: () => (finish === null ? 'a finish reason' : null),
     characters: () => characters,
   };
 }

@@ -24,6 +24,23 @@ export const NO_FACTS: AnswerFacts = {
   rawUsage: null,
 };
 
+/** Ends of a reply that its model made, in the words of chat completions; Gemini's for calls that came out wrong have no others. */
+const WHOLE: ReadonlySet<string> = new Set([
+  ...['stop', 'length', 'tool_calls', 'function_call', 'content_filter'],
+  ...['MALFORMED_FUNCTION_CALL', 'MALFORMED_RESPONSE', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS'],
+]);
+
+/**
+ * What a reply lacks, as part of a sentence; null where its provider says that it is whole. Providers end replies that broke off with a word of
+ * their own (`abort`, `network_error`, `OTHER`), with none, or with nothing at all: no part of such a reply is the model's word.
+ */
+export function missingEnd({ finishReason }: AnswerFacts): string | null {
+  if (finishReason === null || finishReason === '') return 'a finish reason';
+  return WHOLE.has(finishReason)
+    ? null
+    : `an end that a model makes: its finish reason is "${finishReason.slice(0, 60)}"`;
+}
+
 export interface ReadReply extends AnswerFacts {
   readonly message: Message;
   readonly content: string;
@@ -40,6 +57,15 @@ export interface ProviderError {
   /** Milliseconds after which the body itself says to come back. */
   readonly retryMs: number | null;
 }
+
+/** Of a reply that says so by its end. */
+export const TOO_LONG: ProviderError = {
+  status: null,
+  code: 'context_window_exceeded',
+  type: null,
+  message: 'the reply reached the end of the context window',
+  retryMs: null,
+};
 
 export type ReadResult =
   | { readonly kind: 'reply'; readonly reply: ReadReply }
@@ -68,8 +94,6 @@ export interface Assembly {
   add(data: unknown, event?: string | null): void;
   /** The answer so far. */
   body(): Record<string, unknown>;
-  /** What is missing at the end of the stream, as part of a sentence; null when the reply is whole. */
-  missing(): string | null;
   /** Characters received, for an estimate when the rest never comes. */
   characters(): number;
 }

@@ -212,7 +212,9 @@ function partialCost(
   return {
     ...estimated,
     providerCostNano: null,
-    notes: [`usage and cost estimated: the answer stopped after ${result.exchange.chunks} chunks`],
+    notes: [
+      `usage and cost estimated: the answer stopped${result.exchange.streaming ? ` after ${result.exchange.chunks} chunks` : ' before its end'}`,
+    ],
   };
 }
 
@@ -261,7 +263,7 @@ function costOfAttempt(
   const stated = result.partial !== true && facts?.rawUsage !== null && facts?.rawUsage !== undefined;
   if (!failure || stated) return costOf(config, facts?.rawUsage, at, dialect.readUsage(facts?.rawUsage));
   if (config.prices === 'free' || (exchange.status !== null && exchange.status >= 300)) return NO_COST;
-  if (exchange.streaming && result.characters > 0) return partialCost(endpoint, result, requestBytes, at);
+  if (result.characters > 0) return partialCost(endpoint, result, requestBytes, at);
   const fault = exchange.failure?.fault;
   if (fault === 'connect' || fault === 'connect_timeout') return NO_COST;
   if (result.body === null)

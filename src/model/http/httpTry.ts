@@ -5,7 +5,14 @@ import { cutNesting } from '../../base/plausible.ts';
 import { type Redact, snippet } from '../../base/text/redact.ts';
 import { type CallFault, classify, credentialVerdict, type Diagnosis } from '../classify.ts';
 import { type Cloud, type CloudAuth, CredentialError, refusedBecause } from '../clouds/cloud.ts';
-import type { AnswerFacts, Dialect, ProviderError, ReadReply, StreamEvent } from '../dialects/dialect.ts';
+import {
+  type AnswerFacts,
+  type Dialect,
+  missingEnd,
+  type ProviderError,
+  type ReadReply,
+  type StreamEvent,
+} from '../dialects/dialect.ts';
 import { providerError } from '../dialects/providerError.ts';
 import { systemClock } from '../limits/clock.ts';
 import type { ModelConfig } from '../modelConfig.ts';
@@ -44,7 +51,7 @@ export interface TryAnswer {
   readonly body: unknown;
   readonly reply: ReadReply | null;
   readonly failure: Failure | null;
-  /** Characters of a streamed answer that was cut short. */
+  /** Characters of an answer that was cut short. */
   readonly characters: number;
   /** What is odd about the body. */
   readonly notes: readonly string[];
@@ -162,9 +169,14 @@ function malformedFailure(fault: CallFault, what: string, last: string | null): 
 function readBody(endpoint: ModelEndpoint, exchange: Exchange, whole: Body, characters: number): TryAnswer {
   const { value: body, notes } = whole;
   const read = endpoint.dialect.read(body);
-  if (read.kind === 'reply')
-    return { exchange, facts: read.reply, body, reply: read.reply, failure: null, characters, notes };
-  const base = { exchange, facts: read.facts, body, reply: null, characters, notes };
+  const facts = read.kind === 'reply' ? read.reply : read.facts;
+  const base = { exchange, facts, body, reply: null, characters, notes };
+  const missing = read.kind === 'error_object' || read.kind === 'malformed' ? null : missingEnd(facts);
+  if (missing !== null) {
+    const said = read.kind === 'reply' ? JSON.stringify(read.reply.message).length : 0;
+    return { ...base, characters: said, failure: truncated(`the reply came without ${missing}`) };
+  }
+  if (read.kind === 'reply') return { ...base, reply: read.reply, failure: null };
   if (read.kind === 'error_object')
     return { ...base, failure: errorObjectFailure(endpoint, exchange, read.error) };
   const message = snippet(read.message, endpoint.redact);
@@ -230,8 +242,7 @@ async function readStream(
   if (plain !== null) return readWhole(endpoint, { ...exchange, text: plain });
   const body = cutNesting(assembly.body());
   const read = dialect.read(body.value);
-  const missing = assembly.missing();
-  // Without its end a stream says nothing about the model, whatever came before: not that it refused, nor that it was silent.
+  const missing = missingEnd(dialect.factsOf(body.value as Record<string, unknown>));
   if (missing !== null && read.kind !== 'error_object')
     return lost(truncated(`the stream ended after ${exchange.chunks} chunks without ${missing}`));
   return {

@@ -37,6 +37,7 @@ const countingDialect = (dialect: Dialect): Dialect => ({
     kind: 'reply',
     reply: {
       ...dialect.factsOf({}),
+      finishReason: 'stop',
       rawUsage: null,
       message: { role: 'assistant', content: JSON.stringify(body) },
       content: '',
@@ -208,7 +209,7 @@ const settled =
   (request: WireRequest, endpoint: ModelEndpoint, last: () => TryAnswer | undefined) =>
   (record: CallRecord): CallRecord => {
     if (request.operation === 'count_tokens')
-      return { ...record, usage: null, costNano: 0, priceVersion: null, notes: [] };
+      return { ...record, finishReason: null, usage: null, costNano: 0, priceVersion: null, notes: [] };
     const result = last();
     const characters = result?.characters || (result?.exchange.text.length ?? 0);
     return withEstimatedUsage(endpoint.config, record, { characters, maxOutput: request.maxOutput });

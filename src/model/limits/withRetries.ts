@@ -1,6 +1,7 @@
 /**
  * The one retry layer, by the seed's rules: immediate first try, then base * 2^(n-1) capped at the maximum with a jitter of
- * ±20 %; what the server asks for takes precedence, up to `max_retry_after_s`. The SDK's own retries are off.
+ * ±20 %; what the server asks for takes precedence, up to `max_retry_after_s`. A rate limit is no failure of anybody's, so however many
+ * answers say so, they are waited for as long as that in all. The SDK's own retries are off.
  */
 import type { Diagnosis } from '../classify.ts';
 import {
@@ -38,18 +39,22 @@ type Plan =
   | { readonly kind: 'give_up' }
   | { readonly kind: 'too_long'; readonly askedMs: number };
 
-/** What to do after try number `tried` (0 is the first) has failed. */
+/** What to do after a try that failed like `tried` others before it; `limitedMs` is how long rate limits have kept this call by now. */
 export function planRetry(
   config: RetryConfig,
   failed: Pick<FailedTry, 'verdict' | 'wait'>,
   tried: number,
   random: () => number,
+  limitedMs = 0,
 ): Plan {
   if (!failed.verdict.retryable) return { kind: 'give_up' };
   const asked = failed.wait.kind === 'wait' ? failed.wait.ms : null;
   if (asked !== null && asked > config.max_retry_after_s * 1000) return { kind: 'too_long', askedMs: asked };
-  if (!config.enabled || tried >= config.max_retries) return { kind: 'give_up' };
-  return { kind: 'retry', delayMs: asked ?? backoffMs(config, tried + 1, random) };
+  if (!config.enabled) return { kind: 'give_up' };
+  const delayMs = asked ?? backoffMs(config, tried + 1, random);
+  const patient =
+    failed.verdict.code === 'RATE_LIMITED' && limitedMs + delayMs <= config.max_retry_after_s * 1000;
+  return tried < config.max_retries || patient ? { kind: 'retry', delayMs } : { kind: 'give_up' };
 }
 
 function finalText(
@@ -79,10 +84,19 @@ interface RetryParts<T> {
 export async function withRetries<T>(parts: RetryParts<T>): Promise<ModelResponse<T>> {
   const { config, clock, signal } = parts;
   const start = clock.now();
+  /** Rate limits in a row, and all other failures. */
+  let limits = 0;
+  let limitedSince = 0;
+  let failures = 0;
   for (let tried = 0; ; tried += 1) {
     const result = await parts.attempt(tried);
     if (result.ok) return modelSuccess(result.value);
-    const plan = planRetry(config, result, tried, clock.random);
+    const limited = result.verdict.code === 'RATE_LIMITED';
+    if (limited && limits === 0) limitedSince = clock.now();
+    const limitedMs = clock.now() - limitedSince;
+    const plan = planRetry(config, result, limited ? limits : failures, clock.random, limitedMs);
+    limits = limited ? limits + 1 : 0;
+    if (!limited) failures += 1;
     if (plan.kind !== 'retry') {
       const message = finalText(result, plan, tried + 1, clock.now() - start, config);
       const failure = modelFailure(result.verdict.code, message, result.metadata);

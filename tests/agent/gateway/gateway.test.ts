@@ -129,6 +129,38 @@ describe.each(SAMPLES)('$dialect', (sample) => {
     expect(here.calls).toHaveLength(1);
   });
 
+  test('eight 429s in a row are waited for too', async () => {
+    const here = await start(sample.dialect);
+    const limited = Array.from({ length: 8 }, () => json({ error: { message: 'slow down' } }, 429));
+    provider.script(...limited, json(sample.answer));
+    expect(await post(here, sample)).toMatchObject({ status: 200, text: JSON.stringify(sample.answer) });
+    expect(here.session.state()).toMatchObject({ steps: 1, calls: 1, lastFailure: null });
+  });
+
+  test('a stream that broke off after its first words costs no step', async () => {
+    const here = await start(sample.dialect, { limits: { steps: 1 } });
+    const { path, body } = streamed(sample);
+    const askStreamed = () =>
+      fetch(`${here.url}${path}`, {
+        method: 'POST',
+        headers: sample.keyHeader(here.session.key),
+        body: JSON.stringify(body),
+      }).then((answer) => answer.text());
+    provider.script(
+      (response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        for (const event of sample.events.slice(0, sample.untilWords)) response.write(event);
+        setTimeout(() => response.destroy(), 50);
+      },
+      sse(...sample.events),
+    );
+    await expect(askStreamed()).rejects.toThrow();
+    await expect.poll(() => here.session.state().steps).toBe(0);
+    expect(await askStreamed()).toBe(sample.events.join(''));
+    expect(here.session.state()).toMatchObject({ steps: 1, calls: 2 });
+    expect(here.calls.map(({ answer }) => answer.end)).toEqual(['cut', 'whole']);
+  });
+
   test('at the limit every further call is refused with an error that nobody tries again', async () => {
     const here = await start(sample.dialect, { limits: { steps: 1 } });
     provider.script(json(sample.answer));

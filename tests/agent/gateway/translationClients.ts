@@ -1,7 +1,7 @@
 // A small agent of each protocol: it calls its model in turns, runs what is called for, and says what came of it, over real HTTP. It reads
 // answers by the readers of the built-in agent, so that an answer that breaks the rules of its protocol is a failure here.
 import { createParser } from 'eventsource-parser';
-import type { ReadReply } from '../../../src/model/dialects/dialect.ts';
+import { missingEnd, type ReadReply } from '../../../src/model/dialects/dialect.ts';
 import type { DialectName } from '../../../src/model/dialects/dialects.ts';
 import { dialectNamed } from '../../../src/model/dialects/everyDialect.ts';
 
@@ -137,7 +137,8 @@ function bodyOf(dialect: DialectName, streamed: boolean, text: string): Body {
       if (data !== '[DONE]') assembly.add(JSON.parse(data), event ?? null);
     },
   }).feed(text);
-  if (assembly.missing() !== null) throw new Error(`the stream ended without ${assembly.missing()}: ${text}`);
+  if (missingEnd(dialectNamed(dialect).factsOf(assembly.body())) !== null)
+    throw new Error(`the stream has no end: ${text}`);
   return assembly.body();
 }
 

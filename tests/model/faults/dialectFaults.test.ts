@@ -93,10 +93,13 @@ describe.each(VOICES)('%s', (_name, voice) => {
 
     test('T-02 429 for ever', async () => {
       const got = await asked([voice.rateLimited(null)]);
-      expect(kinds(got)).toEqual(['unavailable', 4]);
+      const [kind, tries] = kinds(got);
+      expect(kind).toBe('unavailable');
+      // Ten minutes of waits of ten seconds, and the first three.
+      expect(tries).toBeGreaterThan(50);
       expect(failure(got)).toMatchObject({ error: 'RATE_LIMITED' });
-      expect(failure(got).message).toMatch(/^rate limited \(429\) after 4 tries over .*; last: "/);
-      expect(costs(got)).toEqual([0, 0, 0, 0]);
+      expect(failure(got).message).toMatch(/^rate limited \(429\) after \d+ tries over (?:9m5\d|10m)/);
+      expect(new Set(costs(got))).toEqual(new Set([0]));
     });
 
     test('T-03 a day is too long; a wait that nobody understands is the usual one', async () => {
@@ -240,14 +243,15 @@ describe.each(VOICES)('%s', (_name, voice) => {
     expect(kinds(got)).toEqual(['context', 1]);
   });
 
-  test('T-13 an answer that was cut says so, and an end that nobody knows is an answer', async () => {
+  test('T-13 an answer that was cut says so, and an end that nobody knows is none', async () => {
     expect(reply(await ask(voice, [jsonReply(voice.answer('Loo', 'length'))]))).toMatchObject({
       content: 'Loo',
       finishReason: 'length',
     });
-    const odd = reply(await ask(voice, [jsonReply(voice.answer('Look.', 'unknown'))]));
-    expect(odd.content).toBe('Look.');
-    expect(odd.finishReason).toMatch(/^a_new_reason$/i);
+    expect(kinds(await ask(voice, [jsonReply(voice.answer('Look.', 'unknown'))]))).toEqual([
+      'unavailable',
+      4,
+    ]);
   });
 
   test('T-14 arguments that are no object reach the agent as they are, and the history can still be sent', async () => {

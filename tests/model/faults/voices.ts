@@ -135,10 +135,7 @@ const chat: Voice = {
     jsonReply(chatBody({ content: null, refusal: 'I cannot.' }, 'stop')),
     jsonReply(chatBody({ content: 'So' }, 'content_filter')),
   ],
-  empty: [
-    jsonReply({ ...chatBody({}, 'stop'), choices: [] }),
-    jsonReply(chatBody({ content: null }, 'stop')),
-  ],
+  empty: [jsonReply(chatBody({ content: null }, 'stop'))],
   badParameter: [
     jsonReply(
       { error: { message: 'Unsupported value', param: 'temperature', type: 'invalid_request_error' } },
@@ -454,7 +451,6 @@ const gemini: Voice = {
     jsonReply({ ...generated([], null), candidates: [{ finishReason: 'RECITATION', index: 0 }] }),
   ],
   empty: [
-    jsonReply({ usageMetadata: geminiUsage, modelVersion: 'gemini-x' }),
     jsonReply(generated([], 'STOP')),
     jsonReply({ ...generated([], null), candidates: [{ finishReason: 'MALFORMED_FUNCTION_CALL' }] }),
   ],

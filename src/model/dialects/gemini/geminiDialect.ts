@@ -285,7 +285,8 @@ const callsOf = (candidate: Record<string, unknown> | null): boolean => {
 
 export function geminiFacts(body: Record<string, unknown>): AnswerFacts {
   const candidate = firstCandidate(body);
-  const reason = asText(candidate?.finishReason);
+  // A prompt that was blocked has no reply.
+  const reason = asText(candidate?.finishReason) ?? (!candidate && blocked(body) ? 'SAFETY' : null);
   const named = reason === null ? null : REFUSED.has(reason) ? 'content_filter' : (FINISH[reason] ?? reason);
   return {
     modelId: asText(body.modelVersion),
@@ -412,10 +413,6 @@ function assembleGenerated(): Assembly {
         ...(begun ? { candidates: [{ ...candidate, content: { role: 'model', parts: whole } }] } : {}),
         ...(error === null ? {} : { error }),
       };
-    },
-    missing: () => {
-      const blocked = asText(asObject(head.promptFeedback)?.blockReason);
-      return asText(candidate.finishReason) === null && blocked === null ? 'a finish reason' : null;
     },
     characters: () => characters,
   };

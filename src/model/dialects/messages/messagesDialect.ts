@@ -15,6 +15,7 @@ import {
   type ReadResult,
   type RequestStyle,
   type RequestWriter,
+  TOO_LONG,
 } from '../dialect.ts';
 import { type CacheMark, cacheMark, extraHeaders, sentParameters } from '../kwargs.ts';
 import { createListWriter, createTail, stringify, systemContents } from '../listWriter.ts';
@@ -306,7 +307,6 @@ const messageSchema = z.looseObject({
 const FINISH: Readonly<Record<string, string>> = {
   end_turn: 'stop',
   stop_sequence: 'stop',
-  pause_turn: 'stop',
   tool_use: 'tool_calls',
   max_tokens: 'length',
   refusal: 'content_filter',
@@ -322,14 +322,6 @@ export function messagesFacts(body: Record<string, unknown>): AnswerFacts {
     rawUsage: body.usage ?? null,
   };
 }
-
-const TOO_LONG = {
-  status: null,
-  code: 'context_window_exceeded',
-  type: null,
-  message: 'the reply reached the end of the context window',
-  retryMs: null,
-};
 
 /** `unread_input` is what a stream brought as a call's input and could not be parsed. */
 const callOf = (block: Extract<ReadBlock, { type: 'tool_use' }>, index: number): ToolCall =>
@@ -498,7 +490,6 @@ function assembleMessages(): Assembly {
         ...(error === null ? {} : { error }),
       };
     },
-    missing: () => (asText(stopped.stop_reason) === null ? 'a stop reason' : null),
     characters: () => characters,
   };
 }

@@ -305,7 +305,7 @@ function assembleResponse(): Assembly {
       const event = asObject(data);
       const type = asText(event?.type) ?? '';
       if (!event) return;
-      if (FINAL.has(type)) final = asObject(event.response);
+      if (FINAL.has(type)) final = { status: type.slice('response.'.length), ...asObject(event.response) };
       else if (type === 'response.created' || type === 'response.in_progress')
         begun = asObject(event.response) ?? begun;
       else if (type === 'response.output_item.done') items.set(Number(event.output_index), event.item);
@@ -320,7 +320,6 @@ function assembleResponse(): Assembly {
       const stated = Array.isArray(whole.output) && whole.output.length > 0 ? whole : { ...whole, output };
       return error === null ? stated : { ...stated, error };
     },
-    missing: () => (final === null ? 'its last event' : null),
     characters: () => characters,
   };
 }
