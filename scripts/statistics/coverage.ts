@@ -8,8 +8,9 @@ import { clustered, mean, tTest } from '../../src/report/statistics/means.ts';
 import { cochranQ, mcnemarExact, mcnemarMidP, newcombe10 } from '../../src/report/statistics/paired.ts';
 import { type Interval, wilson } from '../../src/report/statistics/proportions.ts';
 import {
+  bootstraps,
   costPerResolved,
-  ratioOfGeometricMeans,
+  geometricMeans,
   seeded,
   signFlip,
 } from '../../src/report/statistics/resampling.ts';
@@ -347,11 +348,8 @@ function resources(draws: number, random: Random): Row[] {
         got: share(drawsOfResources(draws, n), () =>
           holds(
             1,
-            ratioOfGeometricMeans(
-              times(n, () => [cost(spread), cost(spread)] as const),
-              1,
-              1000,
-            )?.interval ?? null,
+            bootstraps([geometricMeans(times(n, () => [cost(spread), cost(spread)] as const))], 1, 1000)[0]
+              ?.interval ?? null,
           ),
         ),
       })),

@@ -2,7 +2,7 @@
  * The base image of the demo dataset and of the tests: Debian 12 with git, Python, pytest and Node, all from Debian's own packages. A registry is tried first,
  * because it is quicker where there is one; without one, debootstrap makes the same system from a package mirror.
  */
-import { type SpawnOptions, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -102,7 +102,8 @@ async function fromDebootstrap(say: Say): Promise<void> {
     ].flatMap((change) => ['--change', change]);
     const tar = join(work, 'base.tar');
     const excludes = LEFT_OUT.map((path) => `--exclude=${path}`);
-    await runLoud('tar', ['-C', root, ...excludes, '--numeric-owner', '-cf', tar, '.']);
+    const packed = run('tar', ['-C', root, ...excludes, '--numeric-owner', '-cf', tar, '.']);
+    if (packed.code !== 0) throw new Error(`tar failed: ${packed.stderr}`);
     const imported = run('docker', ['import', ...changes, tar, BASE_IMAGE]);
     if (imported.code !== 0) throw new Error(`docker import failed: ${imported.stderr}`);
   } finally {
@@ -132,17 +133,6 @@ export function run(program: string, args: readonly string[], timeoutMs?: number
   });
   const stderr = done.error ? `${done.stderr ?? ''}${done.error.message}` : done.stderr;
   return { code: done.status ?? 1, stdout: done.stdout ?? '', stderr };
-}
-
-/** Streams a program's output to this one's stderr, and fails with the program's name when it fails. */
-function runLoud(program: string, args: readonly string[], options: SpawnOptions = {}): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(program, [...args], { stdio: ['ignore', 2, 2], ...options });
-    child.once('error', (error) => reject(new Error(`${program} could not be started: ${error.message}`)));
-    child.once('exit', (code, signal) =>
-      code === 0 ? resolve() : reject(new Error(`${program} ${args[0] ?? ''} ended with ${signal ?? code}`)),
-    );
-  });
 }
 
 /** The content hash an image was built from, or undefined when there is no such image. */

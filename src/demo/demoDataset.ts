@@ -31,8 +31,8 @@ export interface DemoRow {
   difficulty: string;
 }
 
-export function readDemoRows(file = DEMO_FILE): DemoRow[] {
-  const lines = readFileSync(file, 'utf8').split('\n');
+export function readDemoRows(): DemoRow[] {
+  const lines = readFileSync(DEMO_FILE, 'utf8').split('\n');
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as DemoRow);
 }
 

@@ -30,22 +30,22 @@ export const WORK_LABELS = {
   owner: 'swebatch.work_owner.',
 } as const;
 
-function readOr(path: string, fallback: string): string {
+function readOrNothing(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    return fallback;
+    return '';
   }
 }
 
 /** Field 22 of /proc/PID/stat: clock ticks since boot. The command name before it may hold spaces and parentheses. */
 function startTimeOf(pid: number): string | undefined {
-  const stat = readOr(`/proc/${pid}/stat`, '');
+  const stat = readOrNothing(`/proc/${pid}/stat`);
   const afterName = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return afterName[0] === 'Z' ? undefined : afterName[19];
 }
 
-const bootId = () => readOr('/proc/sys/kernel/random/boot_id', '').trim();
+const bootId = () => readOrNothing('/proc/sys/kernel/random/boot_id').trim();
 
 /** Two containers on the network of one host share its name and its boot, and see none of each other's processes. */
 function pidNamespace(): string | undefined {

@@ -22,7 +22,6 @@ interface ModelDeps {
   readonly proxy?: ProxySettings;
   /** Opens the recording that `replay:RUN` names; rejects when there is none. */
   readonly fetchReplay?: (run: string) => Promise<ReplaySource>;
-  readonly replayCosts?: 'recorded' | 'none';
   readonly onDivergence?: (divergence: Divergence) => void;
   /** Default: own. */
   readonly requestStyle?: RequestStyle;
@@ -70,7 +69,7 @@ export async function createModelFactory(config: ModelConfig, deps: ModelDeps = 
     return createScriptedFactory({ name, path, latencyMs: config.latency_ms, clock });
   }
   if (name.startsWith('replay:')) {
-    const { fetchReplay, replayCosts: costs, onDivergence } = deps;
+    const { fetchReplay, onDivergence } = deps;
     if (!fetchReplay) throw new ModelConfigError(`${name}: there is no recorded run to replay`);
     const source = await fetchReplay(name.slice('replay:'.length));
     return createReplayFactory({
@@ -78,7 +77,6 @@ export async function createModelFactory(config: ModelConfig, deps: ModelDeps = 
       source,
       clock,
       ...(config.latency_ms === undefined ? {} : { latencyMs: config.latency_ms }),
-      ...(costs ? { costs } : {}),
       ...(onDivergence ? { onDivergence } : {}),
     });
   }

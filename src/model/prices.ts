@@ -197,12 +197,9 @@ export function costOf(
 const SAMPLE: Usage = { input: 1000, cacheRead: 0, cacheWrite: 0, output: 1000, reasoning: 0 };
 
 /** For preflight: would a call have a price? With a cost limit set, a paid model without one is refused before anything starts (T-20). */
-export function priceKnown(
-  config: PricedConfig & Pick<ModelConfig, 'model_class'>,
-  at = new Date(),
-): boolean {
+export function priceKnown(config: PricedConfig & Pick<ModelConfig, 'model_class'>): boolean {
   if (config.prices !== undefined || isFreeName(config.model_name)) return true;
-  return byTable(config, SAMPLE, 0, at).nano !== null;
+  return byTable(config, SAMPLE, 0, new Date()).nano !== null;
 }
 
 /** Where the price of a model comes from, before any call: the rates of the configuration, the table with its version and row, or nowhere. */
@@ -218,8 +215,6 @@ export const isFreeName = (name: string | undefined): boolean =>
 
 export const NO_PRICE_FIX =
   'add prices: {input: …, output: …} in dollars per million tokens under model (or prices: free), or --cost-limit none with -c agent.cost_limit=none';
-
-export const noPriceMessage = (modelName: string): string => `no price for "${modelName}"; ${NO_PRICE_FIX}`;
 
 /** English and code take 3 to 4 bytes a token; the lower figure, since an estimate that reserves money should rather be high. */
 const BYTES_PER_TOKEN = 3;

@@ -73,15 +73,15 @@ interface Feed<T> extends AsyncIterable<T> {
 /** Unread values must not fill the memory during a long run. */
 const KEPT = 10_000;
 
-/** Keeps at most `kept` unread values; the oldest are dropped. */
-function createFeed<T>(kept = KEPT): Feed<T> {
+/** The oldest values that nobody reads are dropped. */
+function createFeed<T>(): Feed<T> {
   const waiting: T[] = [];
   let ended = false;
   let wake = () => {};
   return {
     push(value) {
       waiting.push(value);
-      if (waiting.length > kept) waiting.shift();
+      if (waiting.length > KEPT) waiting.shift();
       wake();
     },
     end() {

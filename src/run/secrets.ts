@@ -60,8 +60,7 @@ export function loadedSecrets(env: Variables, names: readonly string[]): Secret[
   return [...held, ...proxy.map((value) => ({ name: 'PROXY', value }))];
 }
 
-export const redactorOf = (env: Variables, names: readonly string[] = []): Redactor =>
-  createRedactor(loadedSecrets(env, names));
+export const redactorOf = (env: Variables): Redactor => createRedactor(loadedSecrets(env, []));
 
 /** With the secrets of these models. */
 export function redactorOfModels(env: Variables, models: readonly Partial<ModelConfig>[]): Redactor {

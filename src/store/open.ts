@@ -37,7 +37,6 @@ interface OpenOptions {
   readonly readonly?: boolean;
   /** Milliseconds to wait for another process's lock. */
   readonly busyTimeoutMs?: number;
-  readonly allowNetworkFilesystem?: boolean;
 }
 
 let opened = '';
@@ -53,8 +52,7 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
       `no results database at ${path}; name the results root with -o, or start a run first`,
     );
   // For a link to a database on another disk, that disk counts.
-  if (!inMemory && !options.allowNetworkFilesystem)
-    refuseNetworkFilesystem(dirname(existsSync(path) ? realpathSync(path) : path));
+  if (!inMemory) refuseNetworkFilesystem(dirname(existsSync(path) ? realpathSync(path) : path));
   if (!options.readonly && !inMemory && existsSync(path)) refuseOtherVersion(path);
   let db: Store;
   try {

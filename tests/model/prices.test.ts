@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { readUsage } from '../../src/model/dialects/completion.ts';
-import { costOf, estimateNano, noPriceMessage, priceKnown } from '../../src/model/prices.ts';
+import { costOf, estimateNano, NO_PRICE_FIX, priceKnown } from '../../src/model/prices.ts';
 import fc from '../support/property.ts';
 
 const AT = new Date('2026-11-21T00:00:00Z');
@@ -265,9 +265,7 @@ describe('preflight and reservation', () => {
     expect(priceKnown(config('x/y', { prices: 'free' }))).toBe(true);
     expect(priceKnown(config('scripted:somewhere'))).toBe(true);
     expect(priceKnown(config('replay:r1'))).toBe(true);
-    expect(noPriceMessage('x/y')).toMatch(
-      /^no price for "x\/y"; add prices: .*, or --cost-limit none with -c agent\.cost_limit=none$/,
-    );
+    expect(NO_PRICE_FIX).toMatch(/^add prices: .*, or --cost-limit none with -c agent\.cost_limit=none$/);
   });
 
   test('an estimate grows with the request and the longest answer, and is null without a price', () => {

@@ -67,12 +67,6 @@ describe('replay', () => {
     expect(await play('second', false)).toEqual([[2, null]]);
   });
 
-  test('on request the ledger says 0', async () => {
-    const seen = recorder();
-    await createReplayModel([recorded('one')], { costs: 'none' }).query(ASK, seen);
-    expect(seen.calls[0]).toMatchObject({ costNano: 0 });
-  });
-
   test('a recorded failure is that failure, after the tries that came before it, without their waits', async () => {
     await using wired = await wire({ replies: [{ status: 429, headers: { 'retry-after': '9' } }] });
     const original = recorder();

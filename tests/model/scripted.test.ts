@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createModelFactory } from '../../src/model/modelFactory.ts';
-import { missingScripts } from '../../src/model/offline/scripted.ts';
 import { ASK, autoClock, configOf, recorder } from './harness.ts';
 
 let dir: string;
@@ -135,7 +134,6 @@ describe('a folder', () => {
     const { model } = await open('.');
     expect(await model('b__b-2').query(ASK)).toMatchObject({ result: { content: 'for b' } });
     expect(await model('a__a-1').query(ASK)).toMatchObject({ result: { content: 'for a' } });
-    expect(missingScripts(dir, ['a__a-1', 'c__c-3', '../x'])).toEqual(['c__c-3', '../x']);
   });
 
   test('an instance without a file is told with the path, and costs nothing', async () => {

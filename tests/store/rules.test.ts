@@ -17,7 +17,7 @@ const view = (name: string): string => {
 };
 
 test('the verdict that counts is the one of the view trial_results', () => {
-  expect(view('trial_results')).toContain(`LEFT JOIN evaluations e ON e.id = ${newestVerdict('t', 'f')}`);
+  expect(view('trial_results')).toContain(`LEFT JOIN evaluations e ON e.id = ${newestVerdict('f')}`);
 });
 
 test('a call of unknown cost is the one of the view attempt_costs', () => {

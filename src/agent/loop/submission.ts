@@ -33,11 +33,10 @@ export function markerPrefix(output: string, markers: readonly string[] = SUBMIT
  */
 export function submissionOf(
   result: Pick<CommandResult, 'raw' | 'exitCode' | 'timedOut'>,
-  rule: { markers?: readonly string[]; requireSuccess?: boolean } = {},
 ): Submission | null {
-  if (result.timedOut || ((rule.requireSuccess ?? true) && result.exitCode !== 0)) return null;
+  if (result.timedOut || result.exitCode !== 0) return null;
   const raw = Buffer.from(result.raw.buffer, result.raw.byteOffset, result.raw.byteLength);
-  const prefix = markerPrefix(raw.toString('utf8'), rule.markers);
+  const prefix = markerPrefix(raw.toString('utf8'));
   if (prefix === null) return null;
   const bytes = raw.subarray(Buffer.byteLength(prefix, 'utf8'));
   return { text: bytes.toString('utf8'), bytes };

@@ -3,7 +3,7 @@ import { lineAt } from './jsonChildren.ts';
 
 const MOST_LINES = 50_000;
 
-export function lineDiff(a: string, b: string, context = 1): string[] {
+export function lineDiff(a: string, b: string): string[] {
   const [before, after] = [lineAt(a, a.length), lineAt(b, b.length)];
   if (before + after > MOST_LINES && a !== b) return [`- ${before} lines`, `+ ${after} lines`];
   const [left, right] = [a.split('\n'), b.split('\n')];
@@ -16,8 +16,8 @@ export function lineDiff(a: string, b: string, context = 1): string[] {
   )
     tail++;
   const middle = align(left.slice(head, left.length - tail), right.slice(head, right.length - tail));
-  const above = left.slice(Math.max(0, head - context), head).map((l) => `  ${l}`);
-  const below = left.slice(left.length - tail, left.length - tail + context).map((l) => `  ${l}`);
+  const above = left.slice(Math.max(0, head - 1), head).map((l) => `  ${l}`);
+  const below = left.slice(left.length - tail, left.length - tail + 1).map((l) => `  ${l}`);
   return middle.length === 0 ? [] : [...above, ...middle, ...below];
 }
 

@@ -1,3 +1,3 @@
 /** Numbers as people read them. */
 
-export const percent = (p: number, digits = 1): string => `${(100 * p).toFixed(digits)} %`;
+export const percent = (p: number): string => `${(100 * p).toFixed(1)} %`;

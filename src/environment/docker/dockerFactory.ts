@@ -30,8 +30,6 @@ import { discardWork, holdsWork } from './workImages.ts';
 
 export interface DockerFactory extends EnvironmentFactory {
   readonly docker: Docker;
-  /** Inspect, or pull by the configured policy. Call it outside of slots. */
-  readonly ensureImage: EnsureImage;
   prepare(request: StartRequest): void;
 }
 
@@ -87,7 +85,7 @@ export function createDockerFactory(
     config,
     options,
     ensure,
-    starting: pLimit(options.concurrentStarts ?? CONCURRENT_STARTS),
+    starting: pLimit(CONCURRENT_STARTS),
     sealer: createSealer(docker),
     programs: createProgramVolumes(docker, discard),
     quotaBytes: createQuotaProbe(docker, config.disk),
@@ -108,7 +106,6 @@ export function createDockerFactory(
   return {
     kind: 'docker',
     docker,
-    ensureImage: ensure,
     prepare: prepared.prepare,
     async start(request) {
       if (closing.signal.aborted)

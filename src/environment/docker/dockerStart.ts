@@ -30,8 +30,6 @@ export interface DockerFactoryOptions
   readonly outageMs?: number;
   /** Who brings images here, with a pull policy of its own; default: this factory, by the configured policy. */
   readonly images?: EnsureImage | undefined;
-  /** Containers created or started at one time. */
-  readonly concurrentStarts?: number;
   /** Containers started ahead of their slot. */
   readonly maxPrepared?: number;
   /** Milliseconds between looks at the size of the writable layer. */

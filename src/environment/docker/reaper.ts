@@ -35,10 +35,7 @@ interface LabelledContainer {
 }
 
 /** Every container that carries our labels, with what is known about its owner. */
-export async function listContainers(
-  docker: Docker = engineClient(),
-  machine: MachineFacts = thisMachine(),
-): Promise<LabelledContainer[]> {
+export async function listContainers(docker: Docker, machine: MachineFacts): Promise<LabelledContainer[]> {
   const found = await docker.listContainers({
     all: true,
     filters: { label: [LABELS.run, LABELS.pid, LABELS.bootId] },
@@ -91,13 +88,6 @@ async function labelsOfImage(docker: Docker, id: string): Promise<Record<string,
   } catch {
     return undefined;
   }
-}
-
-export async function findOrphans(
-  docker: Docker = engineClient(),
-  machine: MachineFacts = thisMachine(),
-): Promise<LabelledContainer[]> {
-  return (await listContainers(docker, machine)).filter((container) => container.owner === 'dead');
 }
 
 interface LeftRequest {

@@ -40,11 +40,8 @@ interface ReapedPods {
   readonly kept: readonly OwnedPod[];
 }
 
-export async function reapPods(
-  cluster: Pick<Cluster, 'listPods' | 'deletePod'>,
-  machine?: MachineFacts,
-): Promise<ReapedPods> {
-  const pods = await listOwnedPods(cluster, machine);
+export async function reapPods(cluster: Pick<Cluster, 'listPods' | 'deletePod'>): Promise<ReapedPods> {
+  const pods = await listOwnedPods(cluster);
   const orphans = pods.filter(({ owner }) => owner === 'dead');
   const kept = pods.filter(({ owner }) => owner !== 'dead');
   const gone = await Promise.all(

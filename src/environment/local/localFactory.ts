@@ -34,8 +34,6 @@ import { sweepMarked, ticksNow } from './sweepMarked.ts';
 interface LocalFactoryOptions {
   /** What commands get besides the configured environment; default PATH and HOME only. */
   readonly baseEnv?: Readonly<Record<string, string>>;
-  /** false skips the start snapshot. */
-  readonly snapshot?: boolean;
 }
 
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -122,7 +120,7 @@ async function startLocal(
         `setup failed (rc ${setup.exitCode}): ${setup.output.slice(-400)}`,
       );
   }
-  const snapshot = (options.snapshot ?? true) ? await takeSnapshot(run, workTree, mark, timeoutS) : undefined;
+  const snapshot = await takeSnapshot(run, workTree, mark, timeoutS);
   return {
     info: { kind: 'local', transport: 'local', history: 'skipped', notes: [] },
     execute,

@@ -15,7 +15,6 @@ interface DiskGateOptions {
   readonly lowBytes: number;
   readonly highBytes: number;
   readonly clock: { sleep(ms: number, signal: AbortSignal): Promise<void> };
-  readonly intervalMs?: number;
   /** Tries to make room, by the image policy; called each time the gate is found closed. */
   readonly makeRoom?: (missingBytes: number) => Promise<void>;
   readonly onChange?: ((state: DiskGateState) => void) | undefined;
@@ -39,7 +38,7 @@ export function isOpen(wasOpen: boolean, free: number | undefined, low: number, 
 }
 
 export function createDiskGate(options: DiskGateOptions) {
-  const { lowBytes, highBytes, clock, intervalMs = INTERVAL_MS } = options;
+  const { lowBytes, highBytes, clock } = options;
   let open = true;
   async function check(): Promise<DiskGateState> {
     let freeBytes = await options.free();
@@ -60,7 +59,7 @@ export function createDiskGate(options: DiskGateOptions) {
     check,
     /** Returns when there is room, or when the signal aborts. */
     async pass(signal: AbortSignal): Promise<void> {
-      while (!signal.aborted && !(await check()).open) await clock.sleep(intervalMs, signal);
+      while (!signal.aborted && !(await check()).open) await clock.sleep(INTERVAL_MS, signal);
     },
   };
 }

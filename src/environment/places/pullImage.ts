@@ -376,7 +376,6 @@ interface Refusal {
 export function pullThrottle(limits: {
   pulls: number;
   windowMs: number;
-  firstPauseMs?: number;
   /** Shared with other engines and processes. */
   book?: PullBook | undefined;
 }) {
@@ -391,8 +390,7 @@ export function pullThrottle(limits: {
       const before = refusals.get(registry) ?? { until: 0, times: 0 };
       // Pulls that ran side by side are refused together: that is one refusal.
       const alreadyKnown = now < before.until;
-      const first = limits.firstPauseMs ?? FIRST_PAUSE_MS;
-      const growing = Math.min(first * 2 ** before.times, LONGEST_PAUSE_MS);
+      const growing = Math.min(FIRST_PAUSE_MS * 2 ** before.times, LONGEST_PAUSE_MS);
       // "Now", or a moment that has passed, and refused all the same: asking at once again would go on for ever.
       const pause = resetMs !== undefined && resetMs > 0 ? resetMs : alreadyKnown ? 0 : growing;
       const until = Math.max(before.until, now + pause);

@@ -6,7 +6,7 @@
 import type { Dialect, StreamEvent } from '../dialects/dialect.ts';
 import { extraHeaders } from '../dialects/kwargs.ts';
 import { createMessagesWriter, messagesParameters } from '../dialects/messages/messagesDialect.ts';
-import { type Clock, formatDuration, systemClock } from '../limits/clock.ts';
+import { formatDuration, systemClock } from '../limits/clock.ts';
 import { ModelConfigError } from '../model.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import type { CloudName } from '../names.ts';
@@ -176,7 +176,6 @@ export const fixedToken = (token: string, source: string, header: HeaderOf = bea
 export function libraryToken(
   open: (again: boolean) => () => Promise<string | null | undefined>,
   source: string,
-  clock: Clock = systemClock,
 ): CloudAuth {
   const credentials = createCredentials(open);
   const secrets = new Set<string>();
@@ -186,7 +185,7 @@ export function libraryToken(
       try {
         held = await credentials.current();
       } catch (error) {
-        throw credentialError(source, error, clock.wall());
+        throw credentialError(source, error, systemClock.wall());
       }
       const { value: token, generation } = held;
       if (!token) throw new CredentialError(`no credentials from ${source}: they gave no token`, false);

@@ -88,7 +88,6 @@ export interface Divergence {
 interface ReplayOptions {
   readonly name: string;
   readonly source: ReplaySource;
-  readonly costs?: 'recorded' | 'none';
   readonly latencyMs?: number;
   readonly onDivergence?: (divergence: Divergence) => void;
   readonly clock?: Clock;
@@ -120,7 +119,7 @@ function findDivergence(
   return null;
 }
 
-function answerOf(recorded: RecordedSuccess, free: boolean): CannedAnswer {
+function answerOf(recorded: RecordedSuccess): CannedAnswer {
   const { extra: _extra, ...message } = recorded.message;
   const body = {
     id: recorded.responseId ?? null,
@@ -132,7 +131,7 @@ function answerOf(recorded: RecordedSuccess, free: boolean): CannedAnswer {
   return {
     body,
     usage: recorded.usage,
-    costNano: free ? 0 : recorded.costNano,
+    costNano: recorded.costNano,
     providerCostNano: recorded.providerCostNano ?? null,
     priceVersion: recorded.priceVersion ? `replayed: ${recorded.priceVersion}` : 'replayed',
     notes: ['replayed: nothing was paid'],
@@ -194,8 +193,7 @@ function replayModel(options: ReplayOptions, attempt: ModelForAttempt): Model {
       next += 1;
       tellFailedTries(recorded.failedTries ?? [], queryOptions, clock);
       if ('failure' in recorded) return recorded.failure;
-      const free = options.costs === 'none';
-      return answerFrom(answerOf(recorded, free), name, options.latencyMs ?? 0, queryOptions, clock);
+      return answerFrom(answerOf(recorded), name, options.latencyMs ?? 0, queryOptions, clock);
     },
   };
 }
@@ -250,18 +248,12 @@ export interface RecordedWire {
 interface WireReplayOptions {
   readonly name: string;
   readonly source: RecordedWire;
-  readonly costs?: 'recorded' | 'none';
   readonly clock: Clock;
 }
 
 const NOTE = 'replayed: nothing was paid';
 
-function tellTries(
-  { tries }: RecordedWireCall,
-  free: boolean,
-  listener: CallListener | undefined,
-  clock: Clock,
-): void {
+function tellTries({ tries }: RecordedWireCall, listener: CallListener | undefined, clock: Clock): void {
   for (const row of tries) {
     const startedAt = clock.wall();
     listener?.began({ try: row.try, modelAsked: row.modelAsked, startedAt, estimateNano: 0 });
@@ -269,13 +261,12 @@ function tellTries(
     listener?.ended({
       ...row,
       ...{ startedAt, latencyMs: 0, notes: [...row.notes, NOTE] },
-      costNano: free ? 0 : row.costNano,
       priceVersion: row.priceVersion === null ? 'replayed' : `replayed: ${row.priceVersion}`,
     });
   }
 }
 
-function replyOf({ message, tries }: RecordedWireCall, free: boolean): ModelReply {
+function replyOf({ message, tries }: RecordedWireCall): ModelReply {
   const row = tries.at(-1);
   const said = message ?? { role: 'assistant', content: '' };
   return {
@@ -285,13 +276,13 @@ function replyOf({ message, tries }: RecordedWireCall, free: boolean): ModelRepl
     finishReason: row?.finishReason ?? null,
     modelId: row?.modelAnswered ?? null,
     usage: row?.usage ?? null,
-    costNano: free ? 0 : (row?.costNano ?? null),
+    costNano: row?.costNano ?? null,
     raw: null,
   };
 }
 
 /** The recorded answer again, to its last byte. */
-function answer(call: RecordedWireCall, sink: WireSink | null, free: boolean): WireAnswer {
+function answer(call: RecordedWireCall, sink: WireSink | null): WireAnswer {
   const { end, status, headers, bytes } = call.answer;
   const refused = end === 'refused' ? { status, headers, text: Buffer.from(bytes).toString('utf8') } : null;
   if (end === 'whole' || end === 'cut') {
@@ -299,7 +290,7 @@ function answer(call: RecordedWireCall, sink: WireSink | null, free: boolean): W
     sink?.data(bytes);
   }
   if (call.failure) return { response: call.failure, refused };
-  return { response: modelSuccess(replyOf(call, free)), refused };
+  return { response: modelSuccess(replyOf(call)), refused };
 }
 
 const missing = (name: string, text: string): WireAnswer => ({
@@ -343,7 +334,6 @@ const parse = (bytes: Uint8Array): unknown => JSON.parse(Buffer.from(bytes).toSt
 
 export function replayedWire(options: WireReplayOptions, attempt: ModelForAttempt): Wire {
   const { name, source, clock } = options;
-  const free = options.costs === 'none';
   const comparable = createComparison();
   const keyOf = (operation: string, compared: unknown): string =>
     createHash('sha256')
@@ -370,8 +360,8 @@ export function replayedWire(options: WireReplayOptions, attempt: ModelForAttemp
       const at = waiting.findIndex((one) => one.key === key);
       if (at >= 0) {
         const [{ call }] = waiting.splice(at, 1) as [Waiting];
-        tellTries(call, free, listener, clock);
-        return answer(call, sink, free);
+        tellTries(call, listener, clock);
+        return answer(call, sink);
       }
       if (program.end) return { response: program.end, refused: null };
       const alike = waiting.filter(({ call }) => sameKind(request, call));

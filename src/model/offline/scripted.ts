@@ -4,7 +4,7 @@
  * `{"content", "tool_calls"?, "finish_reason"?, "usage"?}`. A finished script repeats its last reply.
  */
 import { readFileSync, statSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { readUsage } from '../dialects/completion.ts';
 import type { Clock } from '../limits/clock.ts';
@@ -160,13 +160,4 @@ export function createScriptedFactory(options: ScriptedOptions): ModelFactory {
     create: (attempt) => scriptedModel(options, isFolder, attempt),
     close: async () => undefined,
   };
-}
-
-/** Instances of a selection without a script, for a preflight check; a single file serves every instance. */
-export function missingScripts(path: string, instanceIds: readonly string[]): string[] {
-  const stat = statSync(path, { throwIfNoEntry: false });
-  if (!stat?.isDirectory()) return [];
-  return instanceIds.filter(
-    (id) => !FILE_NAME.test(id) || !statSync(join(path, `${basename(id)}.json`), { throwIfNoEntry: false }),
-  );
 }

@@ -67,7 +67,7 @@ function spentOn(costs: RunData['costs']): number | null {
 }
 
 /** An arm of a run. Only sealed, validly graded trials have a score. */
-export function sideOfArm(data: RunData, arm: string, label?: string): Side {
+export function sideOfArm(data: RunData, arm: string): Side {
   const trials = data.trials.filter((t) => t.arm === arm);
   const graded = isGraded(trials);
   const costs = new Map(data.costs.map((c) => [c.attemptId, c]));
@@ -103,7 +103,7 @@ export function sideOfArm(data: RunData, arm: string, label?: string): Side {
     };
   });
   return {
-    label: label ?? (data.arms.length > 1 ? `${data.run.name}/${arm}` : data.run.name),
+    label: data.arms.length > 1 ? `${data.run.name}/${arm}` : data.run.name,
     kind: 'run',
     model: data.arms.find((a) => a.name === arm)?.model ?? null,
     epochs: new Set(trials.map((t) => t.epoch)).size,

@@ -182,5 +182,5 @@ export function makespan(durations: readonly number[], slots: number): number {
 export const USUAL_DISCORDANCE = 0.2;
 
 /** Smallest difference to another run that this selection will find with 80 % power. */
-export const undetectable = (instances: number, discordance = USUAL_DISCORDANCE): number | null =>
-  instances < 2 ? null : detectableDifference(discordance, instances);
+export const undetectable = (instances: number): number | null =>
+  instances < 2 ? null : detectableDifference(USUAL_DISCORDANCE, instances);

@@ -1,7 +1,7 @@
 /** Independent repeats: pass@k, pass^k, and the two kinds of noise that are always confused. */
 
 import { isNoSpread, mean, standardError, sum, variance } from './means.ts';
-import { CONFIDENCE, type Interval, wilson } from './proportions.ts';
+import { type Interval, wilson } from './proportions.ts';
 
 /** Chance that at least one of k draws from n tries with c successes succeeds; null when fewer than k were scored. */
 export function passAtK(n: number, c: number, k: number): number | null {
@@ -28,11 +28,7 @@ const FEWEST_TO_NARROW = 10;
  * clothes: it leaves [0, 1], is too short near the ends and a point where all instances did the same (5 of 5 as [100, 100]). Instances that
  * agree in all their epochs give what one epoch gives; epochs that differ narrow it, to at most their number. Null for none.
  */
-export function shareInterval(
-  xs: readonly number[],
-  trials: number,
-  confidence = CONFIDENCE,
-): Interval | null {
+export function shareInterval(xs: readonly number[], trials: number): Interval | null {
   const n = xs.length;
   if (n === 0) return null;
   const m = Math.min(1, mean(xs));
@@ -41,11 +37,11 @@ export function shareInterval(
     se === null || isNoSpread(se) || n < FEWEST_TO_NARROW
       ? n
       : Math.min(Math.max(trials, n), Math.max(n, (m * (1 - m)) / se ** 2));
-  return wilson(m * worth, worth, confidence);
+  return wilson(m * worth, worth);
 }
 
 /** `items[i]`: scores of instance i over its scored epochs. */
-export function epochEstimate(items: readonly (readonly number[])[], confidence = CONFIDENCE) {
+export function epochEstimate(items: readonly (readonly number[])[]) {
   const scored = items.filter((item) => item.length > 0);
   if (scored.length === 0) return null;
   const means = scored.map(mean);
@@ -55,7 +51,7 @@ export function epochEstimate(items: readonly (readonly number[])[], confidence 
     n: scored.length,
     mean: mean(means),
     /** For other instances of the same kind. */
-    interval: shareInterval(means, sum(scored.map((item) => item.length)), confidence)!,
+    interval: shareInterval(means, sum(scored.map((item) => item.length)))!,
     /** If other instances of the same kind had been drawn. Null for fewer than two instances, and where all are equal: no spread was seen. */
     newInstances: se === null || isNoSpread(se) ? null : { se },
     /** If the same instances were run again. Null unless some instance has two scored epochs. */

@@ -21,20 +21,20 @@ export function standardError(xs: readonly number[]): number | null {
 export const isNoSpread = (se: number): boolean => se < 1e-12;
 
 /** One-sample t of differences (or of item means against 0). */
-export function tTest(xs: readonly number[], confidence = CONFIDENCE) {
+export function tTest(xs: readonly number[]) {
   const se = standardError(xs);
-  return se === null ? null : tFrom(mean(xs), se, xs.length, xs.length - 1, confidence);
+  return se === null ? null : tFrom(mean(xs), se, xs.length, xs.length - 1);
 }
 
-function tFrom(m: number, se: number, n: number, df: number, confidence: number) {
+function tFrom(m: number, se: number, n: number, df: number) {
   const t = se === 0 ? (m === 0 ? 0 : Math.sign(m) * Number.POSITIVE_INFINITY) : m / se;
-  const half = studentCritical(1 - confidence, df) * se;
+  const half = studentCritical(1 - CONFIDENCE, df) * se;
   const p = Number.isFinite(t) ? studentP(t, df) : 0;
   return { n, mean: m, se, t, df, p, interval: { low: m - half, high: m + half } };
 }
 
 /** CR1. A sensitivity only: with few unbalanced clusters it is biased down and can flip a verdict. */
-export function clustered(xs: readonly number[], clusterOf: readonly string[], confidence = CONFIDENCE) {
+export function clustered(xs: readonly number[], clusterOf: readonly string[]) {
   const groups = [...Map.groupBy(xs.keys(), (i) => clusterOf[i]!).values()].map((ids) =>
     ids.map((i) => xs[i]!),
   );
@@ -50,7 +50,7 @@ export function clustered(xs: readonly number[], clusterOf: readonly string[], c
     clusters: count,
     /** 1 / sum of squared shares: what unbalanced clusters are worth. */
     effective: 1 / sum(groups.map((g) => (g.length / n) ** 2)),
-    test: tFrom(m, se, n, count - 1, confidence),
+    test: tFrom(m, se, n, count - 1),
     /** Range of the mean when each cluster in turn is left out. */
     leaveOneOut: { low: Math.min(...without), high: Math.max(...without) },
   };

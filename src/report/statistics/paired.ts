@@ -34,13 +34,13 @@ export const withinOne = ({ low, high }: Interval): Interval => ({
 });
 
 /** Newcombe's method 10 (1998): score intervals of both arms, joined with the corrected correlation between them. */
-export function newcombe10(t: PairedTable, confidence = CONFIDENCE): Interval {
+export function newcombe10(t: PairedTable): Interval {
   const n = totalOf(t);
   // A table of means over epochs is not whole numbers, and its sums may end a bit above n.
   const a = Math.min(n, t.both + t.aOnly);
   const b = Math.min(n, t.both + t.bOnly);
   const [pa, pb] = [a / n, b / n];
-  const [wa, wb] = [wilson(a, n, confidence), wilson(b, n, confidence)];
+  const [wa, wb] = [wilson(a, n), wilson(b, n)];
   const margins = a * (n - a) * b * (n - b);
   const product = t.both * t.neither - t.aOnly * t.bOnly;
   const corrected = product > 0 ? Math.max(product - n / 2, 0) : product;
@@ -54,11 +54,11 @@ export function newcombe10(t: PairedTable, confidence = CONFIDENCE): Interval {
 }
 
 /** For reference only. */
-export function waldPaired(t: PairedTable, confidence = CONFIDENCE): Interval {
+export function waldPaired(t: PairedTable): Interval {
   const n = totalOf(t);
   const d = differenceOf(t);
   const discordant = t.aOnly + t.bOnly;
-  const half = (zOf(confidence) * Math.sqrt(discordant - (t.aOnly - t.bOnly) ** 2 / n)) / n;
+  const half = (zOf(CONFIDENCE) * Math.sqrt(discordant - (t.aOnly - t.bOnly) ** 2 / n)) / n;
   return { low: d - half, high: d + half };
 }
 
@@ -104,18 +104,6 @@ export function cochranQ(rows: readonly (readonly boolean[])[]) {
   return { statistic, df: k - 1, p: chiSquaredP(statistic, k - 1) };
 }
 
-const factor = ({ alpha = 0.05, power = 0.8 }): number =>
-  normalQuantile(1 - alpha / 2) + normalQuantile(power);
-
-/** `spread` is the variance of the item difference; for one epoch of yes and no the discordance (b + c) / n. */
-export const detectableDifference = (
-  spread: number,
-  n: number,
-  options: Parameters<typeof factor>[0] = {},
-): number => factor(options) * Math.sqrt(spread / n);
-
-export const instancesNeeded = (
-  spread: number,
-  difference: number,
-  options: Parameters<typeof factor>[0] = {},
-): number => Math.ceil((factor(options) ** 2 * spread) / difference ** 2);
+/** At 5 %, found with 80 % power. `spread` is the variance of the item difference; for one epoch of yes and no the discordance (b + c) / n. */
+export const detectableDifference = (spread: number, n: number): number =>
+  (normalQuantile(1 - 0.05 / 2) + normalQuantile(0.8)) * Math.sqrt(spread / n);

@@ -19,9 +19,9 @@ export const zOf = (confidence: number): number => normalQuantile(1 - (1 - confi
 
 const clamp = (low: number, high: number): Interval => ({ low: Math.max(0, low), high: Math.min(1, high) });
 
-export function wilson(x: number, n: number, confidence = CONFIDENCE): Interval {
+export function wilson(x: number, n: number): Interval {
   check(x, n);
-  const z = zOf(confidence);
+  const z = zOf(CONFIDENCE);
   const p = x / n;
   const centre = p + (z * z) / (2 * n);
   const half = z * Math.sqrt((p * (1 - p)) / n + (z * z) / (4 * n * n));

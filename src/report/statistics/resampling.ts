@@ -69,8 +69,8 @@ const FEWEST_UNITS = 6;
  * How much of the resamples each end leaves out. Plain percentiles are too short for few units (84 % for 95 with five), because resamples vary
  * less than samples do and their ends are not normal: so they are widened to what a t interval would reach (Hesterberg's expanded percentiles).
  */
-function tailOf(n: number, confidence: number): number {
-  const reach = studentCritical(1 - confidence, n - 1) * Math.sqrt(n / (n - 1));
+function tailOf(n: number): number {
+  const reach = studentCritical(1 - CONFIDENCE, n - 1) * Math.sqrt(n / (n - 1));
   return normalCdf(-reach);
 }
 
@@ -104,7 +104,6 @@ export function bootstraps(
   statistics: readonly Statistic[],
   seed: number,
   wanted?: number,
-  confidence = CONFIDENCE,
 ): (Bootstrapped | null)[] {
   const found = new Map<Statistic, Bootstrapped>();
   for (const [n, group] of Map.groupBy(statistics, (statistic) => statistic.n)) {
@@ -131,7 +130,7 @@ export function bootstraps(
     for (const { statistic, estimate, values } of known)
       found.set(statistic, {
         estimate,
-        interval: percentiles(values, tailOf(n, confidence)),
+        interval: percentiles(values, tailOf(n)),
         n,
         draws,
         seed,
@@ -147,15 +146,6 @@ function percentiles(values: readonly number[], half: number): Interval {
     ? { low: quantile(values, half)!, high: quantile(values, 1 - half)! }
     : { low: at(half), high: at(1 - half) };
 }
-
-/** Percentile bootstrap over `n` units; `statistic` sees the drawn indices. Null when it cannot be computed on the data. */
-export const bootstrap = (
-  n: number,
-  statistic: Statistic['of'],
-  seed: number,
-  draws?: number,
-  confidence = CONFIDENCE,
-): Bootstrapped | null => bootstraps([{ n, of: statistic }], seed, draws, confidence)[0]!;
 
 /** Ratio A / B of geometric means of paired positive values; pairs with a value that is not positive are left out. */
 export function geometricMeans(pairs: readonly (readonly [number, number])[]): Statistic {
@@ -200,12 +190,6 @@ export function costAResolved(rows: readonly SpentOn[]): Statistic {
     },
   };
 }
-
-export const ratioOfGeometricMeans = (
-  pairs: readonly (readonly [number, number])[],
-  seed: number,
-  draws?: number,
-): Bootstrapped | null => bootstraps([geometricMeans(pairs)], seed, draws)[0]!;
 
 export const costPerResolved = (
   rows: readonly SpentOn[],

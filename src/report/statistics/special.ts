@@ -61,12 +61,7 @@ function invert(cdf: (x: number) => number, p: number, low: number, high: number
 export const betaQuantile = (p: number, a: number, b: number): number =>
   p <= 0 ? 0 : p >= 1 ? 1 : invert((x) => betaCdf(x, a, b), p, 0, 1);
 
-export function studentCdf(t: number, df: number): number {
-  const tail = 0.5 * betaCdf(df / (df + t * t), df / 2, 0.5);
-  return t > 0 ? 1 - tail : tail;
-}
-
-/** Two-sided p of a t statistic, without the cancellation of 1 - cdf. */
+/** Two-sided p of a t statistic. */
 export const studentP = (t: number, df: number): number => betaCdf(df / (df + t * t), df / 2, 0.5);
 
 /** t with P(|T| > t) = alpha. */

@@ -1,6 +1,6 @@
 /** A stratified sample's estimate for the whole dataset: strata weighted by their true size. */
 import { isNoSpread } from './means.ts';
-import { CONFIDENCE, type Interval, wilson } from './proportions.ts';
+import { type Interval, wilson } from './proportions.ts';
 
 export interface StratumResult {
   readonly key: string;
@@ -23,10 +23,7 @@ const TOO_MUCH_FOR_ONE = 0.25;
  * With `finite`, inference is to this dataset alone and the share already seen shrinks the error. A sample spread over many strata has
  * one instance in most of them, which tells no spread: those are pooled for the error (collapsed strata, which errs to the wide side).
  */
-export function stratifiedEstimate(
-  strata: readonly StratumResult[],
-  { finite = true, confidence = CONFIDENCE } = {},
-) {
+export function stratifiedEstimate(strata: readonly StratumResult[], { finite = true } = {}) {
   const seen = strata.filter((s) => s.n > 0);
   const total = seen.reduce((s, x) => s + x.size, 0);
   if (total === 0) return null;
@@ -48,7 +45,7 @@ export function stratifiedEstimate(
         ? { low: p, high: p }
         : isLopsided(weighted, n)
           ? null
-          : intervalOf(p, se, n, 1 / spreadOfWeights(open, finite), confidence),
+          : intervalOf(p, se, n, 1 / spreadOfWeights(open, finite)),
     n,
     /** Strata with one instance, pooled for the error. */
     pooled: open.filter((s) => s.n < 2).length,
@@ -90,8 +87,8 @@ function varianceOf(group: readonly Seen[], finite: boolean): number {
  * Wilson's, with as many instances as the error is worth; where every stratum is all or nothing the formula finds none, as for 0 of 10. `most`:
  * how many instances of a plain sample the sample is worth by its weights alone. A few instances a stratum cannot show that strata differ less.
  */
-function intervalOf(p: number, se: number | null, n: number, most: number, confidence: number): Interval {
+function intervalOf(p: number, se: number | null, n: number, most: number): Interval {
   const share = Math.min(1, p);
   const worth = Math.min(se === null || isNoSpread(se) ? n : (share * (1 - share)) / se ** 2, most);
-  return wilson(share * worth, worth, confidence);
+  return wilson(share * worth, worth);
 }

@@ -104,7 +104,7 @@ async function cancelOne({ trials, store }: Run, cancels: Cancels, id: string): 
   if (!cancels.runs(trial.id)) {
     if (again) return `${instanceId} is cancelled already`;
     await cancels.cancel(trial.id);
-    leaveOutTrial(store, trial.id, 'cancelled');
+    leaveOutTrial(store, trial.id);
     return `${instanceId} had not started; it does not start in this sitting`;
   }
   const reason = await cancels.cancel(trial.id);

@@ -151,10 +151,9 @@ export async function preflightImages(
   images: RunImages,
   names: readonly string[],
   say: (text: string) => void,
-  patienceMs: number = PATIENCE_MS,
 ): Promise<ImagePreflight> {
   const distinct = [...new Set(names)];
-  const plans = distinct.length > 0 ? await images.plan(distinct, AbortSignal.timeout(patienceMs)) : [];
+  const plans = distinct.length > 0 ? await images.plan(distinct, AbortSignal.timeout(PATIENCE_MS)) : [];
   for (const plan of plans) for (const text of sentencesOf(plan, images, plans.length)) say(text);
   const layers = new Map<string, readonly string[]>();
   for (const { plan } of plans)

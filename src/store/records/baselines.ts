@@ -94,19 +94,19 @@ interface PastRow {
   gradeMs: number | null;
 }
 
-export const pastAttempts = (db: Store, model: string, limit = 5000): PastRow[] =>
+export const pastAttempts = (db: Store, model: string): PastRow[] =>
   all(db)`
     SELECT m.model, i.instance_id AS instanceId, i.repo, CASE WHEN r.imported AND NOT EXISTS (SELECT 1 FROM model_calls c WHERE c.attempt_id = a.id) THEN NULL ELSE ${raw(knownCost('a.id'))} END AS costNano,
        a.elapsed_ms AS elapsedMs,
        (SELECT e.duration_ms FROM evaluations e WHERE e.trial_id = t.id AND e.attempt_id = a.id AND e.source = 'native' AND e.outcome <> 'infra'
         ORDER BY e.id DESC LIMIT 1) AS gradeMs
      FROM attempts a JOIN trials t ON t.id = a.trial_id JOIN runs r ON r.id = t.run_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
-     WHERE m.model = ${model} AND a.exit_class ${raw(IS_RESULT)} ORDER BY a.id DESC LIMIT ${limit}`;
+     WHERE m.model = ${model} AND a.exit_class ${raw(IS_RESULT)} ORDER BY a.id DESC LIMIT 5000`;
 
 /** How long pulls of images took, newest first. */
-export const pastPulls = (db: Store, limit = 2000): { image: string; ms: number }[] =>
+export const pastPulls = (db: Store): { image: string; ms: number }[] =>
   all(db)<{ image: string; ms: number }>`
-    SELECT json_extract(data, '$.image') AS image, json_extract(data, '$.ms') AS ms FROM events WHERE type = 'pulled' ORDER BY seq DESC LIMIT ${limit}`;
+    SELECT json_extract(data, '$.image') AS image, json_extract(data, '$.ms') AS ms FROM events WHERE type = 'pulled' ORDER BY seq DESC LIMIT 2000`;
 
 /**
  * A gate begins, or the night that it will judge: until it ends, the run is one whose gate was not finished. One that is open already is gone

@@ -115,7 +115,7 @@ export function firstResultsOf(db: Store, runId: number): Map<number, FirstResul
   type Row = Pick<FirstResult, 'exitClass' | 'outcome'>;
   const rows = all(db)<Row & { trialId: number; patchEmpty: number; resolved: number | null }>`
     SELECT t.id AS trialId, a.exit_class AS exitClass, a.model_patch = '' AS patchEmpty, e.outcome, e.resolved
-    FROM attempts a JOIN trials t ON t.id = a.trial_id LEFT JOIN evaluations e ON e.id = ${raw(newestVerdict('t', 'a'))}
+    FROM attempts a JOIN trials t ON t.id = a.trial_id LEFT JOIN evaluations e ON e.id = ${raw(newestVerdict('a'))}
     WHERE t.run_id = ${runId} AND a.id <> t.final_attempt_id AND a.number =
       (SELECT min(b.number) FROM attempts b WHERE b.trial_id = t.id AND b.exit_class ${raw(IS_RESULT)})`;
   return new Map(
@@ -130,7 +130,7 @@ export function firstResultsOf(db: Store, runId: number): Map<number, FirstResul
 export const gradedSoFar = (db: Store, runId: number): { resolved: number; total: number } =>
   first(db)<{ resolved: number; total: number }>`
     SELECT count(e.id) AS total, coalesce(sum(e.resolved), 0) AS resolved FROM trials t
-       JOIN attempts a ON a.id = t.final_attempt_id JOIN evaluations e ON e.id = ${raw(newestVerdict('t', 'a'))}
+       JOIN attempts a ON a.id = t.final_attempt_id JOIN evaluations e ON e.id = ${raw(newestVerdict('a'))}
        WHERE t.run_id = ${runId} AND t.state = 'sealed'`!;
 
 /** Instances that were attempted again after a result: no pass@1. */

@@ -155,7 +155,7 @@ const TRIALS =
     f.exit_reason = 'submitted' AND f.model_patch = '' AND length(f.captured_patch) > 0 AS workUnused,
     f.suspicion, coalesce(f.oom_kills, 0) AS oomKills, f.history, f.image_digest AS imageDigest, e.outcome, e.resolved,
     e.resolved_strict AS resolvedStrict, ${plausibleReward('e')}, e.rewards, e.suspicion AS gradeSuspicion, e.dialect, e.spec_hash AS specHash
-  FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id LEFT JOIN evaluations e ON e.id = ${newestVerdict('t', 'f')}`);
+  FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id LEFT JOIN evaluations e ON e.id = ${newestVerdict('f')}`);
 
 type OfArm = 'arm' | 'model';
 type OfInstance = 'instanceId' | 'repo' | 'difficulty' | 'rowHash' | 'weight';

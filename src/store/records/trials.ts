@@ -192,9 +192,9 @@ export const releaseTrial = (db: Store, trialId: number): number =>
 export const markNotRun = (db: Store, runId: number, reason: string): number =>
   change(db)`UPDATE trials SET not_run_reason = ${reason} WHERE run_id = ${runId} AND state = 'pending'`;
 
-/** The same for one of them. */
-export const leaveOutTrial = (db: Store, trialId: number, reason: string): number =>
-  change(db)`UPDATE trials SET not_run_reason = ${reason} WHERE id = ${trialId} AND state = 'pending'`;
+/** One of them is not wanted any more. */
+export const leaveOutTrial = (db: Store, trialId: number): number =>
+  change(db)`UPDATE trials SET not_run_reason = 'cancelled' WHERE id = ${trialId} AND state = 'pending'`;
 
 /** Sends sealed trials back to pending; their attempts stay. */
 export function reopenTrials(db: Store, trialIds: readonly number[]): void {
@@ -284,9 +284,9 @@ export interface TrialResultRow {
 export const plausibleReward = (evaluation: string): string =>
   `CASE WHEN typeof(${evaluation}.reward) IN ('real', 'integer') AND ${evaluation}.reward BETWEEN 0 AND 1 THEN ${evaluation}.reward END AS reward`;
 
-/** SQL for the id of the evaluation that counts: the newest about the patch of the attempt. */
-export const newestVerdict = (trial: string, attempt: string): string =>
-  `(SELECT max(v.id) FROM evaluations v WHERE v.trial_id = ${trial}.id AND v.patch_sha256 = ${attempt}.patch_sha256)`;
+/** SQL for the id of the evaluation that counts: the newest about the patch of the attempt of trial `t`. */
+export const newestVerdict = (attempt: string): string =>
+  `(SELECT max(v.id) FROM evaluations v WHERE v.trial_id = t.id AND v.patch_sha256 = ${attempt}.patch_sha256)`;
 
 /** SQL: the exit class is that of a result. */
 export const IS_RESULT = `IN (${[...SEALED_CLASSES].map((name) => `'${name}'`).join(', ')})`;

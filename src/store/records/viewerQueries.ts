@@ -117,7 +117,7 @@ JOIN arms a ON a.id = t.arm_id
 JOIN instances i ON i.id = t.instance_pk
 LEFT JOIN attempts f ON f.id = CASE WHEN t.state = 'sealed' THEN t.final_attempt_id
   ELSE (SELECT max(x.id) FROM attempts x WHERE x.trial_id = t.id) END
-LEFT JOIN evaluations e ON e.id = ${newestVerdict('t', 'f')}`);
+LEFT JOIN evaluations e ON e.id = ${newestVerdict('f')}`);
 
 const EVALUATION =
   raw(`id, attempt_id, dialect, outcome, resolved, resolved_strict, ${plausibleReward('evaluations')}, rewards, report, apply_method, exit_code,
