@@ -68,8 +68,6 @@ const namedIn = (file: string, text: string, leaves: readonly string[]): string[
 const ATIF = 'the export of that name is written by us';
 const HELP = 'texts of help and of reports name what can be read, as people know it';
 const TRANSPORT = 'the way of a command, as the record has it';
-const ENGINES =
-  'engines are those of Docker: what dead processes left is looked for on each of them, whatever the environment';
 const PROVIDERS =
   'the table of providers and of what their models take: each names the dialect that it speaks';
 /** Lines of the core that may name a leaf, and why. */
@@ -80,10 +78,6 @@ const MAY_NAME: Readonly<Record<string, string>> = {
     'the contract of environments says whether one keeps work',
   'run/plan/unsupported.ts: hooks of a suite': 'it asks that contract',
   'run/places/engines.ts: docker': 'an option of that name, not the leaf',
-  'cli/verbs/clean.ts: docker': ENGINES,
-  'run/places/sessionEngines.ts: docker': ENGINES,
-  'run/record/runReports.ts: docker': ENGINES,
-  'cli/verbs/replay.ts: docker': 'a recording is replayed in its image, by an engine',
   'cli/verbs/export.ts: atif': ATIF,
   'run/record/exportRun.ts: atif': ATIF,
   'cli/verbs/export.ts: harbor': HELP,
@@ -91,7 +85,6 @@ const MAY_NAME: Readonly<Record<string, string>> = {
   'cli/verbs/import.ts: harbor': HELP,
   'cli/verbs/view.ts: harbor': HELP,
   'report/render/summaryDocument.ts: harbor': HELP,
-  'cli/verbs/run.ts: docker': 'the images of the bundled dataset are built by the command `docker`',
   'config/miniSweAgent.ts: docker': 'values of the keys of mini-swe-agent',
   'model/names.ts: chat': PROVIDERS,
   'model/names.ts: codex': PROVIDERS,

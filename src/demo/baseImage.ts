@@ -135,6 +135,9 @@ export function run(program: string, args: readonly string[], timeoutMs?: number
   return { code: done.status ?? 1, stdout: done.stdout ?? '', stderr };
 }
 
+/** An image of swebatch has the engine's socket and no docker command, which builds them. */
+export const canBuild = (): boolean => run('docker', ['--version']).code === 0;
+
 /** The content hash an image was built from, or undefined when there is no such image. */
 export function imageContent(name: string): string | undefined {
   const found = run('docker', [

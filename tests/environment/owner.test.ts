@@ -1,7 +1,6 @@
 // Who may be reaped: only what is proven dead, and never anybody else's.
 import type Docker from 'dockerode';
 import { afterEach, describe, expect, test } from 'vitest';
-import { leftoversOn, listContainers, reap, reapLeft } from '../../src/environment/docker/reaper.ts';
 import {
   currentOwner,
   isOwnerAlive,
@@ -10,6 +9,7 @@ import {
   ownerLabels,
   thisMachine,
 } from '../../src/environment/owner.ts';
+import { leftoversOn, listContainers, reap, reapLeft } from '../../src/environment/places/leftovers.ts';
 import { docker, dockerAvailable } from '../support/docker.ts';
 import { BASE_IMAGE } from '../support/dockerEnvironment.ts';
 

@@ -1,9 +1,9 @@
 /** `swebatch clean`: removes containers whose owner is provably dead, and end states that no record needs; never another live run's. */
 import { existsSync } from 'node:fs';
 import { inert } from '../../base/text/inert.ts';
-import { reap } from '../../environment/docker/reaper.ts';
 import { engineClient } from '../../environment/places/chosenEngine.ts';
 import { engineInfo } from '../../environment/places/engineInfo.ts';
+import { reap } from '../../environment/places/leftovers.ts';
 import { engineSilent } from '../../run/places/engines.ts';
 import { cleanWork } from '../../run/places/sessionEngines.ts';
 import { databasePath, openForReading, resultsRoot } from '../../run/resultsRoot.ts';

@@ -5,8 +5,11 @@ import { z } from 'zod';
 import { isEqual, type ReplayResult, replayTrajectory } from '../../agent/replay/playTrajectory.ts';
 import { readRecording, UnplayableRecording } from '../../agent/replay/readRecording.ts';
 import { inert } from '../../base/text/inert.ts';
-import { createDockerFactory } from '../../environment/docker/dockerFactory.ts';
-import { DEFAULT_ENVIRONMENT, environmentConfigSchema } from '../../environment/environments.ts';
+import {
+  createEnvironmentFactory,
+  DEFAULT_ENVIRONMENT,
+  environmentConfigSchema,
+} from '../../environment/environments.ts';
 import { currentOwner } from '../../environment/owner.ts';
 import { parseForeignJson } from '../../formats/foreignJson.ts';
 import { readTrajectory } from '../../formats/miniSweAgent/trajectory.ts';
@@ -56,7 +59,7 @@ export const replayVerb = defineVerb({
     const results: FileResult[] = [];
     for (const file of files) {
       const result = await playedOrNot(file, (json) =>
-        args.environment === DEFAULT_ENVIRONMENT ? replayInDocker(json, args) : replayTrajectory(json),
+        args.environment === DEFAULT_ENVIRONMENT ? replayInContainer(json, args) : replayTrajectory(json),
       );
       results.push(result);
       if (!args.json) printData(lines(result).join('\n'));
@@ -146,7 +149,7 @@ const recordedEnvironmentSchema = z.looseObject({
   }),
 });
 
-async function replayInDocker(json: unknown, args: Args<typeof replayFlags>): Promise<ReplayResult> {
+async function replayInContainer(json: unknown, args: Args<typeof replayFlags>): Promise<ReplayResult> {
   const recording = readRecording(json);
   const { image: itsImage, ...recorded } = recordedEnvironmentSchema.parse(json).info.config.environment;
   const image = args.image ?? itsImage;
@@ -156,9 +159,10 @@ async function replayInDocker(json: unknown, args: Args<typeof replayFlags>): Pr
   const ours = 'seal_history' in recorded;
   const { cwd, timeout, env } = recorded;
   const settings = ours ? { ...recorded, hosts: [] } : { cwd, timeout, env, seal_history: false };
-  const factory = createDockerFactory(
+  const factory = await createEnvironmentFactory(
     environmentConfigSchema.strip().parse({
       ...settings,
+      environment_class: DEFAULT_ENVIRONMENT,
       network: args.network ?? (ours ? recorded.network : 'none'),
     }),
   );

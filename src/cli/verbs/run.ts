@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { errorText } from '../../base/text/errorText.ts';
 import { imageOf } from '../../dataset/instance.ts';
-import { DEMO_IMAGES, run as runProgram } from '../../demo/baseImage.ts';
+import { canBuild, DEMO_IMAGES } from '../../demo/baseImage.ts';
 import { engineClient } from '../../environment/places/chosenEngine.ts';
 import { EXIT_CLASSES, type ExitClass } from '../../outcome.ts';
 import { beginRun, goOnWithRun } from '../../run/begin.ts';
@@ -89,8 +89,7 @@ async function checkBaseline(root: string, baseline: string, run: { readonly nam
 /** The bundled dataset works in an empty folder: no registry has its images, and the program builds them. */
 async function buildBundledImages(images: readonly string[]): Promise<void> {
   if (!(await someMissing(images.filter((image) => image.startsWith(DEMO_IMAGES))))) return;
-  // An image of swebatch has the engine's socket and no docker command.
-  if (runProgram('docker', ['--version']).code !== 0)
+  if (!canBuild())
     throw new UserError('the images of the bundled dataset are not on the engine', {
       hint: 'there is no docker command here to build them: run "swebatch images build demo" where there is one',
     });

@@ -13,6 +13,7 @@ import { keeperEntrypoint } from '../exec/keeper.ts';
 import { ownerLabels } from '../owner.ts';
 import { daemonAnswer, readFault, withDaemonRetry } from '../places/dockerFault.ts';
 import type { EngineWatch } from '../places/engineWatch.ts';
+import { removeContainer } from '../places/leftovers.ts';
 import { PROGRAM_FOLDER } from '../programs/program.ts';
 import { QUIET_ENV } from '../quietEnv.ts';
 
@@ -129,20 +130,6 @@ export async function createContainer(docker: Docker, options: ContainerOptions)
     `the container of ${options.request.instanceId} did not start: ${text}`,
     { evidence: { image: options.image, daemon: text }, cause: last },
   );
-}
-
-/** Removes at once. True when the container is gone within the limit; 404 and "already in progress" count as gone. */
-export async function removeContainer(container: Docker.Container, limitMs?: number): Promise<boolean> {
-  try {
-    await daemonAnswer(
-      withDaemonRetry(() => container.remove({ force: true, v: true }), [50, 200]),
-      limitMs,
-    );
-    return true;
-  } catch (error) {
-    const fault = readFault(error);
-    return fault.status === 404 || (fault.status === 409 && /already in progress/i.test(fault.text));
-  }
 }
 
 /** Long enough for an engine that is started anew. */

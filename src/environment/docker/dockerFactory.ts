@@ -18,15 +18,16 @@ import { readFault } from '../places/dockerFault.ts';
 import { createEngineWatch } from '../places/engineWatch.ts';
 import { createHostsFactory } from '../places/hostsFactory.ts';
 import { createFactoryPulls } from '../places/imageService.ts';
+import { discardWork, removeContainer } from '../places/leftovers.ts';
 import { enginePoolOf, requiredEngine } from '../places/places.ts';
 import { LOST_AFTER_MS } from '../places/poolState.ts';
 import type { EnsureImage } from '../places/pullStage.ts';
 import { createProgramVolumes } from '../programs/programVolume.ts';
-import { type Discard, removeContainer, removeLater } from './container.ts';
+import { type Discard, removeLater } from './container.ts';
 import { createQuotaProbe } from './diskWatch.ts';
 import { type DockerFactoryOptions, startEnvironment } from './dockerStart.ts';
 import { createSealer } from './seal.ts';
-import { discardWork, holdsWork } from './workImages.ts';
+import { holdsWork } from './workImages.ts';
 
 export interface DockerFactory extends EnvironmentFactory {
   readonly docker: Docker;

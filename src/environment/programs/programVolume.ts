@@ -214,15 +214,3 @@ export async function listProgramVolumes(docker: Docker): Promise<UnpackedProgra
     program: Labels?.[PROGRAM_LABELS.program] ?? '',
   }));
 }
-
-/** False where a container still has it. */
-export async function removeProgramVolume(docker: Docker, volume: string): Promise<boolean> {
-  try {
-    await daemonAnswer(docker.getVolume(volume).remove());
-    return true;
-  } catch (error) {
-    if (readFault(error).status === 404) return true;
-    if (readFault(error).status === 409) return false;
-    throw error;
-  }
-}

@@ -2,12 +2,17 @@
 
 import type { Closing } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
-import { reap, reapLeft } from '../../environment/docker/reaper.ts';
-import { discardWork, listWorkImages, type WorkImage } from '../../environment/docker/workImages.ts';
 import { reapEnvironments } from '../../environment/environments.ts';
 import { currentOwner, type MachineFacts } from '../../environment/owner.ts';
 import { engineClient, engineOptionsOf } from '../../environment/places/chosenEngine.ts';
 import type { RunPool } from '../../environment/places/enginePool.ts';
+import {
+  discardWork,
+  listWorkImages,
+  reap,
+  reapLeft,
+  type WorkImage,
+} from '../../environment/places/leftovers.ts';
 import { imagesOfWork } from '../../grading/gradingFrame.ts';
 import { beginLease, endLease, hasLeftEngine } from '../../store/live/leases.ts';
 import type { Store } from '../../store/open.ts';

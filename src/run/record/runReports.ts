@@ -2,8 +2,8 @@
 
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
-import { type Leftovers, leftoversOn } from '../../environment/docker/reaper.ts';
 import { onEngines } from '../../environment/environments.ts';
+import { type Leftovers, leftoversOn } from '../../environment/places/leftovers.ts';
 import { LOG_ROOT, runMetadataText, runReportName } from '../../formats/harness/logFolders.ts';
 import { runReportText } from '../../formats/harness/runReport.ts';
 import type { HarnessDialect } from '../../grading/parsers/logParser.ts';

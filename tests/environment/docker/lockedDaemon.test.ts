@@ -1,10 +1,11 @@
 // A daemon that takes the request for a container and never answers: grading has no watchdog of its own, so the start has a limit.
 import type Docker from 'dockerode';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createContainer, removeContainer } from '../../../src/environment/docker/container.ts';
+import { createContainer } from '../../../src/environment/docker/container.ts';
 import { environmentConfigSchema } from '../../../src/environment/environments.ts';
 import { currentOwner } from '../../../src/environment/owner.ts';
 import { createEngineWatch } from '../../../src/environment/places/engineWatch.ts';
+import { removeContainer } from '../../../src/environment/places/leftovers.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

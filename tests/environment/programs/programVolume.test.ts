@@ -7,11 +7,11 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { currentOwner } from '../../../src/environment/owner.ts';
+import { removeProgramVolume } from '../../../src/environment/places/leftovers.ts';
 import type { Program } from '../../../src/environment/programs/program.ts';
 import {
   createProgramVolumes,
   listProgramVolumes,
-  removeProgramVolume,
   volumeName,
 } from '../../../src/environment/programs/programVolume.ts';
 import { packageAt, packed } from '../../support/agents/packages.ts';

@@ -1,9 +1,10 @@
 /**
- * Removes containers whose owner is provably dead, and no other: never another live run's, never another machine's, never one without
- * our labels.
+ * What processes that are dead left on an engine: containers whose owner is provably dead, and end states that were kept as images. Nothing of
+ * another live run, nothing of another machine, and nothing without our labels is touched.
  */
 
 import type Docker from 'dockerode';
+import { WORK_IMAGES } from '../../base/imageReference.ts';
 import type { Owner } from '../environment.ts';
 import {
   isOwnerAlive,
@@ -12,11 +13,10 @@ import {
   type MachineFacts,
   PROGRAM_LABELS,
   thisMachine,
+  WORK_LABELS,
 } from '../owner.ts';
-import { engineClient, engineOptionsOf } from '../places/chosenEngine.ts';
-import { daemonAnswer } from '../places/dockerFault.ts';
-import { removeProgramVolume } from '../programs/programVolume.ts';
-import { removeContainer } from './container.ts';
+import { engineClient, engineOptionsOf } from './chosenEngine.ts';
+import { daemonAnswer, readFault, withDaemonRetry } from './dockerFault.ts';
 
 interface LabelledContainer {
   readonly id: string;
@@ -156,6 +156,32 @@ export async function reap(
   };
 }
 
+/** Removes at once. True when the container is gone within the limit; 404 and "already in progress" count as gone. */
+export async function removeContainer(container: Docker.Container, limitMs?: number): Promise<boolean> {
+  try {
+    await daemonAnswer(
+      withDaemonRetry(() => container.remove({ force: true, v: true }), [50, 200]),
+      limitMs,
+    );
+    return true;
+  } catch (error) {
+    const fault = readFault(error);
+    return fault.status === 404 || (fault.status === 409 && /already in progress/i.test(fault.text));
+  }
+}
+
+/** False where a container still has it. */
+export async function removeProgramVolume(docker: Docker, volume: string): Promise<boolean> {
+  try {
+    await daemonAnswer(docker.getVolume(volume).remove());
+    return true;
+  } catch (error) {
+    if (readFault(error).status === 404) return true;
+    if (readFault(error).status === 409) return false;
+    throw error;
+  }
+}
+
 export interface Leftovers {
   readonly containers: readonly string[];
   readonly images: readonly string[];
@@ -198,5 +224,66 @@ export async function leftoversOn(
     };
   } catch {
     return undefined;
+  }
+}
+
+export interface WorkImage {
+  readonly name: string;
+  /** Id of the container that it was made from; '' where no label says it. */
+  readonly container: string;
+  readonly run: string;
+  readonly instance: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly owner: Liveness;
+}
+
+/** The labels of an owner under other names, so that no container of the image counts as that owner's. */
+export const workLabels = (container: string, owner: Readonly<Record<string, string>>) => ({
+  ...Object.fromEntries(Object.values(LABELS).map((label) => [label, ''])),
+  ...Object.fromEntries(
+    Object.values(LABELS).map((label) => [
+      WORK_LABELS.owner + label.slice('swebatch.'.length),
+      owner[label] ?? '',
+    ]),
+  ),
+  [WORK_LABELS.work]: '1',
+  [WORK_LABELS.container]: container,
+});
+
+const ownerOf = (labels: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.values(LABELS).map((label) => [
+      label,
+      labels[WORK_LABELS.owner + label.slice('swebatch.'.length)] ?? '',
+    ]),
+  );
+
+/** Every image that carries our labels and our name; an image that was made from one has other names. */
+export async function listWorkImages(
+  docker: Docker,
+  machine: MachineFacts = thisMachine(),
+): Promise<WorkImage[]> {
+  const filters = { label: [`${WORK_LABELS.work}=1`] };
+  const found = await daemonAnswer(docker.listImages({ filters }));
+  return found.flatMap(({ RepoTags, Labels }) => {
+    const labels = Labels ?? {};
+    const owner = ownerOf(labels);
+    const names = (RepoTags ?? []).filter((name) => name.startsWith(`${WORK_IMAGES}:`));
+    return names.map((name) => ({
+      ...{ name, container: labels[WORK_LABELS.container] ?? '' },
+      ...{ run: owner[LABELS.run]!, instance: owner[LABELS.instance]!, host: owner[LABELS.host]! },
+      ...{ pid: Number(owner[LABELS.pid]), owner: isOwnerAlive(owner, machine) },
+    }));
+  });
+}
+
+/** Only what `keepWork` made; one that is gone already is no error. */
+export async function discardWork(docker: Docker, image: string): Promise<void> {
+  if (!image.startsWith(`${WORK_IMAGES}:`)) return;
+  try {
+    await daemonAnswer(docker.getImage(image).remove({ force: false }));
+  } catch (error) {
+    if (![404, 409].includes(readFault(error).status ?? 0)) throw error;
   }
 }
