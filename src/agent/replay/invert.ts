@@ -62,7 +62,8 @@ function outputInverter(template: string, varsOf: VarsOf): InvertOutput {
       if (marked(template, varsOf(found.output, action, found.returncode)) === text)
         return { ...found, elided: 0 };
     }
-    const long = patterns.long?.exec(text)?.groups;
+    // To compile a pattern of ten thousand characters takes a tenth of a second, and a shorter text cannot fit it.
+    const long = text.length < HEAD.length + TAIL.length ? undefined : patterns.long?.exec(text)?.groups;
     if (!long) return null;
     const { head = '', tail = '', elided = '0', code = '0' } = long;
     // What was left out is gone: the same number of characters stands in for it.
