@@ -106,7 +106,7 @@ export interface RecordedEnd {
   readonly reason: ExitReason;
   readonly detail: string | null;
   readonly exitStatus: string;
-  /** Another attempt followed. */
+  /** Another try followed. */
   readonly again: boolean;
 }
 
@@ -125,7 +125,7 @@ export interface ModelErrorResponse {
 }
 export type ModelResponse<T> = ModelSuccessResponse<T> | ModelErrorResponse;
 
-/** One HTTP attempt: the row of the money ledger. */
+/** One try: the row of the money ledger. */
 export interface CallRecord {
   /** 0 for the first try of a query, then 1, 2... */
   readonly try: number;
@@ -154,7 +154,7 @@ export interface CallRecord {
   readonly unreadable?: string | null;
 }
 
-/** Called around every HTTP attempt, `began` before the request leaves and `ended` before its answer is used. A throw here ends the run. */
+/** Called around every try, `began` before the request leaves and `ended` before its answer is used. A throw here ends the run. */
 export interface CallListener {
   /** Asked before `began`: resolves when the call may be paid. A model that does not ask is only refused. */
   wanted?(estimateNano: number | null, signal: AbortSignal | undefined): Promise<void>;

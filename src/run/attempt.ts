@@ -143,7 +143,7 @@ async function runAgent(
   return lead(
     ledAttempt({
       ...{ environment, journal, signal, now, config: arm.agent, runAgent: runOne },
-      gradeRequest: () => run.gates.request(trial, journal.number, signal),
+      gradeRequest: () => run.stepGrading.request(trial, journal.number, signal),
     }),
   );
 }

@@ -10,7 +10,7 @@ import type { RunBudget } from './control/budget.ts';
 import type { DiskFloor } from './control/diskFloor.ts';
 import type { RetryPolicy } from './exit.ts';
 import type { Grader } from './grader/grader.ts';
-import type { GradedRun, StepGates } from './grader/gradeTrial.ts';
+import type { GradedRun, StepGrading } from './grader/gradeTrial.ts';
 import type { TrialImages } from './places/trialImages.ts';
 import type { PlannedTrial } from './plannedTrial.ts';
 import type { Exporter } from './record/exportRun.ts';
@@ -42,7 +42,7 @@ export interface Run extends GradedRun {
   /** Absent where nothing is graded as it arrives. */
   readonly grader: Grader | null;
   /** Verifications while an attempt goes on. */
-  readonly gates: StepGates;
+  readonly stepGrading: StepGrading;
   readonly exporter: Exporter;
   readonly suspicionRules: readonly SuspicionRule[];
   /** A model has answered, which may not be the requested one. */

@@ -40,10 +40,10 @@ import { awakeClock } from './control/phases.ts';
 import { recoverRun, refuseLostRecords } from './control/recover.ts';
 import { cleanedBy, createEvents, type RunEvents } from './events.ts';
 import { createGrader, type GradingSummary } from './grader/grader.ts';
-import { createGates, type GradedRun } from './grader/gradeTrial.ts';
+import { createStepGrading, type GradedRun } from './grader/gradeTrial.ts';
 import { openRunImages } from './places/openImages.ts';
-import { keepEngines, reapOrphans } from './places/sessionEngines.ts';
-import { createSessionImages, orderForImages } from './places/trialImages.ts';
+import { keepEngines, reapOrphans } from './places/sittingEngines.ts';
+import { imagesOfTrials, orderForImages } from './places/trialImages.ts';
 import type { ArmConfig } from './plan/planRecord.ts';
 import { plannedInstances, plannedTrial } from './plannedTrial.ts';
 import { tellOtherModels } from './record/attemptJournal.ts';
@@ -181,8 +181,8 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   const pool = opened?.pool;
   const engine = opened && watchEngines(config.stall.engine_s, pool);
   const armRows = armsOf(store, row.id);
-  const place = { images: opened?.images, pool, engine };
-  const arms = await startArms(armRows, { store, env, cwd, events, ...place }, closing);
+  const around = { store, env, cwd, events, images: opened?.images, pool, engine };
+  const arms = await startArms(armRows, around, closing);
   closing.add(() => engine?.close());
   const isoNow = () => new Date().toISOString();
   keepEngines(pool, { store, run: row, events, isoNow, onError: brokenRecord }, closing);
@@ -209,7 +209,7 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   const trials = ordered.map(plan);
   const images =
     opened &&
-    createSessionImages(
+    imagesOfTrials(
       {
         ...{ service: opened.images, engine, here, arms, instances, grading: grading.enabled, events },
         onError: (message) => log('warn', message),
@@ -223,10 +223,10 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   const clock = awakeClock(() => performance.now());
   closing.add(() => clock.stop());
   const owner = currentOwner(row.name, 'run');
-  const gates = createGates(graded);
+  const stepGrading = createStepGrading(graded);
   const run: Run = {
     ...graded,
-    ...{ config, log, budget, arms, trials, pool, images, grader, gates },
+    ...{ config, log, budget, arms, trials, pool, images, grader, stepGrading },
     leaseOwner: `${owner.host}:${owner.bootId}:${owner.pid}:${owner.pidStart}`,
     retry: { ...config.retry, made: new Map(), outages: new Map() },
     now: () => clock.now() - (engine?.awayMs() ?? 0),
@@ -251,7 +251,7 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   const backups = keepBackups(store, log, ({ message }) => stop.stopStarting('internal_error', message));
   closing.add(() => backups.finish());
   closing.add(keepLiveState(run));
-  closing.add(() => gates.close());
+  closing.add(() => stepGrading.close());
   return run;
 }
 

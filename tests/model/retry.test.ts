@@ -80,7 +80,7 @@ describe('withRetries', () => {
       clock,
       signal: undefined,
       onBackoff: () => undefined,
-      attempt: async (tried) => {
+      ask: async (tried) => {
         expect(tried).toBe(tries);
         tries += 1;
         return results[Math.min(tried, results.length - 1)]!;
@@ -126,7 +126,7 @@ describe('withRetries', () => {
       clock: systemClock,
       signal: stop.signal,
       onBackoff: () => stop.abort(new Error('stopped by us')),
-      attempt: async () => failed(),
+      ask: async () => failed(),
     });
     await expect(pending).rejects.toMatchObject({ name: 'AbortError', message: 'stopped by us' });
   });

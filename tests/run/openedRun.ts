@@ -27,7 +27,10 @@ export function openedRun({ store = freshStore(), ...more }: Partial<Run> = {}):
     instances: new Map(),
     trials: [],
     ...{ pool: undefined, engine: undefined, images: undefined, disk: undefined, grader: null, gradedOn: {} },
-    gates: { request: () => Promise.reject(new Error('nothing is graded here')), close: async () => {} },
+    stepGrading: {
+      request: () => Promise.reject(new Error('nothing is graded here')),
+      close: async () => {},
+    },
     exporter: { attemptEnded: () => {}, flush: async () => {} },
     suspicionRules: [],
     answered: () => {},

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
 import { keepWork } from '../../src/environment/docker/workImages.ts';
 import { LABELS, type MachineFacts, ownerLabels } from '../../src/environment/owner.ts';
-import { cleanWork } from '../../src/run/places/sessionEngines.ts';
+import { cleanWork } from '../../src/run/places/sittingEngines.ts';
 import { tempDir } from '../support/cli.ts';
 import { docker, dockerAvailable } from '../support/docker.ts';
 import { BASE_IMAGE } from '../support/dockerEnvironment.ts';

@@ -42,7 +42,7 @@ export const debugData = (error: unknown): Readonly<Record<string, unknown>> =>
     ? { error: error.message, name: error.name, stack: error.stack }
     : { error: String(error) };
 
-/** Every HTTP attempt waits for the budget, is counted, and told to the record. */
+/** Every try waits for the budget, is counted, and told to the record. */
 export const callListener = (callbacks: AgentCallbacks, context: () => AgentContext): CallListener => ({
   wanted: async (estimate, signal) => callbacks.onCallWanted?.(context(), estimate, signal),
   began: (call) => callbacks.onCallBegan?.(context(), call),

@@ -28,7 +28,7 @@ export interface Meter {
   readonly costNano: NanoDollars | null;
   readonly tokens: number;
   beginStep(): void;
-  /** Wraps the recorder's listener: every HTTP attempt counts, also failed and billed ones. */
+  /** Wraps the recorder's listener: every try counts, also failed and billed ones. */
   listen(to: CallListener): CallListener;
   /** For models that do not report their calls. */
   countReply(reply: ModelReply): void;

@@ -5,7 +5,7 @@ import { engineClient } from '../../environment/places/chosenEngine.ts';
 import { engineInfo } from '../../environment/places/engineInfo.ts';
 import { reap } from '../../environment/places/leftovers.ts';
 import { engineSilent } from '../../run/places/engines.ts';
-import { cleanWork } from '../../run/places/sessionEngines.ts';
+import { cleanWork } from '../../run/places/sittingEngines.ts';
 import { databasePath, openForReading, resultsRoot } from '../../run/resultsRoot.ts';
 import { defineVerb, flags, json, output, toggle } from '../flags/verb.ts';
 import { EXIT, printResult, say } from '../terminal/context.ts';

@@ -4,7 +4,7 @@ import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { parseSize } from '../../base/text/units.ts';
-import { createDiskGate, type DiskGateState, measuredDisk } from './diskGate.ts';
+import { createDiskRoom, type DiskRoomState, measuredDisk } from './diskRoom.ts';
 import { dockerImageEngine } from './imageEngine.ts';
 import { type Collected, type CollectOptions, collectImages, openImageLedger } from './imageLedger.ts';
 import { type ImagePlan, type PlanOptions, planImages } from './imagePlan.ts';
@@ -31,7 +31,7 @@ export interface ImageServiceOptions {
   /** Where swebatch remembers which images it pulled. */
   readonly stateDir: string;
   readonly onEvent?: (event: StageEvent) => void;
-  readonly onDisk?: (state: DiskGateState) => void;
+  readonly onDisk?: (state: DiskRoomState) => void;
   readonly onWarning?: (message: string) => void;
   readonly clock?: PullClock;
   /** Other engines serve the same run. */
@@ -80,7 +80,7 @@ export function createImageService(options: ImageServiceOptions) {
   };
   const measured = options.measureDisk && !isLocal(docker);
   const free = options.free ?? (measured ? measuredDisk({ docker, images: likelyImages }) : freeHere);
-  const disk = createDiskGate({
+  const disk = createDiskRoom({
     free,
     lowBytes: parseSize(config.disk_low),
     highBytes: parseSize(config.disk_high),

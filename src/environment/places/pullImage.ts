@@ -318,7 +318,7 @@ export function pullProgress() {
   };
 }
 
-/** Time for pulls and for the disk gate; tests pass their own. */
+/** Time for pulls and for the wait for disk; tests pass their own. */
 export interface PullClock {
   now(): number;
   /** Resolves early, without an error, when the signal aborts. */

@@ -21,7 +21,7 @@ export interface StageOptions extends Omit<PullContext, 'onEvent' | 'resting'> {
   readonly onEvent?: ((event: StageEvent) => void) | undefined;
   /** Where pulled images are remembered as ours. */
   readonly ledger?: ImageLedger;
-  /** Waits until the disk has room, by the disk gate and the eviction policy. */
+  /** Waits until the disk has room, and asks the eviction policy to make some. */
   readonly beforePull?: (image: string, signal: AbortSignal) => Promise<void>;
 }
 

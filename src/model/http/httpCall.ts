@@ -78,7 +78,7 @@ export interface HttpCall {
   readonly maxOutput: number | null;
   /** Nobody bills it: no money is reserved. */
   readonly free?: boolean;
-  attempt(signal: AbortSignal | undefined): Promise<TryAnswer>;
+  send(signal: AbortSignal | undefined): Promise<TryAnswer>;
   /** Bytes of the answer have left for somebody who cannot take them back: the call is not made again. */
   begun?(): boolean;
   /** The ledger's row as this kind of call wants it. */
@@ -157,7 +157,7 @@ export async function tryOnce(
     const start = clock.now();
     listener?.began({ try: tried, modelAsked: endpoint.model, startedAt, estimateNano: estimate });
     listener?.phase?.('model');
-    const result = await call.attempt(signal);
+    const result = await call.send(signal);
     const { exchange, failure, reply } = result;
     const wait = failure ? askedWait(failure, exchange, clock.wall()) : NO_WAIT;
     end = endOf(clock, endpoint.config.retry, result, wait, tried);
@@ -251,7 +251,7 @@ export function withEstimatedUsage(config: ModelConfig, record: CallRecord, writ
   return { ...record, usage, costNano, priceVersion, notes };
 }
 
-/** What the attempt cost. An error status is not billed; an answer that got lost may have been. */
+/** What the try cost. An error status is not billed; an answer that got lost may have been. */
 function costOfAttempt(
   endpoint: ModelEndpoint,
   result: TryAnswer,

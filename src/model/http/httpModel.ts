@@ -91,7 +91,7 @@ function httpModel(shared: Shared, wire: Wire | undefined): Model {
         endpoint,
         requestBytes: body.length,
         maxOutput: maxOutput(config),
-        attempt: (stop) => sendOnce(endpoint, body, stop),
+        send: (stop) => sendOnce(endpoint, body, stop),
       };
       try {
         return await withRetries({
@@ -99,7 +99,7 @@ function httpModel(shared: Shared, wire: Wire | undefined): Model {
           clock,
           signal,
           onBackoff: () => options.listener?.phase?.('backoff'),
-          attempt: (tried) => tryOnce(shared, call, options, tried),
+          ask: (tried) => tryOnce(shared, call, options, tried),
         });
       } finally {
         idle = mine;

@@ -273,7 +273,7 @@ export function createTransport(deadlines: Deadlines, proxy?: ProxySettings): Ht
   };
 }
 
-/** One HTTP attempt: its deadlines, what has come of it so far, and how it can fail. */
+/** One try: its deadlines, what has come of it so far, and how it can fail. */
 
 export interface Deadlines {
   /** Milliseconds; 0 is off. */
@@ -303,7 +303,7 @@ export class TransportError extends Error {
   }
 }
 
-/** One HTTP attempt, as far as it has come. The client of the SDK hands it through to `fetch` in its fetch options. */
+/** One try, as far as it has come. The client of the SDK hands it through to `fetch` in its fetch options. */
 export interface Exchange {
   readonly signal: AbortSignal | undefined;
   status: number | null;

@@ -1,4 +1,4 @@
-/** One HTTP attempt: sends it, and reads whatever comes back as a reply or as a named failure. */
+/** One try: sends it, and reads whatever comes back as a reply or as a named failure. */
 
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { cutNesting } from '../../base/plausible.ts';

@@ -231,7 +231,7 @@ async function forward(
     requestBytes: request.body.length,
     maxOutput: request.maxOutput,
     free: request.operation === 'count_tokens',
-    attempt: async (stop) => (last = await forwardOnce(parts, endpoint, request, held, stop)),
+    send: async (stop) => (last = await forwardOnce(parts, endpoint, request, held, stop)),
     begun: held.isOpen,
     settle: settled(request, endpoint, () => last),
   };
@@ -240,7 +240,7 @@ async function forward(
     clock: shared.clock,
     signal,
     onBackoff: () => listener?.phase?.('backoff'),
-    attempt: (tried) =>
+    ask: (tried) =>
       tryOnce(shared, call, { ...(signal && { signal }), ...(listener && { listener }) }, tried),
   });
   const exchange = last?.exchange;

@@ -80,13 +80,13 @@ function createWidth(ceiling: number, clock: Clock) {
 }
 
 /** Until when nobody may start. `wake` is called when that is over, while somebody waits. */
-function createGate(clock: Clock, wake: () => void) {
+function createHold(clock: Clock, wake: () => void) {
   let blockedUntil = Number.NEGATIVE_INFINITY;
   let alarm: AbortController | undefined;
   const blockedMs = (): number => Math.max(0, blockedUntil - clock.now());
   return {
     blockedMs,
-    /** An alarm set for an earlier end finds the gate shut and is set again. */
+    /** An alarm set for an earlier end finds the hold longer and is set again. */
     block(ms: number): void {
       if (ms <= 0) return;
       blockedUntil = Math.max(blockedUntil, clock.now() + ms);
@@ -112,7 +112,7 @@ function createGate(clock: Clock, wake: () => void) {
 
 export function createLimiter(maxConcurrent: number, clock: Clock): Limiter {
   const width = createWidth(maxConcurrent > 0 ? maxConcurrent : Number.POSITIVE_INFINITY, clock);
-  const gate = createGate(clock, pump);
+  const hold = createHold(clock, pump);
   const waiters = new Set<Waiter>();
   let inFlight = 0;
   let peak = 0;
@@ -120,11 +120,11 @@ export function createLimiter(maxConcurrent: number, clock: Clock): Limiter {
 
   function pump(): void {
     for (const waiter of waiters) {
-      if (gate.blockedMs() > 0 || inFlight >= width.current()) break;
+      if (hold.blockedMs() > 0 || inFlight >= width.current()) break;
       waiters.delete(waiter);
       waiter.grant(start());
     }
-    gate.setAlarm(waiters.size > 0);
+    hold.setAlarm(waiters.size > 0);
   }
 
   function start(): Release {
@@ -140,7 +140,7 @@ export function createLimiter(maxConcurrent: number, clock: Clock): Limiter {
         rateLimited += 1;
         width.overloaded(inFlight + 1, cutsAtStart);
       } else if (end.succeeded) width.succeeded(peak);
-      gate.block(Math.max(end.waitMs ?? 0, end.hint?.blockedMs ?? 0));
+      hold.block(Math.max(end.waitMs ?? 0, end.hint?.blockedMs ?? 0));
       if (end.hint) width.heed(end.hint);
       pump();
     };
@@ -150,7 +150,7 @@ export function createLimiter(maxConcurrent: number, clock: Clock): Limiter {
     return new Promise<Release>((resolve, reject) => {
       const stop = () => {
         waiters.delete(waiter);
-        gate.setAlarm(waiters.size > 0);
+        hold.setAlarm(waiters.size > 0);
         reject(abortError(signal!));
       };
       const waiter: Waiter = {
@@ -168,17 +168,17 @@ export function createLimiter(maxConcurrent: number, clock: Clock): Limiter {
   return {
     acquire(signal, onWait) {
       if (signal?.aborted) return Promise.reject(abortError(signal));
-      const open = waiters.size === 0 && gate.blockedMs() === 0 && inFlight < width.current();
+      const open = waiters.size === 0 && hold.blockedMs() === 0 && inFlight < width.current();
       if (open) return Promise.resolve(start());
       onWait?.();
       return wait(signal);
     },
-    block: gate.block,
+    block: hold.block,
     state: () => ({
       limit: shown(width.current()),
       inFlight,
       waiting: waiters.size,
-      blockedMs: gate.blockedMs(),
+      blockedMs: hold.blockedMs(),
       rateLimited,
       changes: [...width.changes],
     }),

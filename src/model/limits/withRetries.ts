@@ -15,10 +15,10 @@ import type { RetryConfig } from '../modelConfig.ts';
 import { type Clock, formatDuration } from './clock.ts';
 import type { Wait } from './retryAfter.ts';
 
-/** Delay before try `attempt`; 0 is the first try. */
-export function backoffMs(config: RetryConfig, attempt: number, random: () => number): number {
-  if (attempt <= 0) return 0;
-  const capped = Math.min(config.base_delay_ms * 2 ** (attempt - 1), config.max_delay_ms);
+/** Delay before the try of this number; 0 is the first. */
+export function backoffMs(config: RetryConfig, number: number, random: () => number): number {
+  if (number <= 0) return 0;
+  const capped = Math.min(config.base_delay_ms * 2 ** (number - 1), config.max_delay_ms);
   return config.enable_jitter ? capped * (1 + (random() * 2 - 1) * 0.2) : capped;
 }
 
@@ -78,7 +78,7 @@ interface RetryParts<T> {
   readonly clock: Clock;
   readonly signal: AbortSignal | undefined;
   readonly onBackoff: () => void;
-  readonly attempt: (tried: number) => Promise<TryResult<T>>;
+  readonly ask: (tried: number) => Promise<TryResult<T>>;
 }
 
 export async function withRetries<T>(parts: RetryParts<T>): Promise<ModelResponse<T>> {
@@ -89,7 +89,7 @@ export async function withRetries<T>(parts: RetryParts<T>): Promise<ModelRespons
   let limitedSince = 0;
   let failures = 0;
   for (let tried = 0; ; tried += 1) {
-    const result = await parts.attempt(tried);
+    const result = await parts.ask(tried);
     if (result.ok) return modelSuccess(result.value);
     const limited = result.verdict.code === 'RATE_LIMITED';
     if (limited && limits === 0) limitedSince = clock.now();

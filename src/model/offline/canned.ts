@@ -38,7 +38,7 @@ const asReply = (read: ReadReply, answer: CannedAnswer): ModelReply => ({
   raw: answer.body,
 });
 
-/** One call, told to the listener as an HTTP attempt would be. */
+/** One call, told to the listener as a try over HTTP would be. */
 export async function answerFrom(
   answer: CannedAnswer,
   name: string,

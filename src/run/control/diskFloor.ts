@@ -4,7 +4,7 @@
  */
 import { closeSync, existsSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { diskFullText, isOpen } from '../../environment/places/diskGate.ts';
+import { diskFullText, isOpen } from '../../environment/places/diskRoom.ts';
 
 export type DiskFloor = ReturnType<typeof createDiskFloor>;
 

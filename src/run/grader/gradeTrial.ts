@@ -123,10 +123,10 @@ export async function gradingFactory({
   });
 }
 
-export type StepGates = ReturnType<typeof createGates>;
+export type StepGrading = ReturnType<typeof createStepGrading>;
 
 /** Verifications while an attempt goes on. What they run in is made when the first is asked for: most suites have none. */
-export function createGates(run: GradedRun) {
+export function createStepGrading(run: GradedRun) {
   let made: Promise<EnvironmentFactory> | undefined;
   return {
     async request(

@@ -233,7 +233,7 @@ export async function orderForImages(
   return { trials: groupBySharedLayers(store, run, scheduled, layers), here };
 }
 
-export function createSessionImages(
+export function imagesOfTrials(
   {
     arms,
     instances,

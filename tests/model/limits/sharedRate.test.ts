@@ -141,7 +141,7 @@ test('a call that is refused before it leaves gives its tokens of the minute bac
     requestBytes: 9,
     maxOutput: null,
     free: true,
-    attempt: () => Promise.reject(refusal),
+    ask: () => Promise.reject(refusal),
   };
   const listener = { wanted: () => Promise.reject(refusal), began: () => undefined, ended: () => undefined };
   await expect(tryOnce(shared, call as never, { listener }, 0)).rejects.toBe(refusal);

@@ -1,7 +1,7 @@
 // The record says which attempt was on which of several engines.
 import { afterEach, describe, expect, test } from 'vitest';
 import { createEnginePool } from '../../../src/environment/places/enginePool.ts';
-import { recordLeases } from '../../../src/run/places/sessionEngines.ts';
+import { recordLeases } from '../../../src/run/places/sittingEngines.ts';
 import { endLeases, hasLeftEngine, leasesOfRun } from '../../../src/store/live/leases.ts';
 import type { Store } from '../../../src/store/open.ts';
 import { removeRun } from '../../../src/store/records/runs.ts';

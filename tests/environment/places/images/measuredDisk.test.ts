@@ -1,7 +1,7 @@
 // The free space of a remote engine, measured in a container of ours there; the real one is in realEngines.test.ts.
 import type Docker from 'dockerode';
 import { describe, expect, test } from 'vitest';
-import { availableOf, measuredDisk } from '../../../../src/environment/places/diskGate.ts';
+import { availableOf, measuredDisk } from '../../../../src/environment/places/diskRoom.ts';
 
 const HEAD = 'Filesystem           1024-blocks    Used Available Capacity Mounted on';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { canonicalName, OWN_HOST, parseReference } from '../../../../src/base/imageReference.ts';
-import { createDiskGate, isOpen } from '../../../../src/environment/places/diskGate.ts';
+import { createDiskRoom, isOpen } from '../../../../src/environment/places/diskRoom.ts';
 import { readDockerCliConfig } from '../../../../src/environment/places/endpoint.ts';
 import {
   chooseEvictions,
@@ -323,7 +323,7 @@ describe('disk', () => {
     const asked: number[] = [];
     const changes: string[] = [];
     const stop = new AbortController();
-    const gate = createDiskGate({
+    const gate = createDiskRoom({
       free: async () => free,
       lowBytes: 10,
       highBytes: 15,

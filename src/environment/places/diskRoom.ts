@@ -9,17 +9,17 @@ import { formatLimit } from '../../base/text/units.ts';
 import { currentOwner, ownerLabels } from '../owner.ts';
 import { daemonAnswer } from './dockerFault.ts';
 
-interface DiskGateOptions {
+interface DiskRoomOptions {
   /** Free bytes of the file system that fills up; undefined when it is not known. */
   readonly free: () => Promise<number | undefined>;
   readonly lowBytes: number;
   readonly highBytes: number;
   readonly clock: { sleep(ms: number, signal: AbortSignal): Promise<void> };
-  /** Tries to make room, by the image policy; called each time the gate is found closed. */
+  /** Tries to make room, by the image policy; called each time too little is found. */
   readonly makeRoom?: (missingBytes: number) => Promise<void>;
-  readonly onChange?: ((state: DiskGateState) => void) | undefined;
+  readonly onChange?: ((state: DiskRoomState) => void) | undefined;
 }
-export interface DiskGateState {
+export interface DiskRoomState {
   readonly open: boolean;
   readonly freeBytes: number | undefined;
   /** "disk_full 1.9 GiB < 2 GiB floor"; empty while open. */
@@ -37,10 +37,10 @@ export function isOpen(wasOpen: boolean, free: number | undefined, low: number, 
   return wasOpen ? free >= low : free >= Math.max(low, high);
 }
 
-export function createDiskGate(options: DiskGateOptions) {
+export function createDiskRoom(options: DiskRoomOptions) {
   const { lowBytes, highBytes, clock } = options;
   let open = true;
-  async function check(): Promise<DiskGateState> {
+  async function check(): Promise<DiskRoomState> {
     let freeBytes = await options.free();
     if (!isOpen(open, freeBytes, lowBytes, highBytes) && freeBytes !== undefined && options.makeRoom) {
       await options.makeRoom(Math.max(lowBytes, highBytes) - freeBytes);
