@@ -5,11 +5,13 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { constants, homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Duplex } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { startTimer } from '../../base/async/timer.ts';
 import { makeFolder } from '../../base/files/makeFolder.ts';
 import {
@@ -25,11 +27,11 @@ import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { commandRefusal, placeRefusal, refusedResult, timeoutInfo } from '../exec/exceptionInfo.ts';
 import { createCollector, createPace, type OutputCollector } from '../exec/outputCollector.ts';
 import { MAX_ARGV_BYTES } from '../exec/transport.ts';
+import { thisMachine } from '../owner.ts';
 import { diffSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';
 import { QUIET_ENV } from '../quietEnv.ts';
 import { shellScript } from '../shellScript.ts';
 import { unameVars } from '../uname.ts';
-import { sweepMarked, ticksNow } from './sweepMarked.ts';
 
 interface LocalFactoryOptions {
   /** What commands get besides the configured environment; default PATH and HOME only. */
@@ -281,4 +283,49 @@ function endOf(child: ChildProcess, onExit: () => void): Promise<number | NodeJS
       });
     });
   });
+}
+
+// Processes of this machine are killed by the mark in their environment.
+
+/** Processes looked at in one turn of the event loop: reads of /proc take microseconds, some machines have thousands of processes. */
+const TURN = 200;
+const MAX_PASSES = 20;
+
+/** Clock ticks since boot, with room for rounding; /proc counts 100 a second. */
+const ticksNow = () => Number(readFileSync('/proc/uptime', 'latin1').split(' ')[0]) * 100 - 5;
+
+/** Kills the group and whatever carries the mark: `setsid` children leave the group but keep the environment. */
+async function sweepMarked(mark: string, since: number, group?: number): Promise<void> {
+  if (group !== undefined) kill(-group);
+  const wanted = `SWEBATCH_CMD=${mark}`;
+  for (let pass = 0, found = true; found && pass < MAX_PASSES; pass += 1) {
+    found = false;
+    const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+    for (const [at, pid] of pids.entries()) {
+      if (at % TURN === TURN - 1) await setImmediate();
+      // The start time is cheaper to read than the environment, and rules out nearly everything.
+      if (Number(thisMachine().startTimeOf(Number(pid)) ?? 0) < since || !carries(pid, wanted)) continue;
+      if (kill(Number(pid))) found = true;
+    }
+  }
+}
+
+/** False when it has ended already. */
+function kill(pid: number): boolean {
+  try {
+    return process.kill(pid, 'SIGKILL');
+  } catch {
+    return false;
+  }
+}
+
+function carries(pid: string, wanted: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'latin1')
+      .split('\0')
+      .some((entry) => entry.startsWith(wanted));
+  } catch {
+    // Gone, or somebody else's.
+    return false;
+  }
 }

@@ -1,25 +1,58 @@
 /** Results of other tools as a run of a results root. */
 import { existsSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
+import { recordedAgentConfig } from '../../agent/replay/readRecording.ts';
 import { VERSION } from '../../base/files/packageFile.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
+import { recordOf } from '../../base/isRecord.ts';
+import { durationOrNull } from '../../base/plausible.ts';
+import { sha256 } from '../../base/sha256.ts';
 import { percent } from '../../base/text/numbers.ts';
+import { recordedRow } from '../../dataset/dataset.ts';
+import type { Instance } from '../../dataset/instance.ts';
 import { SourceError } from '../../formats/foreignFile.ts';
-import { counted, type ForeignRun, type ForeignVerdicts, placeKey } from '../../formats/foreignFormat.ts';
+import {
+  counted,
+  type ForeignInstance,
+  type ForeignRun,
+  type ForeignVerdicts,
+  placeKey,
+  type RecordedCall,
+  type TrialPlace,
+  UNKNOWN_MODEL,
+} from '../../formats/foreignFormat.ts';
 import { readForeignRun, recogniseSource } from '../../formats/formats.ts';
-import type { Outcome } from '../../outcome.ts';
+import { HALF_CHARACTERS } from '../../formats/predictions.ts';
+import { exitClassOf, type Outcome, SEALED_CLASSES } from '../../outcome.ts';
 import { scoredTrials } from '../../report/measure/score.ts';
 import type { Caller } from '../../run/caller.ts';
 import { requireDataset } from '../../run/datasets.ts';
+import { choosePatch } from '../../run/exit.ts';
 import { exportRun } from '../../run/record/exportRun.ts';
 import { makeAndOpen, refuseRunName } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
-import type { Store } from '../../store/open.ts';
+import { guarded, type Store } from '../../store/open.ts';
+import { insert } from '../../store/query.ts';
+import { insertMessage } from '../../store/records/attemptBodies.ts';
 import { insertEvaluation } from '../../store/records/evaluations.ts';
 import { loadRunData, type RunData } from '../../store/records/reportQueries.ts';
-import { type RunRow, removeRun, runByName } from '../../store/records/runs.ts';
-import { attemptById, trialLines } from '../../store/records/trials.ts';
-import { importRun, placeInRecord } from './importRun.ts';
+import {
+  armsOf,
+  insertRun,
+  instancesOf,
+  type RunRow,
+  removeRun,
+  runByName,
+  setRunStatus,
+} from '../../store/records/runs.ts';
+import {
+  attemptById,
+  beginAttempt,
+  endAttempt,
+  leaseTrial,
+  trialLines,
+  trialsOf,
+} from '../../store/records/trials.ts';
 
 export interface ImportOptions {
   /** A folder or file of another tool, relative to the working directory of the process. */
@@ -214,4 +247,272 @@ function readLine(data: RunData, words = 'results of another tool'): string {
     }),
   ];
   return `read as ${words}: ${parts.join('; ')}`;
+}
+
+// The finished run of another tool in the record, so that it is reported, compared and graded like one of ours.
+
+interface ImportRequest {
+  readonly name: string;
+  readonly imported: ForeignRun;
+  /** Rows by id, where the dataset is at hand: without one an instance can be reported but not graded. */
+  readonly rows: ReadonlyMap<string, { readonly instance: Instance; readonly rowHash: string }>;
+  readonly dataset: { readonly source: string; readonly revision: string | null };
+  readonly createdAt: string;
+}
+
+/** Where the source has one agent and model, whatever they are. */
+const ONLY_ARM = 'imported';
+
+const armOf = ({ arm }: TrialPlace): string => arm ?? ONLY_ARM;
+/** How `verdicts` names a trial of the record. */
+const placeInRecord = (arm: string, instanceId: string, epoch: number): TrialPlace =>
+  arm === ONLY_ARM ? { instanceId, epoch } : { instanceId, epoch, arm };
+
+function importRun(store: Store, request: ImportRequest): RunRow {
+  const { imported, name, createdAt, dataset } = request;
+  const arms = armsIn(imported.instances);
+  const first = arms[0]!.first;
+  const places = [...imported.instances, ...(imported.neverRun ?? [])];
+  const ids = new Set(places.map((place) => place.instanceId));
+  const planned = [...ids].map((id) => rowOf(id, request));
+  const has = new Set(places.map((place) => placeKey({ ...place, arm: armOf(place) })));
+  const epochs = places.reduce((most, { epoch = 1 }) => Math.max(most, epoch), 1);
+  const work = store.transaction(() => {
+    const run = insertRun(store, {
+      run: {
+        name,
+        created_at: createdAt,
+        config: JSON.stringify({
+          run: { epochs },
+          grading: {},
+          arms: arms.map(({ name, config }) => ({ name, ...config })),
+        }),
+        config_hash: sha256(JSON.stringify(arms.length === 1 ? arms[0]!.config : arms.map((a) => a.config))),
+        manifest: JSON.stringify({
+          imported_from: imported.folder,
+          format: first.format,
+          program: { mini_swe_agent: first.version },
+          models: [...new Set(arms.flatMap(({ models }) => models))],
+        }),
+        dataset_source: dataset.source,
+        dataset_revision: dataset.revision,
+        dataset_hash: sha256(planned.map((p) => `${p.instance_id} ${p.row_hash}`).join('\n')),
+        ...{ budget_nano: null, emit_empty: 0, imported: 1 },
+      },
+      arms: arms.map(({ name, models, config }) => ({
+        ...{ name, model: models.join('+'), config: JSON.stringify(config) },
+      })),
+      instances: planned,
+      epochs,
+      has: (arm, instanceId, epoch) => has.has(placeKey({ instanceId, epoch, arm })),
+    });
+    fillTrials(store, run, request);
+    return run;
+  });
+  return guarded(store, () => work());
+}
+
+interface ImportedArm {
+  readonly name: string;
+  readonly models: readonly string[];
+  readonly config: Sections;
+  /** The one that stands for its settings. */
+  readonly first: ForeignInstance;
+}
+
+function armsIn(instances: readonly ForeignInstance[]): [ImportedArm, ...ImportedArm[]] {
+  const arms = [...Map.groupBy(instances, armOf)].map(([name, own]): ImportedArm => {
+    const all = [...new Set(own.map((i) => i.model))];
+    // A damaged trajectory does not name its model; the others do.
+    const known = all.filter((model) => model !== UNKNOWN_MODEL);
+    // The first with a configuration: a damaged trajectory or a lone prediction has none.
+    const first = own.find((i) => Object.keys(i.config).length > 0) ?? own[0]!;
+    return { name, models: known.length > 0 ? known : all, config: publishedArm(first), first };
+  });
+  return arms as [ImportedArm, ...ImportedArm[]];
+}
+
+function fillTrials(store: Store, run: RunRow, { imported, createdAt }: ImportRequest): void {
+  const ids = new Map(instancesOf(store, run.id).map((i) => [i.id, i.instance_id]));
+  const arms = new Map(armsOf(store, run.id).map((a) => [a.id, a.name]));
+  const trials = new Map(
+    trialsOf(store, run.id).map((t) => [
+      placeKey({ instanceId: ids.get(t.instance_pk)!, epoch: t.epoch, arm: arms.get(t.arm_id)! }),
+      t.id,
+    ]),
+  );
+  for (const instance of imported.instances)
+    importInstance(store, trials.get(placeKey({ ...instance, arm: armOf(instance) }))!, instance, createdAt);
+  const all =
+    !imported.neverRun?.length &&
+    imported.instances.every((i) => SEALED_CLASSES.has(exitClassOf(i.exitReason)));
+  setRunStatus(store, run.id, all ? 'complete' : 'incomplete', createdAt);
+}
+
+function rowOf(instanceId: string, { rows }: ImportRequest) {
+  const row = rows.get(instanceId);
+  if (row) return recordedRow(row);
+  const bare = { instance_id: instanceId, repo: repoOf(instanceId), problem_statement: '', difficulty: '' };
+  return {
+    instance_id: instanceId,
+    repo: bare.repo,
+    difficulty: '',
+    image: '',
+    row_hash: sha256(instanceId),
+    row: JSON.stringify(bare),
+    weight: 1,
+  };
+}
+
+/** "django__django-11099" -> "django/django"; ids of other forms have no repository to tell. */
+const repoOf = (id: string): string => /^(.+?)__(.+)-\d+$/.exec(id)?.slice(1, 3).join('/') ?? '';
+
+const isoOf = (seconds: number | null, fallback: string): string =>
+  seconds === null ? fallback : new Date(seconds * 1000).toISOString();
+
+/** What a message says. In the Responses API an output is a field of its own, and what a reply says is inside its items. */
+function textOf(message: Readonly<Record<string, unknown>>): unknown {
+  if (message.type === 'function_call_output') return message.output;
+  if (message.type === 'message') return textsIn(message.content);
+  if (message.object !== 'response' || !Array.isArray(message.output)) return message.content;
+  return message.output.map((item) => textsIn(recordOf(item).content)).join('');
+}
+
+const textsIn = (parts: unknown): string =>
+  typeof parts === 'string'
+    ? parts
+    : (Array.isArray(parts) ? parts : []).map((part) => String(recordOf(part).text ?? '')).join('');
+
+function importInstance(store: Store, trialId: number, instance: ForeignInstance, fallback: string): void {
+  leaseTrial(store, trialId, 'import', 0);
+  const startedAt = isoOf(instance.startedAt, fallback);
+  const attempt = beginAttempt(store, trialId, {
+    startedAt,
+    slot: 0,
+    config: JSON.stringify(instance.config),
+  });
+  instance.messages.forEach((message, seq) => {
+    const content = textOf(message);
+    insertMessage(store, {
+      attempt_id: attempt.id,
+      seq,
+      role: String(message.role ?? ''),
+      content:
+        typeof content === 'string'
+          ? content
+          : content === null || content === undefined
+            ? ''
+            : JSON.stringify(content),
+      data: JSON.stringify(message),
+      created_at: startedAt,
+    });
+  });
+  for (const call of withCosts(instance))
+    insert(store, 'model_calls', callRow(attempt.id, call, instance.model, startedAt));
+  const { patchBytes } = instance;
+  const submission = patchBytes ?? (instance.submission === null ? null : Buffer.from(instance.submission));
+  // The prediction is what was published; the submission in the trajectory is the same text where both are there.
+  const published = patchBytes ?? (instance.modelPatch ? Buffer.from(instance.modelPatch) : null);
+  const patch = choosePatch('submitted', published, null);
+  const known = instance.modelPatch !== null;
+  const torn = instance.modelPatch?.isWellFormed() === false;
+  const exitClass = exitClassOf(instance.exitReason);
+  endAttempt(
+    store,
+    attempt.id,
+    {
+      ended_at: isoOf(instance.endedAt, startedAt),
+      exit_reason: instance.exitReason,
+      exit_status: instance.exitStatus,
+      error_message: instance.errorMessage,
+      submission,
+      patch_source: known ? patch.source : null,
+      patch_state: known ? (torn ? 'invalid' : patch.state) : null,
+      model_patch: known ? patch.modelPatch : null,
+      // Its verdict still has to find it.
+      patch_sha256: known ? patch.sha256 : '',
+      steps: instance.steps,
+      elapsed_ms:
+        instance.startedAt !== null && instance.endedAt !== null
+          ? durationOrNull(Math.round((instance.endedAt - instance.startedAt) * 1000))
+          : null,
+      notes: JSON.stringify([
+        ...patch.notes,
+        ...(torn ? [HALF_CHARACTERS] : []),
+        ...(instance.file === null ? ['imported from a prediction alone'] : []),
+        ...(instance.notes ?? []),
+      ]),
+    },
+    SEALED_CLASSES.has(exitClass) || exitClass === 'infra' ? 'seal' : 'again',
+  );
+}
+
+/** Version 1 records the cost of an attempt but not of its calls: the last call gets the whole sum, with a note. */
+function withCosts({ calls, costNano }: ForeignInstance): (RecordedCall & { note?: string })[] {
+  const last = calls.findLastIndex((call) => call.costNano === null);
+  if (last < 0 || costNano === null) return [...calls];
+  const known = calls.reduce((sum, call) => sum + (call.costNano ?? 0), 0);
+  const note = 'the trajectory states the cost of the attempt only';
+  return calls.map((call, i) =>
+    call.costNano !== null
+      ? call
+      : { ...call, costNano: i === last ? Math.max(0, costNano - known) : 0, note },
+  );
+}
+
+const callRow = (
+  attemptId: number,
+  call: RecordedCall & { note?: string },
+  model: string,
+  startedAt: string,
+) => ({
+  attempt_id: attemptId,
+  step: call.step,
+  try: 0,
+  state: 'ok',
+  started_at: isoOf(call.at, startedAt),
+  model_asked: model,
+  model_answered: call.model,
+  response_id: call.responseId,
+  finish_reason: call.finishReason,
+  usage: call.rawUsage === null || call.rawUsage === undefined ? null : JSON.stringify(call.rawUsage),
+  input_tokens: call.inputTokens,
+  cache_read_tokens: call.cacheReadTokens,
+  cache_write_tokens: call.cacheWriteTokens ?? null,
+  output_tokens: call.outputTokens,
+  reasoning_tokens: call.reasoningTokens,
+  cost_nano: call.costNano,
+  notes: JSON.stringify(['imported', ...(call.notes ?? []), ...(call.note ? [call.note] : [])]),
+});
+
+type Sections = Readonly<Record<string, unknown>>;
+
+const IN_AGENT = /_template$|^action_regex$/;
+
+/**
+ * What a mini-swe-agent trajectory says about how it was run, in the words of our configuration: for comparing, and for running it again.
+ * The agent is the one that `replay` plays. The image is left out: it is the one instance's that it was read from.
+ */
+function publishedArm({
+  config,
+  version,
+  format,
+}: Pick<ForeignInstance, 'config' | 'version' | 'format'>): Sections {
+  if (Object.keys(recordOf(config.agent)).length === 0) return {};
+  const { image: _, ...environment } = recordOf(config.environment);
+  const model = Object.entries(recordOf(config.model)).filter(([key]) => !IN_AGENT.test(key));
+  try {
+    return {
+      agent: recordedAgentConfig(
+        config,
+        version ?? '',
+        format === 'mini-swe-agent-1.1' ? format : 'mini-swe-agent-1',
+      ),
+      environment,
+      model: Object.fromEntries(model),
+    };
+  } catch {
+    // A custom agent with settings of its own: kept unchanged.
+    return config;
+  }
 }
