@@ -5,6 +5,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { arch, cpus, hostname, platform, release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { PROMPT_TEMPLATE } from '../../agent/agentConfig.ts';
+import { agentNamed } from '../../agent/agents.ts';
 import { templatesOf } from '../../agent/loop/templates.ts';
 import { BASH_TOOL } from '../../agent/tool.ts';
 import { PACKAGE_ROOT, VERSION } from '../../base/files/packageFile.ts';
@@ -67,6 +69,7 @@ export async function gatherManifest(
       request.arms.flatMap((a) => request.selected.map((s) => a.environment.image ?? imageOf(headOf(s)))),
     ),
   ];
+  const programs = await eachArm(request, async ({ agent }) => isProgram(agent));
   const known = await contentsHere(env, resolved.arms, images);
   const manifest = {
     manifest_version: MANIFEST_VERSION,
@@ -82,18 +85,28 @@ export async function gatherManifest(
     config_hash: request.configHash,
     config_files: resolved.files,
     config_warnings: resolved.warnings,
-    config: { run: request.run, grading: request.grading, arms: request.arms },
-    templates: byArm(request, (arm) =>
-      Object.fromEntries(
-        Object.entries(templatesOf(arm.agent)).map(([slot, text]) => [slot, { sha256: sha256(text), text }]),
+    config: {
+      ...{ run: request.run, grading: request.grading },
+      arms: request.arms.map((arm) =>
+        programs[arm.name] ? { ...arm, agent: settingsOfProgram(arm.agent) } : arm,
       ),
-    ),
+    },
+    templates: byArm(request, ({ name, agent }) => {
+      const texts = programs[name]
+        ? { prompt: agent.prompt_template ?? PROMPT_TEMPLATE }
+        : templatesOf(agent);
+      return Object.fromEntries(
+        Object.entries(texts).map(([slot, text]) => [slot, { sha256: sha256(text), text }]),
+      );
+    }),
     models: await eachArm(request, async (arm) => ({
       ...(await describeRequests(
         arm.model,
         arm.agent.protocol === 'tool-call' ? [BASH_TOOL] : [],
         new Date(request.createdAt),
       )),
+      // Each program writes its own requests.
+      ...(programs[arm.name] && { parameters: null, cache_control: null }),
       ...(resolved.addressFrom[arm.name] !== undefined && {
         endpoint_from: resolved.addressFrom[arm.name],
       }),
@@ -113,6 +126,20 @@ export async function gatherManifest(
   };
   return JSON.parse(secrets.json(JSON.stringify(manifest))) as Record<string, unknown>;
 }
+
+/** Of a program the prompt is known; its other texts, its tools and its parameters are its own. */
+const isProgram = async ({ agent_class }: ArmConfig['agent']): Promise<boolean> =>
+  (await agentNamed(agent_class))?.dialect !== undefined;
+
+/** Without what only the built-in agent reads. */
+const settingsOfProgram = (agent: ArmConfig['agent']) =>
+  Object.fromEntries(
+    Object.entries(agent).filter(
+      ([key]) =>
+        key === 'prompt_template' ||
+        !/_template$|^(?:protocol|compat|action_regex|max_consecutive_.*)$/.test(key),
+    ),
+  );
 
 function datasetFacts(request: RunRequest) {
   const ids = request.selected.map((s) => headOf(s).instance_id);
