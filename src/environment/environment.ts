@@ -189,6 +189,8 @@ export interface StartRequest {
   readonly container?: ContainerNeeds | undefined;
   /** Commit the task starts from; used to verify that no later history is left. */
   readonly baseCommit?: string;
+  /** Files of this image that are put back before anything runs, where another image has changed them. */
+  readonly putBack?: { readonly image: string; readonly paths: readonly string[] } | undefined;
   /** Phase names as they begin ('pull', 'start', 'seal'...), for the waterfall. */
   readonly onPhase?: ((phase: string) => void) | undefined;
 }
@@ -203,6 +205,18 @@ export interface Place {
   release(): void;
 }
 
+/** What was changed of the programs and libraries of an image. By absolute path. */
+export interface SystemChanges {
+  /** Files of the image that are others now, or gone. */
+  readonly changed: readonly string[];
+  /** New ones that come before a program of the image, or are loaded unasked. */
+  readonly before: readonly string[];
+  /** Small new programs, which are scripts as a rule. */
+  readonly small: readonly string[];
+  /** There are more than are listed. */
+  readonly more: boolean;
+}
+
 /** Makes environments of one configuration; the runner holds one factory an arm. */
 export interface EnvironmentFactory {
   readonly kind: string;
@@ -212,6 +226,8 @@ export interface EnvironmentFactory {
   prepare?(request: StartRequest): void;
   /** Whether an image that `keepWork` made is here. */
   holdsWork?(image: string): Promise<boolean>;
+  /** What was changed there of the image that the work began in; undefined where that is not known. */
+  systemChanges?(image: string): Promise<SystemChanges | undefined>;
   /** Removes an image that `keepWork` made; one that is gone is no error. */
   discardWork?(image: string): Promise<void>;
   /** Releases pooled connections and containers started ahead. */

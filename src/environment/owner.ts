@@ -27,6 +27,7 @@ export const PROGRAM_LABELS = { program: 'swebatch.program', fills: 'swebatch.fi
 export const WORK_LABELS = {
   work: 'swebatch.work',
   container: 'swebatch.work_of',
+  changes: 'swebatch.work_changes',
   owner: 'swebatch.work_owner.',
 } as const;
 

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { ContainerNeeds } from '../base/containerNeeds.ts';
 import { sha256 } from '../base/sha256.ts';
 import { errorText } from '../base/text/errorText.ts';
-import type { Environment, EnvironmentFactory, Owner } from '../environment/environment.ts';
+import type { Environment, EnvironmentFactory, Owner, StartRequest } from '../environment/environment.ts';
 import { EnvironmentError, isLoss } from '../environment/environment.ts';
 import type { InstanceReport } from '../formats/harness/instanceReport.ts';
 import type { RunLogLine } from '../formats/harness/logFolders.ts';
@@ -94,6 +94,7 @@ export interface GradingFrame {
   readonly instanceId: string;
   readonly image: string;
   readonly container?: ContainerNeeds | undefined;
+  readonly putBack?: StartRequest['putBack'];
   readonly script: string;
   readonly dialect: HarnessDialect;
   readonly specHash: string;
@@ -109,7 +110,7 @@ export async function inFreshContainer(
   frame: GradingFrame,
   work: (environment: Environment, log: RunLog) => Promise<GradingEnd>,
 ): Promise<EvaluationResult> {
-  const { instanceId, image, container, script, dialect, specHash, request } = frame;
+  const { instanceId, image, container, putBack, script, dialect, specHash, request } = frame;
   const { patch, config, owner, signal, onPhase, now = () => new Date() } = request;
   const startedAt = now();
   const began = performance.now();
@@ -151,6 +152,7 @@ export async function inFreshContainer(
     environment = await request.factory.start({
       ...{ instanceId, image, owner, signal, onPhase },
       ...(container && { container }),
+      ...(putBack && { putBack }),
     });
     id = environment.info.containerId ?? environment.info.kind;
     log.info(`Container for ${instanceId} created: ${id}`);

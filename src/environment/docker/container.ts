@@ -31,6 +31,7 @@ interface ContainerOptions {
   readonly programVolume?: string | undefined;
   readonly watch: EngineWatch;
   readonly discard: Discard;
+  readonly beforeStart?: ((container: Docker.Container) => Promise<void>) | undefined;
 }
 
 /** Removes a container; one that the engine does not remove is told, and tried again later. Never rejects. */
@@ -99,6 +100,7 @@ export async function createContainer(docker: Docker, options: ContainerOptions)
         START_LIMIT_MS,
       );
       try {
+        await options.beforeStart?.(container);
         await daemonAnswer(container.start(), START_LIMIT_MS);
         return container;
       } catch (error) {

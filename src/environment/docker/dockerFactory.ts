@@ -27,7 +27,7 @@ import { type Discard, removeLater } from './container.ts';
 import { createQuotaProbe } from './diskWatch.ts';
 import { type DockerFactoryOptions, startEnvironment } from './dockerStart.ts';
 import { createSealer } from './seal.ts';
-import { holdsWork } from './workImages.ts';
+import { changesIn, holdsWork } from './workImages.ts';
 
 export interface DockerFactory extends EnvironmentFactory {
   readonly docker: Docker;
@@ -114,6 +114,7 @@ export function createDockerFactory(
       return prepared.take(request) ?? begin(request);
     },
     holdsWork: (image) => holdsWork(docker, image),
+    systemChanges: (image) => changesIn(docker, image),
     discardWork: (image) => discardWork(docker, image),
     async close() {
       closing.abort();

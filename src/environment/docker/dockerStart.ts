@@ -1,4 +1,5 @@
 /** The way from an image to an environment the agent may use: image, sealed image, container, setup, verification, snapshot. */
+import { randomBytes } from 'node:crypto';
 import type Docker from 'dockerode';
 import type { LimitFunction } from 'p-limit';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
@@ -9,6 +10,7 @@ import type { Environment, HistoryState, StartRequest } from '../environment.ts'
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { EnvironmentOptions } from '../environmentKind.ts';
 import type { Channel } from '../exec/channel.ts';
+import { ownerLabels } from '../owner.ts';
 import { daemonAnswer, readFault } from '../places/dockerFault.ts';
 import type { EngineWatch } from '../places/engineWatch.ts';
 import type { EnsureImage } from '../places/pullStage.ts';
@@ -19,6 +21,7 @@ import { createDiskWatch, type QuotaProbe } from './diskWatch.ts';
 import { startRelay } from './relayContainer.ts';
 import type { Sealer } from './seal.ts';
 import { processStarter } from './startProcess.ts';
+import { putBack } from './systemChanges.ts';
 import { keepWork } from './workImages.ts';
 
 /** What a program sets when it makes a Docker factory, beside the user's configuration. */
@@ -119,6 +122,25 @@ const HERE: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64', i
 const runsHere = (architecture: string) =>
   architecture === '' || HERE[process.arch] === undefined || HERE[process.arch] === architecture;
 
+/** From a container of the other image, which never runs. */
+const putBackFrom =
+  (
+    { docker, ensure, discard }: DockerShared,
+    request: StartRequest,
+    { image, paths }: NonNullable<StartRequest['putBack']>,
+  ) =>
+  async (container: Docker.Container): Promise<void> => {
+    const { id } = await ensure(image, { signal: request.signal });
+    const name = `swebatch-source-${randomBytes(6).toString('hex')}`;
+    const Labels = ownerLabels(request.owner, request.instanceId, new Date(), name);
+    const source = await daemonAnswer(docker.createContainer({ name, Image: id, Cmd: ['true'], Labels }));
+    try {
+      await putBack(container, source, paths);
+    } finally {
+      await discard(source);
+    }
+  };
+
 const SUPERVISOR_START_MS = 15_000;
 
 interface OpenContainer {
@@ -136,7 +158,8 @@ async function openContainer(
 ): Promise<OpenContainer> {
   const { docker, config, options, quotaBytes, watch, discard, starting } = shared;
   const { quietEnv = true, capAdd = [] } = options;
-  const spec = { config, image, request, quietEnv, capAdd, programVolume, watch, discard };
+  const beforeStart = request.putBack && putBackFrom(shared, request, request.putBack);
+  const spec = { config, image, request, quietEnv, capAdd, programVolume, watch, discard, beforeStart };
   const since = watch.mark();
   const handle = await starting(async () => {
     const storageBytes = await quotaBytes.bytes();

@@ -150,6 +150,10 @@ export function createHostsFactory({
   return {
     kind: 'docker',
     // Nobody noted where it was made: each engine is asked.
+    async systemChanges(image) {
+      const host = await holderOf(image);
+      return host === undefined ? undefined : factories.get(host)?.systemChanges?.(image);
+    },
     async discardWork(image) {
       for (const host of pool.alive()) await factories.get(host)?.discardWork?.(image);
     },

@@ -2,8 +2,9 @@
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
 import { isRecord } from '../../base/isRecord.ts';
 import { shellWord } from '../../base/text/shellWord.ts';
-import type { Instance } from '../../dataset/instance.ts';
+import { type Instance, imageOf } from '../../dataset/instance.ts';
 import { type Environment, FilesTooLargeError, type PlacedFile } from '../../environment/environment.ts';
+import { few, finding } from '../../grading/doubts/patchDoubts.ts';
 import {
   type EvaluationResult,
   type GradeRequest,
@@ -77,10 +78,89 @@ export async function ungradable(frame: GradingFrame, errorMessage: string): Pro
   return { ...nothing, outcome: 'ungradable', errorMessage };
 }
 
+/**
+ * The verdict, beside what the agent changed of the programs and libraries that its tests run: with the image's own put back they say whether
+ * such a change made the reward, or took it away.
+ */
 export async function verification(wanted: Wanted, request: GradeRequest): Promise<EvaluationResult> {
-  const { instance, task, testFolders } = wanted;
+  const { instance, task } = wanted;
+  const found = await verifiedOnce(wanted, request);
+  const { outcome, repeatAlone, engineLost } = found;
+  if (request.work === undefined || engineLost || outcome === 'ungradable') return found;
+  // It is repeated first; what it is then counts.
+  if (outcome !== 'resolved' && repeatAlone && !request.alone) return found;
+  const changes = await request.factory.systemChanges?.(request.work).catch(() => undefined);
+  if (!changes) return found;
+  const named = namesIn(testsOf(wanted));
+  const paths = [
+    ...[...changes.changed, ...changes.before],
+    ...changes.small.filter((path) => named.has(path.slice(path.lastIndexOf('/') + 1))),
+  ];
+  if (paths.length === 0 && !changes.more) return found;
+  const touched = (strict: boolean, says: string): EvaluationResult => ({
+    ...found,
+    resolvedStrict: found.resolvedStrict && !strict,
+    suspicion: [
+      ...found.suspicion,
+      { ...finding('touches_verifier', says, few(paths), strict), inferred: true },
+    ],
+  });
+  // A verifier of its own runs nothing of the agent's container.
+  if (outcome === 'unresolved' || (outcome === 'resolved' && task.verifier.separate))
+    return touched(false, CHANGED);
+  if (changes.more)
+    return touched(outcome === 'resolved', `${CHANGED}, too much to put the image's own back`);
+  const own = await verifiedOnce(wanted, request, { image: imageOf(instance), paths });
+  if (own.engineLost) return own;
+  const runLog = [...found.runLog, ...own.runLog];
+  const durationMs = found.durationMs + own.durationMs;
+  if (outcome === 'resolved')
+    return own.outcome === 'resolved'
+      ? { ...touched(false, `${CHANGED}; with the image's own the reward is the same`), runLog, durationMs }
+      : { ...touched(true, `${CHANGED}; with the image's own the tests do not pass`), runLog, durationMs };
+  if (own.reward === undefined)
+    return {
+      ...touched(false, `${CHANGED}; with the image's own there is no reward either`),
+      runLog,
+      durationMs,
+    };
+  const says = `${CHANGED}: with that the tests leave no reward, with the image's own they do`;
+  return {
+    ...{ ...touched(true, says), runLog, durationMs },
+    // As missing it would be out of the count, and whoever worked there chose that.
+    ...{ outcome: 'invalid', resolved: false, resolvedStrict: false, infraReason: null, repeatAlone: false },
+    errorMessage: `${found.errorMessage ?? instance.instance_id}; the agent changed ${few(paths)}, and with the image's own the tests leave a reward`,
+  };
+}
+
+const CHANGED = 'the agent changed programs or libraries of the image that the tests run';
+
+/** Words that may name a program. */
+const namesIn = (tests: readonly PlacedFile[]): ReadonlySet<string> =>
+  new Set(
+    tests
+      .filter(({ path }) => path.endsWith('.sh'))
+      .flatMap(
+        ({ content }) =>
+          Buffer.from(content)
+            .toString('utf8')
+            .match(/[\w.+-]{1,64}/g) ?? [],
+      ),
+  );
+
+function testsOf({ task, testFolders }: Wanted): PlacedFile[] {
+  const placed = testFolders.flatMap((part) => placedFiles(TESTS_FOLDER, taskFiles(task.folder, part)));
+  return [...new Map(placed.map((file) => [file.path, file])).values()];
+}
+
+async function verifiedOnce(
+  wanted: Wanted,
+  request: GradeRequest,
+  putBack?: GradingFrame['putBack'],
+): Promise<EvaluationResult> {
+  const { instance, task } = wanted;
   const id = instance.instance_id;
-  const frame = verifierFrame(wanted, request);
+  const frame = { ...verifierFrame(wanted, request), putBack };
   const now = readTask(task.folder);
   // The tests as they were when the run began.
   if (now.refused !== undefined || now.hash !== task.files_sha256)
@@ -88,8 +168,7 @@ export async function verification(wanted: Wanted, request: GradeRequest): Promi
       frame,
       `${id}: the folder of its task has changed or is gone since the run began: ${task.folder}`,
     );
-  const placed = testFolders.flatMap((part) => placedFiles(TESTS_FOLDER, taskFiles(task.folder, part)));
-  const tests = [...new Map(placed.map((file) => [file.path, file])).values()];
+  const tests = testsOf(wanted);
   const { separate, collect, network, timeout_s } = task.verifier;
   let given: readonly PlacedFile[] | undefined;
   const shared = await inFreshContainer(frame, async (environment, log) => {
@@ -107,7 +186,8 @@ export async function verification(wanted: Wanted, request: GradeRequest): Promi
   const files = given;
   const { room, env, workdir: cwd = 'image' } = separate;
   const container = { ...roomNeeds(room), env, cwd, network, lifetimeS: timeout_s + AROUND_S };
-  return inFreshContainer({ ...frame, image: separate.image, container }, async (environment, log) => {
+  const apart = { ...frame, image: separate.image, container, putBack: undefined };
+  return inFreshContainer(apart, async (environment, log) => {
     await environment.putFiles?.(files);
     return verify(environment, log, id, task.verifier, separate.bundled ? undefined : tests, request);
   });

@@ -1,0 +1,147 @@
+/**
+ * What an agent changed of the programs and libraries that its image brought, by the diff of its container's own layer, which nothing inside
+ * can forge; and how the image's own are put back before anything runs.
+ */
+import { posix } from 'node:path';
+import type Docker from 'dockerode';
+import pLimit from 'p-limit';
+import tar from 'tar-stream';
+import { z } from 'zod';
+import { wholeOf } from '../container/container.ts';
+import type { SystemChanges } from '../environment.ts';
+import { daemonAnswer, readFault } from '../places/dockerFault.ts';
+
+const PROGRAM =
+  /^(?:\/usr(?:\/local)?)?\/s?bin\/[^/]+$|^\/(?:root|home\/[^/]+)\/\.(?:local|cargo)\/bin\/[^/]+$/;
+const LIBRARY = /^(?:\/usr(?:\/local)?)?\/lib(?:32|64|x32|exec)?\/|^\/opt\/.*\/(?:bin|lib)\//;
+/** What the loader, shells and Python read unasked. */
+const STARTUP =
+  /^\/etc\/(?:ld\.so\.(?:preload|conf)|ld\.so\.conf\.d\/.*|profile|profile\.d\/.*|bash\.bashrc|environment)$|^\/root\/\.(?:bashrc|bash_profile|bash_login|profile)$|\/(?:sitecustomize|usercustomize)\.py$|\/[^/]*\.pth$/;
+/** Python writes them whenever it runs. */
+const CACHE = /\/__pycache__(?:\/|$)/;
+
+/** Of the engine: 0 was changed, 1 was added, 2 was deleted. */
+const diffSchema = z.array(z.object({ Path: z.string(), Kind: z.number() })).nullable();
+const [ADDED, DELETED] = [1, 2];
+
+const MOST = 1000;
+/** Requests at a time. */
+const AT_ONCE = 8;
+/** A script; programs of packages are larger, as a rule. */
+const SMALL_BYTES = 64 * 1024;
+/** Of the mode that the engine states, as Go has it. */
+const [GO_DIR, GO_LINK] = [0x8000_0000, 0x0800_0000];
+
+const statSchema = z.object({ size: z.number(), mode: z.number() });
+
+/** Undefined where nothing is. */
+async function statOf(container: Docker.Container, path: string) {
+  try {
+    const answer = await daemonAnswer(
+      container.infoArchive({ path }) as Promise<{ headers: Record<string, string | undefined> }>,
+    );
+    const header = answer.headers['x-docker-container-path-stat'] ?? '';
+    const { size, mode } = statSchema.parse(JSON.parse(Buffer.from(header, 'base64').toString('utf8')));
+    return { size, isFolder: (mode & GO_DIR) !== 0, isLink: (mode & GO_LINK) !== 0 };
+  } catch (error) {
+    if (readFault(error).status === 404) return undefined;
+    throw error;
+  }
+}
+
+const isBelow = (path: string, folder: string): boolean => folder !== '/' && path.startsWith(`${folder}/`);
+
+async function programFolders(container: Docker.Container) {
+  const { Config } = await daemonAnswer(container.inspect());
+  const path = (Config.Env ?? []).find((one) => one.startsWith('PATH='))?.slice('PATH='.length);
+  const folders = [...new Set((path ?? '/usr/local/bin:/usr/bin:/bin').split(':'))];
+  return { folders, workdir: Config.WorkingDir || '/' };
+}
+
+export async function systemChangesOf(container: Docker.Container): Promise<SystemChanges> {
+  const { folders, workdir } = await programFolders(container);
+  const isProgram = (path: string) => PROGRAM.test(path) || folders.includes(posix.dirname(path));
+  const diff = diffSchema.parse(await daemonAnswer(container.changes() as Promise<unknown>)) ?? [];
+  const parents = new Set(diff.map(({ Path }) => posix.dirname(Path)));
+  const wanted = diff.filter(
+    ({ Path, Kind }) =>
+      (isProgram(Path) || LIBRARY.test(Path) || STARTUP.test(Path)) &&
+      !isBelow(Path, workdir) &&
+      !(parents.has(Path) && Kind !== DELETED) &&
+      !CACHE.test(Path) &&
+      // New libraries replace none.
+      (Kind !== ADDED || isProgram(Path) || STARTUP.test(Path)),
+  );
+  const added = new Set(diff.filter(({ Kind }) => Kind === ADDED).map(({ Path }) => Path));
+  const limit = pLimit(AT_ONCE);
+  const isThere = async (path: string) => !added.has(path) && (await statOf(container, path)) !== undefined;
+  const kindOf = async ({ Path, Kind }: { Path: string; Kind: number }) => {
+    if (Kind === DELETED) return 'changed';
+    const stat = await statOf(container, Path);
+    if (!stat || stat.isFolder) return undefined;
+    if (Kind !== ADDED) return 'changed';
+    if (STARTUP.test(Path)) return 'before';
+    for (const folder of folders)
+      if (await isThere(posix.join(folder, posix.basename(Path)))) return 'before';
+    return stat.size < SMALL_BYTES && !stat.isLink ? 'small' : undefined;
+  };
+  const kinds = await Promise.all(wanted.slice(0, MOST).map((one) => limit(() => kindOf(one))));
+  const of = (kind: string) => wanted.flatMap(({ Path }, index) => (kinds[index] === kind ? [Path] : []));
+  return { changed: of('changed'), before: of('before'), small: of('small'), more: wanted.length > MOST };
+}
+
+const changesSchema = z.object({
+  ...{ changed: z.array(z.string()), before: z.array(z.string()), small: z.array(z.string()) },
+  more: z.boolean(),
+});
+
+/** As a label holds it; undefined where there is nothing to say. */
+export function readChanges(label: string | undefined): SystemChanges | undefined {
+  return label === undefined ? undefined : changesSchema.parse(JSON.parse(label));
+}
+
+/**
+ * `container` was made and does not run yet; `source` is one of the image that is trusted. What that image does not have becomes a link to what
+ * it has under that name, else an empty file.
+ */
+export async function putBack(
+  container: Docker.Container,
+  source: Docker.Container,
+  paths: readonly string[],
+): Promise<void> {
+  const { folders } = await programFolders(source);
+  for (const path of paths) {
+    const at = { path: posix.dirname(path) };
+    const own = await archiveAt(source, path);
+    if (own) {
+      await daemonAnswer(container.putArchive(own, at), PUT_LIMIT_MS);
+      continue;
+    }
+    const name = posix.basename(path);
+    const elsewhere = folders.map((folder) => posix.join(folder, name));
+    let linkname: string | undefined;
+    for (const other of elsewhere)
+      if (linkname === undefined && other !== path && (await statOf(source, other))) linkname = other;
+    const pack = tar.pack();
+    const stand = wholeOf(pack);
+    if (linkname === undefined) pack.entry({ name, mode: 0o755 }, '');
+    else pack.entry({ name, type: 'symlink', linkname });
+    pack.finalize();
+    await daemonAnswer(container.putArchive(await stand, at), PUT_LIMIT_MS);
+  }
+}
+
+/** For a large folder on a slow disk. */
+const PUT_LIMIT_MS = 600_000;
+
+async function archiveAt(
+  container: Docker.Container,
+  path: string,
+): Promise<NodeJS.ReadableStream | undefined> {
+  try {
+    return await daemonAnswer(container.getArchive({ path }), PUT_LIMIT_MS);
+  } catch (error) {
+    if (readFault(error).status === 404) return undefined;
+    throw error;
+  }
+}
