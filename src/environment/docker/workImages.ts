@@ -38,6 +38,7 @@ export async function holdsWork(docker: Docker, image: string): Promise<boolean>
     return false;
   }
 }
+
 import type { SystemChanges } from '../environment.ts';
 import { WORK_LABELS } from '../owner.ts';
 import { daemonAnswer } from '../places/dockerFault.ts';
