@@ -39,7 +39,7 @@ export async function holdsWork(docker: Docker, image: string): Promise<boolean>
   }
 }
 
-import type { SystemChanges } from '../environment.ts';
-import { WORK_LABELS } from '../owner.ts';
-import { daemonAnswer } from '../places/dockerFault.ts';
-import { workLabels } from '../places/leftovers.ts';
+export async function changesIn(docker: Docker, image: string): Promise<SystemChanges | undefined> {
+  const { Config } = await daemonAnswer(docker.getImage(image).inspect());
+  return readChanges(Config.Labels?.[WORK_LABELS.changes]);
+}
