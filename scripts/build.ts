@@ -62,6 +62,35 @@ const whenNeeded: Plugin = {
   },
 };
 
+/**
+ * What yargs and the bars of progress lay out with it is nearly always ASCII. The class of all emoji alone takes 30 ms to make, for each of the
+ * three copies.
+ */
+const widthWhenNeeded: Plugin = {
+  name: 'width-when-needed',
+  transform(code, id) {
+    if (!/[\\/]string-width[\\/]index\.js$/.test(id) || !code.includes('Intl.Segmenter')) return null;
+    const changed = code
+      .replace(
+        'const segmenter = new Intl.Segmenter();',
+        'let intl; const segmenter = { segment: (text) => (intl ??= new Intl.Segmenter()).segment(text) };',
+      )
+      .replace(
+        String.raw`const rgiEmojiRegex = /^\p{RGI_Emoji}$/v;`,
+        () =>
+          String.raw`let emoji; const rgiEmojiRegex = { test: (text) => (emoji ??= new RegExp('^\\p{RGI_Emoji}$', 'v')).test(text) };`,
+      )
+      .replace(
+        /export default function stringWidth\(.*\) \{/,
+        (head) =>
+          String.raw`${head} if (typeof arguments[0] === 'string' && /^[\x20-\x7e]*$/.test(arguments[0])) return arguments[0].length;`,
+      );
+    if (!changed.includes('intl ??=') || !changed.includes('arguments[0].length;'))
+      throw new Error(`${id} is not what this build knows`);
+    return { code: changed, map: null };
+  },
+};
+
 /** Licences ask that their text comes with the code. */
 function licencesOf(modules: readonly string[]): string {
   const folders = new Set<string>();
@@ -84,24 +113,62 @@ function licencesOf(modules: readonly string[]): string {
     .join(`\n${'-'.repeat(80)}\n\n`);
 }
 
+/**
+ * Each file costs about a millisecond to find, read and link, so what is loaded together lies together: with the modules that they import, what
+ * every verb loads; large packages; what reads the record; what works on a run. The rest is cut where verbs and leaves share it.
+ */
+const source = (...paths: readonly string[]) => {
+  const ids = new Set(paths.map((path) => join(SOURCE, ...path.split('/'))));
+  return (id: string) => ids.has(id);
+};
+const TOGETHER = [
+  { name: 'core', test: source('cli/main.ts', 'cli/verbs/ls.ts') },
+  { name: packageOf, debugName: 'packages', minSize: 100_000 },
+  // everyDialect.ts waits for them while it is loaded: none may lie with what imports it.
+  {
+    name: 'dialects',
+    test: (id: string) =>
+      /[\\/]model[\\/]dialects[\\/].*Dialect\.ts$/.test(id) && !id.endsWith('everyDialect.ts'),
+  },
+  { name: 'show', test: source('cli/verbs/show.ts') },
+  { name: 'report', test: source('cli/verbs/report.ts') },
+  { name: 'run', test: source('cli/verbs/run.ts') },
+].map((group, place, all) => ({ ...group, priority: all.length - place }));
+
+/** The name of the package that a module belongs to; null for one of ours. */
+function packageOf(id: string): string | null {
+  const [name, inner] = id.split(`${sep}node_modules${sep}`).slice(1).at(-1)?.split(sep) ?? [];
+  return name === undefined ? null : name.startsWith('@') ? `${name.slice(1)}-${inner}` : name;
+}
+
 /** The program and the library, without declarations. A few seconds. */
 export async function bundle(): Promise<void> {
   const build = await rolldown({
     input: { 'cli/bin': COMMAND, index: join(SOURCE, 'index.ts') },
     platform: 'node',
     external: (id) => staysPackage(id),
-    plugins: [ownPlace, whenNeeded],
+    plugins: [ownPlace, whenNeeded, widthWhenNeeded],
   });
   const { output } = await build.write({
     dir: TARGET,
     format: 'esm',
     chunkFileNames: '[name]-[hash].js',
     sourcemap: true,
+    codeSplitting: { groups: TOGETHER },
   });
   await build.close();
+  await listVerbs();
   const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
   chmodSync(join(TARGET, 'cli', 'bin.js'), 0o755);
   writeFileSync(LAST_WRITTEN, licencesOf(modules));
+}
+
+/** What help lists, so that it need not load every verb. */
+async function listVerbs(): Promise<void> {
+  const { frontVerbs, LISTED_VERBS } = await import('../src/cli/verbs.ts');
+  const listed = (await frontVerbs()).map(({ command, describe }) => ({ command, describe }));
+  mkdirSync(join(TARGET, 'cli'), { recursive: true });
+  writeFileSync(join(TARGET, 'cli', LISTED_VERBS), `${JSON.stringify(listed, null, 1)}\n`);
 }
 
 /** What is read at run time. The page has a build of its own (`npm run build:viewer`). */

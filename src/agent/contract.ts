@@ -41,6 +41,7 @@ export interface ProgramCallRecord {
 
 /**
  * `onMessage`, `onCommand`, `onProgramCall`, `onCallWanted`, `onCallBegan` and `onCallEnded` are the record: if one throws, `run` rejects with that error.
+ * A request leaves once what `onCallBegan` returned has resolved.
  * The others are for display: what they throw is ignored.
  */
 export interface AgentCallbacks {
@@ -57,7 +58,7 @@ export interface AgentCallbacks {
   onCallBegan?(
     ctx: AgentContext,
     call: { try: number; modelAsked: string; startedAt: number; estimateNano: number | null },
-  ): void;
+  ): void | Promise<void>;
   onCallEnded?(ctx: AgentContext, call: CallRecord): void;
   onStep?(ctx: AgentContext): void;
   /** 'model', 'rate_wait', 'backoff', 'exec'. */

@@ -34,13 +34,12 @@ async function tuneFor(verb: string | undefined): Promise<void> {
     try {
       setPriority(constants.priority.PRIORITY_HIGH);
     } catch {}
-  } else if (verb === 'run' || verb === 'resume' || verb === 'compare') {
-    // V8 lets garbage pile up to a multiple of what is used. At 64 slots over HTTP that is 130 MB of 310, and no gain: the
-    // same steps per second with and without these lines (`npm run bench:runner -- --http`). Starting up costs 50 ms more.
-    // Two runs of 50,000 trials are compared in 380 MB instead of 520 (`npm run bench:size`).
+  } else if (verb === 'compare') {
+    // V8 lets garbage pile up to a multiple of what is used. Two runs of 50,000 trials are compared in 380 MB instead of 520
+    // (`npm run bench:size`). A run does so once it knows that its slots are many.
     const { setFlagsFromString } = await import('node:v8');
     setFlagsFromString('--semi-space-growth-factor=1');
-    setFlagsFromString(`--heap-growing-percent=${verb === 'compare' ? 25 : 15}`);
+    setFlagsFromString('--heap-growing-percent=25');
   }
 }
 

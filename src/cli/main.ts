@@ -3,12 +3,12 @@
 import { VERSION } from '../base/files/packageFile.ts';
 import { closest } from '../base/text/closest.ts';
 import { inert } from '../base/text/inert.ts';
+import { stackOf } from '../base/text/sourceLines.ts';
 import {
   COLOR,
   COLOR_SAYS,
   ENV_FILE,
   ENV_FILE_SAYS,
-  plainArgs,
   usageMessage,
   valueOfSwitch,
   withColor,
@@ -16,11 +16,9 @@ import {
 } from './flags/commandLine.ts';
 import type { Verb } from './flags/verb.ts';
 import { EXIT, explain, forTerminal, lostOutput, printData, printJson, say } from './terminal/context.ts';
-import { nameSourceLines } from './terminal/sourceLines.ts';
-import { FURTHER_VERBS, loadVerbs, RENAMED, VERBS } from './verbs.ts';
+import { FURTHER_VERBS, type ListedVerb, listVerbs, loadVerbs, RENAMED, VERBS } from './verbs.ts';
 
 export async function main(given: readonly string[]): Promise<number> {
-  nameSourceLines();
   const json = given.includes('--json');
   let args = given;
   let verb: Verb | undefined;
@@ -32,10 +30,11 @@ export async function main(given: readonly string[]): Promise<number> {
       printData(VERSION);
       return await written(EXIT.done);
     }
+    if (!args.some((arg) => VERBS.includes(arg)))
+      return await written(await byYargs(await listVerbs(), args));
     const verbs = await loadVerbs(args[0]);
     verb = verbs.length === 1 ? verbs[0] : undefined;
-    const plain = verb ? plainArgs(verb.flags, args.slice(1)) : null;
-    return await written(verb && plain ? await verb.run(plain) : await byYargs(verbs, args));
+    return await written(await byYargs(verbs, args, verb));
   } catch (error) {
     if (!(error instanceof UsageError)) return written(fail(error, json));
     const message = inert(usageMessage(error.message, args, verb));
@@ -45,7 +44,12 @@ export async function main(given: readonly string[]): Promise<number> {
   }
 }
 
-async function byYargs(verbs: readonly Verb[], args: readonly string[]): Promise<number> {
+/** Verbs that are only listed are never run. `named`: the one that the line names. */
+async function byYargs(
+  verbs: readonly (ListedVerb & Partial<Verb>)[],
+  args: readonly string[],
+  named?: Verb,
+): Promise<number> {
   const { default: yargs } = await import('yargs');
   let exitCode: number = EXIT.done;
   const parser = yargs()
@@ -72,13 +76,13 @@ async function byYargs(verbs: readonly Verb[], args: readonly string[]): Promise
     parser.command({
       command: oneWord(verb.command),
       describe: verb.describe,
-      builder: verb.builder,
+      ...(verb.builder && { builder: verb.builder }),
       handler: async (argv) => {
-        exitCode = await verb.run(argv);
+        if (verb.run) exitCode = await verb.run(argv);
       },
     });
   requireVerb(args);
-  const wrong = valueOfSwitch(args, verbs.length === 1 ? verbs[0] : undefined);
+  const wrong = valueOfSwitch(args, named);
   if (wrong) throw new UsageError(wrong);
   const [word = '', ...rest] = args;
   // What yargs itself prints is help and the version.
@@ -131,7 +135,7 @@ async function written(exitCode: number): Promise<number> {
 
 /** For errors that nothing caught: reported without secrets, with the exit code of a defect (Node's own code means "gate failed" here). */
 export function crashed(error: unknown): never {
-  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  const stack = stackOf(error) ?? String(error);
   say(inert(`error: swebatch failed, please report it: ${stack}`));
   process.exit(EXIT.storage);
 }

@@ -1,4 +1,6 @@
 /** The verbs, in the order in which help lists them. Only the one that is asked for is loaded: the others' modules take time and memory. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Verb } from './flags/verb.ts';
 
 const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
@@ -76,12 +78,28 @@ export async function closeConnections(): Promise<void> {
 /** The verb of that name alone, or those of the first page of help where the word names none. */
 export async function loadVerbs(word?: string): Promise<Verb[]> {
   if (word === undefined || !READERS.has(word)) await findEngines();
-  const load =
-    word !== undefined && Object.hasOwn(loaders, word)
-      ? [loaders[word]!]
-      : Object.values(loaders).slice(0, FRONT);
-  return Promise.all(load.map((one) => one()));
+  return word !== undefined && Object.hasOwn(loaders, word) ? [await loaders[word]!()] : frontVerbs();
 }
+
+/** Those of the first page of help. */
+export const frontVerbs = (): Promise<Verb[]> =>
+  Promise.all(
+    Object.values(loaders)
+      .slice(0, FRONT)
+      .map((one) => one()),
+  );
 
 /** Every verb; no client of an engine is made for them, because only their tables are read. */
 export const allVerbs = (): Promise<Verb[]> => Promise.all(Object.values(loaders).map((one) => one()));
+
+/** What help lists of a verb. */
+export type ListedVerb = Pick<Verb, 'command' | 'describe'>;
+
+/** Written by the build, because the modules of verbs are most of the program. */
+export const LISTED_VERBS = 'verbs.json';
+
+/** For a line that names no verb: it asks for help, or is a mistake. */
+export async function listVerbs(): Promise<readonly ListedVerb[]> {
+  const built = join(import.meta.dirname, LISTED_VERBS);
+  return existsSync(built) ? (JSON.parse(readFileSync(built, 'utf8')) as ListedVerb[]) : frontVerbs();
+}

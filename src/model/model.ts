@@ -154,7 +154,10 @@ export interface CallRecord {
   readonly unreadable?: string | null;
 }
 
-/** Called around every try, `began` before the request leaves and `ended` before its answer is used. A throw here ends the run. */
+/**
+ * Called around every try, `began` before the request leaves and `ended` before its answer is used. The request waits for what `began`
+ * returns. A throw here ends the run.
+ */
 export interface CallListener {
   /** Asked before `began`: resolves when the call may be paid. A model that does not ask is only refused. */
   wanted?(estimateNano: number | null, signal: AbortSignal | undefined): Promise<void>;
@@ -163,7 +166,7 @@ export interface CallListener {
     readonly modelAsked: string;
     readonly startedAt: number;
     readonly estimateNano: number | null;
-  }): void;
+  }): void | Promise<void>;
   ended(call: CallRecord): void;
   /** The call now waits: 'rate_wait' for the shared limiter, 'backoff' between tries, 'model' while a request is out. */
   phase?(phase: 'rate_wait' | 'backoff' | 'model'): void;

@@ -79,38 +79,55 @@ function atProvider(config: PricedConfig): { readonly id: string; readonly model
   return { id: TABLE_IDS[prefix] ?? prefix, model: named.model };
 }
 
+/** Where the table has the price of a model: its only row, and the name that found it there. */
+interface Place {
+  readonly name: string;
+  readonly provider: PriceCalculation['provider'];
+}
+
+/** To find a model costs more than to price a call: the table has a thousand of them. */
+const places = new Map<string, Place | null>();
+
 /** A name as routers write it, `provider/model`, is tried with and without its first part. */
+function placeOf(config: PricedConfig, counts: Record<string, number>, at: Date): Place | null {
+  const { calcPrice } = priceTable();
+  const name = config.model_name ?? '';
+  const slash = name.indexOf('/');
+  const named = atProvider(config);
+  const tries: readonly { name: string; where: object }[] = [
+    { name, where: config.base_url ? { providerApiUrl: config.base_url } : {} },
+    { name, where: {} },
+    ...(slash > 0 ? [{ name: name.slice(slash + 1), where: { providerId: name.slice(0, slash) } }] : []),
+    ...(named ? [{ name: named.model, where: { providerId: named.id } }] : []),
+  ];
+  for (const attempt of tries) {
+    try {
+      const price = calcPrice(counts, attempt.name, { ...attempt.where, timestamp: at });
+      if (price) return { name: attempt.name, provider: { ...price.provider, models: [price.model] } };
+    } catch {
+      // Counts that the table refuses (an unknown kind for this model) have no price.
+    }
+  }
+  return null;
+}
+
 function lookUp(
   config: PricedConfig,
   counts: Record<string, number>,
   at: Date,
 ): { price: PriceCalculation; version: string } | null {
   const { calcPrice, version } = priceTable();
-  const name = config.model_name ?? '';
-  const slash = name.indexOf('/');
-  const named = atProvider(config);
-  const tries = [
-    () =>
-      calcPrice(counts, name, {
-        ...(config.base_url ? { providerApiUrl: config.base_url } : {}),
-        timestamp: at,
-      }),
-    () => calcPrice(counts, name, { timestamp: at }),
-    () =>
-      slash > 0
-        ? calcPrice(counts, name.slice(slash + 1), { providerId: name.slice(0, slash), timestamp: at })
-        : null,
-    () => (named ? calcPrice(counts, named.model, { providerId: named.id, timestamp: at }) : null),
-  ];
-  for (const attempt of tries) {
-    try {
-      const price = attempt();
-      if (price) return { price, version: `${version} ${price.provider.id}/${price.model.id}` };
-    } catch {
-      // Counts that the table refuses (an unknown kind for this model) have no price.
-    }
+  // Which kinds of tokens there are decides whether a row has a price for all of them.
+  const kinds = Object.keys(counts).filter((kind) => counts[kind] !== 0);
+  const key = [config.model_name, config.base_url, ...kinds].join('\0');
+  let place = places.get(key);
+  if (place === undefined) {
+    place = placeOf(config, counts, at);
+    places.set(key, place);
   }
-  return null;
+  if (!place) return null;
+  const price = calcPrice(counts, place.name, { provider: place.provider, timestamp: at });
+  return price && { price, version: `${version} ${price.provider.id}/${price.model.id}` };
 }
 
 function byTable(config: PricedConfig, usage: Usage, write1h: number, at: Date): Pricing {

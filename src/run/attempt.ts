@@ -2,8 +2,10 @@
  * One attempt of a trial: start, work, settle. This has the only catch that swallows: every error of one instance becomes its exit reason
  * and does not affect the others. Only a storage error gets through, because a run without a record is worthless.
  */
+
 import type { AgentConfig } from '../agent/agentConfig.ts';
 import type { AgentCallbacks, AgentResult } from '../agent/contract.ts';
+import { stackOf } from '../base/text/sourceLines.ts';
 import type { Instance } from '../dataset/instance.ts';
 import type { CapturedPatch, Environment } from '../environment/environment.ts';
 import { StorageError } from '../store/open.ts';
@@ -72,7 +74,7 @@ export async function runAttempt(
     } catch (error) {
       if (error instanceof StorageError) throw error;
       ending = endingOfError(error, signal, agentBegan);
-      journal.warn(ending.reason, { message: ending.message, stack: (error as Error)?.stack });
+      journal.warn(ending.reason, { message: ending.message, stack: stackOf(error) });
     }
     turn.onAgentDone();
     crashPoint('before_capture');

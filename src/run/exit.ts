@@ -6,6 +6,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { AgentResult } from '../agent/contract.ts';
 import { sha256 } from '../base/sha256.ts';
+import { stackOf } from '../base/text/sourceLines.ts';
 import {
   type CapturedPatch,
   EnvironmentError,
@@ -162,7 +163,7 @@ export function endingOfError(error: unknown, signal: AbortSignal, agentBegan = 
     reason: 'internal_error',
     detail: known.name,
     message: `swebatch failed on this instance: ${known.message}. Please report it with the log.`,
-    evidence: { stack: known.stack ?? null },
+    evidence: { stack: stackOf(known) ?? null },
     exitStatus: known.name,
   };
 }

@@ -209,6 +209,38 @@ describe('the listener is the ledger', () => {
     expect(order).toEqual(['began after 0', 'ended ok', 'used']);
   });
 
+  test('the request waits until the row is on the disk', async () => {
+    await using wired = await wire({ replies: ['ok'] });
+    const disk = Promise.withResolvers<void>();
+    const row = Promise.withResolvers<void>();
+    const listener: CallListener = {
+      began: () => {
+        row.resolve();
+        return disk.promise;
+      },
+      ended: () => undefined,
+    };
+    const asked = modelOf(wired).query(ASK, { listener });
+    await row.promise;
+    // Another call of the same model goes out and comes back meanwhile.
+    await modelOf(wired).query(ASK);
+    expect(wired.server.count()).toBe(1);
+    disk.resolve();
+    await asked;
+    expect(wired.server.count()).toBe(2);
+  });
+
+  test('a disk that fails after the row was written ends the query before its request', async () => {
+    await using wired = await wire({ replies: ['ok'] });
+    const listener: CallListener = {
+      began: () => Promise.reject(new Error('disk full')),
+      ended: () => undefined,
+    };
+    await expect(modelOf(wired).query(ASK, { listener })).rejects.toThrow('disk full');
+    expect(wired.server.count()).toBe(0);
+    expect(wired.factory.load?.().inFlight).toBe(0);
+  });
+
   test.each(['began', 'ended'] as const)(
     'a ledger that cannot write (%s) ends the query with its error',
     async (where) => {

@@ -355,8 +355,9 @@ function createWaitingCalls() {
             mayBeMade();
           },
           began(call) {
-            to.began(call);
+            const recorded = to.began(call);
             waiting.delete(mine);
+            return recorded;
           },
           ended(call) {
             to.ended(call);

@@ -89,7 +89,7 @@ function listening(
     },
     began(call) {
       estimate = call.estimateNano;
-      to.began(call);
+      return to.began(call);
     },
     ended(call) {
       count(call, estimate);

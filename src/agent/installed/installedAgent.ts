@@ -150,7 +150,7 @@ function followCalls(
           step = call.step;
           told.onStep?.(at());
         }
-        recorded.began(began);
+        return recorded.began(began);
       },
       ended(ended: Parameters<typeof recorded.ended>[0]) {
         recorded.ended(ended);

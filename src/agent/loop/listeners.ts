@@ -2,6 +2,7 @@
  * Who is told what. The record's callbacks (messages, commands, calls) must succeed: what they throw ends the attempt.
  * The display's may fail: the first failure is told to onDebug and the listener is then left out (the seeds' no-op tracer).
  */
+import { stackOf } from '../../base/text/sourceLines.ts';
 import type { CallListener } from '../../model/model.ts';
 import type { AgentCallbacks, AgentContext } from '../contract.ts';
 
@@ -39,7 +40,7 @@ const bindRecord = (callbacks: AgentCallbacks): AgentCallbacks => ({
 /** What a debug message carries about an error: everything, for logs, never for people by default. */
 export const debugData = (error: unknown): Readonly<Record<string, unknown>> =>
   error instanceof Error
-    ? { error: error.message, name: error.name, stack: error.stack }
+    ? { error: error.message, name: error.name, stack: stackOf(error) }
     : { error: String(error) };
 
 /** Every try waits for the budget, is counted, and told to the record. */

@@ -74,7 +74,7 @@ export function createMeter(): Meter {
         wanted: async (estimate, signal) => to.wanted?.(estimate, signal),
         began(call) {
           estimates.set(call.try, call.estimateNano);
-          to.began(call);
+          return to.began(call);
         },
         ended(call: CallRecord) {
           reported = true;

@@ -137,12 +137,18 @@ export const plain = (text: string): string =>
     return code >= 0xd800 && code <= 0xdfff ? '\ufffd' : '';
   });
 
-/** `\s` without the space itself. */
-const OTHER_SPACES = unitsOf(
-  Array.from({ length: 0x1_0000 }, (_, code) => String.fromCharCode(code))
-    .filter((char) => char !== ' ' && /\s/.test(char))
-    .join(''),
-);
+/** `\s` without the space itself (ECMA-262, WhiteSpace and LineTerminator). */
+const OTHER_SPACES = unitTable([
+  [0x09, 0x0d],
+  [0xa0, 0xa0],
+  [0x1680, 0x1680],
+  [0x2000, 0x200a],
+  [0x2028, 0x2029],
+  [0x202f, 0x202f],
+  [0x205f, 0x205f],
+  [0x3000, 0x3000],
+  [0xfeff, 0xfeff],
+]);
 
 /** The same on one line. Most white space is one space, which stays as it is. */
 export function line(text: string): string {

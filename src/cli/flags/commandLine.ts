@@ -1,14 +1,14 @@
 /**
- * Reads a command line before a verb does: what every verb takes (`--env-file`, `--color`), the rest with Node alone where it is plain, and
- * what is wrong with it in the words of the person who typed it.
+ * Reads a command line before a verb does: what every verb takes (`--env-file`, `--color`), and what is wrong with it in the
+ * words of the person who typed it.
  */
 
 import { readFileSync } from 'node:fs';
-import { type ParseArgsConfig, parseArgs, parseEnv } from 'node:util';
+import { parseEnv } from 'node:util';
 import { closest } from '../../base/text/closest.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { UserError } from '../../run/userError.ts';
-import { type Flag, type Flags, kebab, type Verb } from './verb.ts';
+import { kebab, type Verb } from './verb.ts';
 
 export const ENV_FILE = 'env-file';
 export const ENV_FILE_SAYS =
@@ -78,43 +78,6 @@ export function withColor(args: readonly string[], env: NodeJS.ProcessEnv = proc
       else env[name] = value;
   }
   return rest;
-}
-
-/** yargs and Node read these differently: `-ofile`, `-o=file`, a lone dash, an empty or quoted value, the words help, true and false. */
-const NOT_PLAIN = /^-[^-].|^--?$|^$|=$|^(--[^=]*=)?["']|^(help|true|false)$/;
-
-/**
- * The arguments as yargs would give them to the verb; null leaves them to yargs, mistakes included. Loading yargs takes longer than `ls` takes
- * to answer, and `ls` runs beside a run that fills every core.
- */
-export function plainArgs(flags: Flags, args: readonly string[]): Record<string, unknown> | null {
-  if (args.some((arg) => NOT_PLAIN.test(arg))) return null;
-  const options: NonNullable<ParseArgsConfig['options']> = {};
-  for (const [name, { place, type, alias }] of Object.entries(flags)) {
-    const short = typeof alias === 'string' && alias.length === 1 ? { short: alias } : {};
-    if (!place)
-      options[kebab(name)] = { type: type === 'boolean' ? type : 'string', multiple: true, ...short };
-  }
-  let read: ReturnType<typeof parseArgs>;
-  try {
-    read = parseArgs({ args: [...args], options, allowPositionals: true });
-  } catch {
-    return null;
-  }
-  const found: Record<string, unknown> = {};
-  for (const [name, flag] of Object.entries(flags)) {
-    const given = flag.place ? read.positionals.splice(0, 1) : [read.values[kebab(name)] ?? []].flat();
-    if (given.length > 1 || !isPlain(flag, given[0])) return null;
-    const value = given[0] ?? flag.default;
-    if (value !== undefined) found[name] = value;
-  }
-  return read.positionals.length === 0 ? found : null;
-}
-
-function isPlain(flag: Flag, value: string | boolean | undefined): boolean {
-  if (value === undefined) return flag.place !== 'required';
-  if (flag.list || flag.coerce || flag.type === 'number') return false;
-  return flag.choices === undefined || flag.choices.includes(String(value));
 }
 
 /** Rewrites yargs' error messages: names the argument as the person typed it, and suggests the closest known name. */

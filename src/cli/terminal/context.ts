@@ -1,12 +1,14 @@
 /**
  * What every verb shares: exit codes, errors that speak to the person, where text goes. Data goes to stdout, people's text to stderr.
  */
+
 import { relative } from 'node:path';
 import { styleText } from 'node:util';
 import { OutsideRootError } from '../../base/files/pathInside.ts';
 import { isRecord } from '../../base/isRecord.ts';
 import { inert } from '../../base/text/inert.ts';
 import type { Redactor } from '../../base/text/redact.ts';
+import { stackOf } from '../../base/text/sourceLines.ts';
 import { DatasetChangedError } from '../../dataset/datasetChanged.ts';
 import { ModelConfigError } from '../../model/model.ts';
 import { withDollars } from '../../money.ts';
@@ -130,7 +132,7 @@ export function explain(error: unknown): { text: string; exitCode: number; kind:
       kind: 'storage',
     };
   return {
-    text: `swebatch failed: ${known.message}\n${env('SWEBATCH_DEBUG') ? known.stack : '  set SWEBATCH_DEBUG=1 for the stack, and please report it'}`,
+    text: `swebatch failed: ${known.message}\n${env('SWEBATCH_DEBUG') ? stackOf(known) : '  set SWEBATCH_DEBUG=1 for the stack, and please report it'}`,
     exitCode: EXIT.storage,
     kind: 'internal',
   };

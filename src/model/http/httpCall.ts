@@ -154,8 +154,8 @@ export async function tryOnce(
     const estimate = call.free ? 0 : estimateNano(endpoint.config, requestBytes, call.maxOutput, asked);
     await wantedOr(() => taken?.end(null, true, {}), listener?.wanted?.(estimate, signal));
     const startedAt = clock.wall();
+    await listener?.began({ try: tried, modelAsked: endpoint.model, startedAt, estimateNano: estimate });
     const start = clock.now();
-    listener?.began({ try: tried, modelAsked: endpoint.model, startedAt, estimateNano: estimate });
     listener?.phase?.('model');
     const result = await call.send(signal);
     const { exchange, failure, reply } = result;

@@ -11,6 +11,7 @@ import { type AttemptSuspicion, createScan } from '../../grading/suspicion/comma
 import type { Message } from '../../model/model.ts';
 import type { NanoDollars } from '../../money.ts';
 import { exitClassOf } from '../../outcome.ts';
+import { onDisk } from '../../store/onDisk.ts';
 import * as steps from '../../store/records/attemptBodies.ts';
 import { noteWork } from '../../store/records/evaluations.ts';
 import { beginCall, endCall, insertProgramCall, loseCall } from '../../store/records/modelCalls.ts';
@@ -310,6 +311,8 @@ export function createRecorder({ store, redactor, budget, answered }: Run, attem
           estimate_nano: estimateNano,
         });
         open.set(keyOf(ctx, tried), { id, settle, estimateNano });
+        // A free call need not wait for the disk.
+        if (estimateNano !== 0) return onDisk(store).then(() => crashPoint('call_began'));
         crashPoint('call_began');
       },
       onCallEnded(ctx, call) {

@@ -3,7 +3,7 @@
  * programs; and what the calls and phases of attempts come to.
  */
 import type { ExitReason } from '../../outcome.ts';
-import { durably, type Store, safeSum, TOKENS } from '../open.ts';
+import { type Store, safeSum, TOKENS } from '../open.ts';
 import { all, assignments, change, each, first, insert, raw, storedList } from '../query.ts';
 import { type ArmRow, armsOf, type RunRow } from './runs.ts';
 
@@ -88,12 +88,12 @@ export const tokenSums = (sum: (column: string) => string): string =>
     })
     .join(', ');
 
-/** Recorded before the request is sent, so that after a crash or a power cut the record shows which calls may have been billed. */
-export function beginCall(db: Store, call: CallBegan): number {
-  const write = () => insert(db, 'model_calls', { ...call, state: 'in_flight' });
-  // A free call need not wait for the disk.
-  return call.estimate_nano === 0 ? write() : durably(db, write);
-}
+/**
+ * Recorded before the request is sent, so that after a crash the record shows which calls may have been billed. Whoever sends it waits for the
+ * disk too (onDisk.ts), so that this holds after a power cut.
+ */
+export const beginCall = (db: Store, call: CallBegan): number =>
+  insert(db, 'model_calls', { ...call, state: 'in_flight' });
 
 export const endCall = (db: Store, id: number, call: CallEnded): number =>
   change(db)`UPDATE model_calls SET ${assignments(call)} WHERE id = ${id}`;

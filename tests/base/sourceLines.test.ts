@@ -7,7 +7,7 @@ import { rolldown } from 'rolldown';
 import { expect, test } from 'vitest';
 import { REPO, tempDir } from '../support/cli.ts';
 
-const HOOK = pathToFileURL(join(REPO, 'src/cli/terminal/sourceLines.ts')).href;
+const HOOK = pathToFileURL(join(REPO, 'src/base/text/sourceLines.ts')).href;
 
 /** What the stack of an error says that comes from the third line of a source. */
 async function stackOf(sourcemap: boolean): Promise<string> {
@@ -20,9 +20,9 @@ async function stackOf(sourcemap: boolean): Promise<string> {
   const build = await rolldown({ input: source });
   await build.write({ dir, format: 'esm', sourcemap });
   await build.close();
-  const script = `import { nameSourceLines } from '${HOOK}'; nameSourceLines();
+  const script = `import { stackOf } from '${HOOK}';
     const { fail } = await import('${pathToFileURL(join(dir, 'fails.js')).href}');
-    try { fail(); } catch (error) { console.log(error.stack); }`;
+    try { fail(); } catch (error) { console.log(stackOf(error)); }`;
   return execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
 }
 
