@@ -103,7 +103,7 @@ const PASS_AT_2 = 0.4 + 0.4 * (2 / 3);
 const REPOSITORIES = [231, 75, 44, 34, 32, 22, 22, 19, 10, 8, 2, 1];
 
 /** How many of each stratum a sample of n holds, as `stratifiedSample` takes them. */
-export function allocation(n: number): number[] {
+function allocation(n: number): number[] {
   const places = REPOSITORIES.flatMap((size, h) =>
     times(size, (k) => ({ h, size, place: k === 0 ? 0 : (k + 0.5) / size })),
   ).sort((a, b) => a.place - b.place || b.size - a.size);
@@ -111,7 +111,7 @@ export function allocation(n: number): number[] {
   return REPOSITORIES.map((_, h) => taken.filter((t) => t.h === h).length);
 }
 
-export function stratifiedCell(n: number, draws: number, random: Random): number | null {
+function stratifiedCell(n: number, draws: number, random: Random): number | null {
   const sampled = allocation(n);
   return overRates(draws, (rate) => {
     const outcomes = REPOSITORIES.map((size) => {
@@ -215,7 +215,7 @@ const REWARDS: Readonly<Record<string, (random: Random) => Rewarded>> = {
   },
 };
 
-export function rewards(draws: number, random: Random): Row[] {
+function rewards(draws: number, random: Random): Row[] {
   const cells = (
     of: readonly number[],
     each: number,

@@ -96,7 +96,7 @@ const POPULATIONS = ['mixed', 'coins', 'steady'] as const;
 const percent = (x: number): string => (100 * x).toFixed(x < 0.0995 ? 1 : 0);
 
 /** The table of docs/statistics.md: `npx node scripts/statistics/gateErrors.ts`. */
-export function gateTable(instances: number): string[] {
+function gateTable(instances: number): string[] {
   const line = (n: number, disagreement: number, again: number): string => {
     const of = { n, disagreement, again, population: 'mixed' } as const;
     const nights = Math.round(instances / n);

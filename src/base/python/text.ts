@@ -74,7 +74,7 @@ export const isWordAt = (text: string, at: number): boolean =>
   at >= 0 && at < text.length && WORD.test(text[at]!);
 
 const DIGIT = /\p{Nd}/u;
-export const isDigitAt = (text: string, at: number): boolean => {
+const isDigitAt = (text: string, at: number): boolean => {
   if (at < 0 || at >= text.length) return false;
   const code = text.charCodeAt(at);
   return code < 0x80 ? code >= 0x30 && code <= 0x39 : DIGIT.test(text[at]!);

@@ -103,7 +103,7 @@ function rowsOf(total: number, plan: DiskPlan): Rows {
 }
 
 /** "here", "pull" or "?" of each image, for the list of instances; on any of several engines is here. */
-export function imageStates(answer: DiskAnswer | null): (image: string) => string {
+function imageStates(answer: DiskAnswer | null): (image: string) => string {
   if (answer === null || 'problem' in answer) return () => '?';
   const somewhere = (of: (plan: DiskPlan) => readonly string[]) => {
     const sets = plansOf(answer).map((plan) => new Set(of(plan)));
@@ -131,7 +131,7 @@ function holds({ grading, pulls }: Forecast['timeHolds']): string {
 /** With fewer on record the interval holds 76 to 86 % for 90. */
 const FEW_ATTEMPTS = 200;
 
-export function forecastRows({
+function forecastRows({
   forecast: found,
   detectableDifference,
 }: Pick<DryRun, 'forecast' | 'detectableDifference'>): Rows {

@@ -2,7 +2,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export interface Got {
+interface Got {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;

@@ -4,7 +4,7 @@ import { createModelFactory } from '../../../src/model/modelFactory.ts';
 import { settleModel } from '../../../src/model/settleModel.ts';
 import { ASK, autoClock, configOf, recorder } from '../harness.ts';
 
-export const PRICES = { input: 1, output: 10, cache_read: 0.1 };
+const PRICES = { input: 1, output: 10, cache_read: 0.1 };
 
 interface CloudyModel {
   readonly model_name: string;

@@ -48,7 +48,7 @@ export function signatureProblem(asked: Asked, secret: string): string | null {
 }
 
 /** One frame of an event stream, by its specification. */
-export function frame(headers: Readonly<Record<string, string>>, payload: string): Buffer {
+function frame(headers: Readonly<Record<string, string>>, payload: string): Buffer {
   const head = Buffer.concat(
     Object.entries(headers).map(([name, value]) => {
       const length = Buffer.alloc(2);

@@ -77,7 +77,7 @@ export interface DemoRow {
   readonly problem_statement: string;
 }
 
-export const demoRow = (id: string): DemoRow =>
+const demoRow = (id: string): DemoRow =>
   readFileSync(DATASET, 'utf8')
     .split('\n')
     .filter(Boolean)

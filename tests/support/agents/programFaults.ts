@@ -45,7 +45,7 @@ const rowsOf = (bench: AgentBench) =>
   );
 
 /** Containers of the run that are there, whatever they are for. */
-export const containersOf = async (bench: AgentBench) =>
+const containersOf = async (bench: AgentBench) =>
   (await docker.listContainers({ all: true })).filter(({ Labels }) => Labels['swebatch.run'] === bench.id);
 
 async function relaysOf(bench: AgentBench): Promise<string[]> {

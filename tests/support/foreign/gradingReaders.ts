@@ -49,7 +49,7 @@ export const SPEC: GradeSpec = {
 };
 
 /** One name for each parser: several ids share one. */
-export const PARSERS = [
+const PARSERS = [
   ...new Map(Object.entries({ ...OFFICIAL_PARSERS, ...SUITE_PARSERS }).map(([id, parser]) => [parser, id])),
 ].map(([parser, id]) => ({ id, parser }));
 

@@ -5,7 +5,7 @@ import { derivedImage } from '../dockerEnvironment.ts';
 import { harborTask } from './harborTask.ts';
 
 /** Stands in tests/ of every task: no agent may find it. */
-export const HIDDEN = 'the-hidden-word-of-the-tests';
+const HIDDEN = 'the-hidden-word-of-the-tests';
 
 const toml = (image: string, more = '', environment = '') => `schema_version = "1.3"
 [environment]

@@ -20,7 +20,7 @@ for line in sys.stdin:
         print(json.dumps({"error": str(error)}))
 `;
 
-export interface Judgement {
+interface Judgement {
   /** What the models read; absent where they refuse it. */
   readonly kept?: Readonly<Record<string, unknown>>;
   readonly error?: string;
