@@ -36,14 +36,15 @@ export function checked(read: ReadVerdicts): ForeignRun['verdicts'] {
   return read.verdicts;
 }
 
-/** With a warning that says the number that the other tool states, beside what the same verdicts come to here. */
+/** With a warning that says the number that the other tool states, where the same verdicts come to another one here. */
 export function withPrinted(run: ForeignRun, read: ReadVerdicts): ForeignRun {
-  const line = read.ok && read.printed ? [printedLine(read.printed, run)] : [];
-  return { ...run, warnings: [...run.warnings, ...line] };
+  if (!read.ok || !read.printed) return run;
+  const ours = measuredOf(run);
+  const same = read.printed.resolved === ours.resolved && read.printed.of === ours.of;
+  return same ? run : { ...run, warnings: [...run.warnings, printedLine(read.printed, ours)] };
 }
 
-function printedLine(printed: Printed, run: ForeignRun): string {
-  const ours = measuredOf(run);
+function printedLine(printed: Printed, ours: Printed): string {
   const [a, b] = [share(printed), share(ours)];
   const difference = a === null || b === null ? null : 100 * (b - a);
   const apart =

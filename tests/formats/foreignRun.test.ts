@@ -55,6 +55,16 @@ test('an entry of the leaderboard: an empty prediction is a failure, one without
   expect((await verdictsOf(folder(totals))).said).toMatch(/its own number is 1 of 10 = 10\.0 %/);
 });
 
+test('figures that are the same here are no warning', async () => {
+  const { said, verdicts } = await verdictsOf(
+    folder({
+      'all_preds.jsonl': predictions('a__a-1', 'a__a-2'),
+      'results/results.json': { resolved: ['a__a-1'] },
+    }),
+  );
+  expect([verdicts['a__a-1'], verdicts['a__a-2'], said]).toEqual(['resolved', 'unresolved', '']);
+});
+
 test('an entry without predictions is no run in which everything is resolved', async () => {
   const dir = folder({ 'results/results.json': { resolved: ['a__a-1'] } });
   await expect(readSource(dir)).rejects.toThrow(UserError);
