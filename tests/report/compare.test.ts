@@ -138,10 +138,12 @@ describe('epochs', () => {
   const a = run('a', (n) => n <= 5);
   const b = run('b', (n, epoch) => n <= 5 || (n <= 8 && epoch <= 2));
 
-  test('use item means, t and a permutation over instances', () => {
+  test('use item means and a permutation over instances; where few differ, t would be too short', () => {
     const c = compareSides(a, b, options);
     expect(c.matched).toBe(10);
-    expect(c.difference).toMatchObject({ method: 't' });
+    expect(c.difference).toMatchObject({ method: 'Newcombe 10' });
+    const t = c.reference.t!.interval;
+    expect(c.difference!.interval!.high - c.difference!.interval!.low).toBeGreaterThan(t.high - t.low);
     expect(c.difference!.points).toBeCloseTo(2 / 10, 12);
     expect(c.test!.name).toBe('sign-flip permutation (exact)');
     expect(c.test!.p).toBeCloseTo(2 / 8, 12);

@@ -110,13 +110,15 @@ const share = (describe: string) => {
 export const gateFlags = flags({
   minResolved: share('minimum share of valid instances resolved (40% or 0.4)'),
   maxDrop: share(
-    'maximum drop over matched instances (2% or 0.02), instead of the tests; the verdict says how often chance exceeds it',
+    'maximum drop over matched instances (2% or 0.02), beside the tests; the verdict says how often chance exceeds it',
   ),
   maxBroken: integer(
     0,
     'how many rocks may fail in every re-measurement; default 0. A rock was always resolved in many runs before',
   ),
-  mustPass: string('file with ids that must be resolved, one a line'),
+  mustPass: string(
+    'file with ids that must be resolved, one a line; with --remeasure those that failed are run again',
+  ),
   maxInfra: share('maximum share of trials lost to infrastructure'),
   maxCost: {
     type: 'number',

@@ -3,12 +3,13 @@
 import { type FactDifference, factDifferences } from '../measure/runFacts.ts';
 import { namedRewards } from '../measure/score.ts';
 import { shareInterval } from '../statistics/epochs.ts';
-import { clustered, isNoSpread, mean, tTest, variance } from '../statistics/means.ts';
+import { clustered, mean, tTest, variance } from '../statistics/means.ts';
+import { fisherP } from '../statistics/nightTests.ts';
 import {
   cochranQ,
   detectableDifference,
   differenceOf,
-  expectedTable,
+  differenceOfMeans,
   type McNemarTest,
   mcnemar,
   mcnemarChiSquared,
@@ -17,7 +18,6 @@ import {
   newcombe10,
   type PairedTable,
   waldPaired,
-  withinOne,
 } from '../statistics/paired.ts';
 import { proportion } from '../statistics/proportions.ts';
 import {
@@ -71,6 +71,7 @@ export function compareSides(a: Side, b: Side, options: SidesOptions) {
     .map((x) => x.instanceId)
     .sort();
   const reward: RewardDifference | null = rewardDifference(a, b, pairs, asked, seed);
+  const infraLoss = infraLossOf(a, b);
   // All with the same draws: over very many instances these are most of the time that a comparison takes.
   const [cost, tokens, steps, perResolvedA, perResolvedB] = bootstraps(
     [
@@ -118,6 +119,8 @@ export function compareSides(a: Side, b: Side, options: SidesOptions) {
     clusters: repositories && clustered(gains, repositories),
     /** Absent where neither side has rewards. */
     ...(reward && { reward }),
+    /** Absent where infrastructure took nothing from B. */
+    ...(infraLoss && { infraLoss }),
     ...powerOf(gains, table, epochs),
     /** B / A: ratios of geometric means over matched instances; and what a resolved instance cost each. */
     ratios: { cost, tokens, steps },
@@ -133,6 +136,29 @@ export function compareSides(a: Side, b: Side, options: SidesOptions) {
 }
 
 type Drawn = Bootstrapped | null;
+
+/** Whether what infrastructure took from B are rather instances that A failed: then the rest of B looks better than B is. */
+function infraLossOf(a: Side, b: Side) {
+  const known = [...b.results.values()].flatMap((result) => {
+    const reference = resultOn(a, result.instanceId);
+    if (!reference || reference.scores.length === 0 || (result.infra === 0 && result.why !== null)) return [];
+    return [{ id: result.instanceId, lost: result.infra > 0, failed: rateOf(reference) <= 0.5 }];
+  });
+  const lost = known.filter((k) => k.lost);
+  if (lost.length === 0) return null;
+  const count = (failed: boolean) => ({
+    lost: lost.filter((k) => k.failed === failed).length,
+    of: known.filter((k) => k.failed === failed).length,
+  });
+  const [failed, resolved] = [count(true), count(false)];
+  return {
+    failed,
+    resolved,
+    ids: lost.filter((k) => k.failed).map((k) => k.id),
+    /** Of as many or more among those that A failed, by Fisher's exact test. */
+    p: fisherP(failed.lost, failed.of, lost.length, known.length),
+  };
+}
 
 function head(side: Side, results: readonly SideResult[], unnamedNeither: number) {
   const n = results.length + unnamedNeither;
@@ -225,13 +251,16 @@ function missingAsFailed(
     (id) => [rateWithMissing(resultOn(a, id)!, a), rateWithMissing(resultOn(b, id)!, b)] as const,
   );
   if (a.epochs > 1 || b.epochs > 1) {
-    const d = [...rates.map(([x, y]) => y - x), ...Array<number>(unnamedNeither).fill(0)];
-    const interval = tTest(d)?.interval;
+    const all = [...rates, ...Array<readonly [number, number]>(unnamedNeither).fill([0, 0])];
+    const { difference: points, interval } = differenceOfMeans(all);
     return {
       n,
-      points: mean(d),
-      interval: interval ? withinOne(interval) : null,
-      p: signFlip(d, seed).p,
+      points,
+      interval,
+      p: signFlip(
+        all.map(([x, y]) => y - x),
+        seed,
+      ).p,
     };
   }
   const count = (x: number, y: number) => rates.filter(([p, q]) => p === x && q === y).length;
@@ -317,7 +346,7 @@ function testDifference(
   const { aOnly, bOnly } = table;
   const paired = !epochs && n > 0;
   return {
-    difference: n === 0 ? null : epochs ? byMeans(t, gains, pairs) : byPairs(table),
+    difference: n === 0 ? null : epochs ? byMeans(pairs, n - pairs.length) : byPairs(table),
     /** The test that decides, named; the others are for reference. */
     test:
       n === 0
@@ -345,12 +374,14 @@ const byPairs = (table: PairedTable) => ({
   method: 'Newcombe 10' as const,
 });
 
-/** Where every instance differs by the same, t would claim certainty: then the table that independent epochs would give. */
-function byMeans(t: ReturnType<typeof tTest>, gains: readonly number[], pairs: readonly Pair[]) {
-  if (t !== null && !isNoSpread(t.se))
-    return { points: mean(gains), interval: withinOne(t.interval), method: 't' as const };
-  const table = expectedTable(pairs.map((p) => [rateOf(p.a), rateOf(p.b)]));
-  return byPairs({ ...table, neither: table.neither + gains.length - pairs.length });
+/** `unnamed`: instances that neither side names, and both fail. */
+function byMeans(pairs: readonly Pair[], unnamed: number) {
+  const rates = pairs.map((p) => [rateOf(p.a), rateOf(p.b)] as const);
+  const { difference, interval, method } = differenceOfMeans([
+    ...rates,
+    ...Array<readonly [number, number]>(unnamed).fill([0, 0]),
+  ]);
+  return { points: difference, interval, method };
 }
 
 /** `detectable`: the smallest difference this comparison would find in four of five cases; null without a discordant pair. */

@@ -9,6 +9,10 @@ import { awaitsVerdict, isGraded, type Missing, rewardOf, standingOf } from '../
 
 export type FellOut = Missing | 'error' | 'incomplete' | 'no_logs' | 'removed' | 'added';
 
+/** A harness that ended with an error, or left no log, had no verdict to give; no more is known. */
+const isInfra = (why: FellOut): boolean =>
+  why === 'infra' || why === 'grading_infra' || why === 'error' || why === 'no_logs';
+
 export interface SideResult {
   readonly instanceId: string;
   readonly repo: string;
@@ -20,6 +24,8 @@ export interface SideResult {
   readonly named?: readonly Readonly<Record<string, number>>[];
   /** Why nothing valid is there; null when something is. */
   readonly why: FellOut | null;
+  /** Epochs that infrastructure lost, of the agent or of its grading. */
+  readonly infra: number;
   /** Means over valid epochs; null where unknown. */
   readonly costNano: number | null;
   /** What all attempts of its trials cost that do not wait for a verdict; null where unknown. */
@@ -88,6 +94,7 @@ export function sideOfArm(data: RunData, arm: string): Side {
         named: valid.flatMap(({ trial }) => (trial.rewards ? [trial.rewards] : [])),
       }),
       why: valid.length > 0 ? null : (missing[0] ?? 'not_run'),
+      infra: missing.filter(isInfra).length,
       costNano: average(attempts.map((c) => (c && c.unknownCalls === 0 ? c.costNano : null))),
       spentNano: spentOn(
         standings.flatMap((s) => (awaitsVerdict(s.standing) ? [] : (byTrial.get(s.trial.trialId) ?? []))),
@@ -125,6 +132,7 @@ export const scoreOnly = (
   repo: repoOfId(instanceId),
   scores,
   why,
+  infra: why !== null && isInfra(why) ? 1 : 0,
   costNano: null,
   spentNano: null,
   tokens: null,

@@ -9,14 +9,14 @@ import type { RunData } from '../../store/records/reportQueries.ts';
 import type { Comparison } from '../compare/compareSides.ts';
 import type { FellOut, Side } from '../compare/side.ts';
 import { summarize } from '../measure/summary.ts';
-import { rate } from '../render/document.ts';
+import { pValue, rate } from '../render/document.ts';
+import type { AlongRecord } from '../statistics/alongRecord.ts';
 import { NIGHT_ERROR } from '../statistics/nightTests.ts';
 import { proportion } from '../statistics/proportions.ts';
 import {
   type Candidate,
   chanceOfDrop,
   confirmationOf,
-  confirmedDropOf,
   decisive,
   type GatePolicy,
   type GateRule,
@@ -39,6 +39,7 @@ export function gate(
   policy: GatePolicy,
   remeasured: Remeasured = new Map(),
   streaks: ReadonlyMap<string, number> = new Map(),
+  record: AlongRecord | null = null,
 ) {
   const again = (id: string) => remeasured.get(id) ?? [];
   const flaky = comparison.broken
@@ -47,11 +48,10 @@ export function gate(
   const broken = comparison.broken.filter((id) => !again(id).some(Boolean));
   const drop = comparison.difference && comparison.matched > 0 ? -comparison.difference.points : null;
   const night: Night = {
-    ...{ comparison, candidate, policy, broken, drop, remeasured },
+    ...{ comparison, candidate, policy, broken, drop, remeasured, record },
     unconfirmed: broken.filter((id) => again(id).length === 0),
     rocks: rocksOf(comparison, remeasured, streaks, policy.alpha),
     confirmation: confirmationOf(comparison, remeasured, policy.alpha),
-    confirmedDrop: confirmedDropOf(comparison, drop, remeasured),
     chance: policy.maxDrop === undefined ? null : chanceOfDrop(comparison, policy.maxDrop),
   };
   const rules = rulesOf(night);
@@ -66,7 +66,7 @@ export function gate(
     broken,
     /** Failed now, but resolved in some re-measurement. */
     flaky,
-    /** Share of matched instances lost, by the first measurement. */
+    /** Share of matched instances lost, by the first measurement: below 0 where more are resolved. */
     drop,
     rules,
     fixed: comparison.fixed,
@@ -78,13 +78,13 @@ export function gate(
     confirmation: night.confirmation,
     matched: comparison.matched,
     notComparable: comparison.fellOut,
-    /** The drop without what changed back when it was measured again. */
-    confirmedDrop: night.confirmedDrop,
     /** How often a night on which nothing changed drops by more than `maxDrop`. */
     chance: night.chance,
     p: comparison.test?.p ?? null,
     test: comparison.test?.name ?? null,
     detectable: comparison.detectable,
+    /** Absent where the record is too short. */
+    ...(record && { record }),
     /** Absent where neither night has rewards. */
     ...(comparison.reward && { reward: comparison.reward }),
     warnings: warningsOf(night),
@@ -116,12 +116,13 @@ function gateLine(c: Comparison, broken: number, flaky: number): string {
 }
 
 /** Rules that say something about results; a night that breaks only the others is not a worse one. */
-const ABOUT_RESULTS = new Set([
+export const ABOUT_RESULTS = new Set([
   'broken',
   'max-drop',
   'max-reward-drop',
   'significance',
   'confirmed',
+  'trend',
   'min-resolved',
   'must-pass',
 ]);
@@ -138,7 +139,7 @@ function verdictOf(
   return flaky && broken.length === 0 ? 'flaky' : 'inconclusive';
 }
 
-function warningsOf({ comparison: c, policy, unconfirmed, chance }: Night): string[] {
+function warningsOf({ comparison: c, policy, unconfirmed, chance, record }: Night): string[] {
   const changed = setChanges(c).length;
   const loud = [...new Set(c.differences.filter((d) => d.loud).map((d) => d.group))];
   return compact([
@@ -147,6 +148,7 @@ function warningsOf({ comparison: c, policy, unconfirmed, chance }: Night): stri
     changed > 0 &&
       (policy.setChanges ?? 'warn') === 'warn' &&
       `${changed} instance(s) are in one of the runs only`,
+    luckyBaseline(record),
     unconfirmed.length > 0 && `${unconfirmed.length} broken instance(s) were not measured again`,
     c.detectable !== null &&
       policy.maxDrop !== undefined &&
@@ -155,8 +157,20 @@ function warningsOf({ comparison: c, policy, unconfirmed, chance }: Night): stri
   ]);
 }
 
+/** One baseline in twenty is so lucky, and fails many a night on which nothing changed. A real loss right after it looks the same. */
+function luckyBaseline(record: AlongRecord | null): string | false {
+  const first = record?.first;
+  if (!first || first.p >= NIGHT_ERROR) return false;
+  return `${record.since} was lucky, or something was lost right after it: ${percent(first.resolved)} resolved then and ${percent(first.since)} in the ${record.nights - 1} nights since (${pValue(first.p)}); against those nights alone tonight is ${first.tonightP < NIGHT_ERROR ? 'worse' : 'not worse'} (${pValue(first.tonightP)}); \`baseline set\` one of them where nothing was lost`;
+}
+
 /** `required`: a night without a baseline is to fail. */
-export function firstNight(candidate: Candidate, policy: GatePolicy, required: boolean): GateResult {
+export function firstNight(
+  candidate: Candidate,
+  policy: GatePolicy,
+  required: boolean,
+  remeasured: Remeasured = new Map(),
+): GateResult {
   const { valid, resolved } = candidate;
   const missing: GateRule = {
     rule: 'baseline',
@@ -164,14 +178,14 @@ export function firstNight(candidate: Candidate, policy: GatePolicy, required: b
     text: 'no complete and graded run has this configuration and dataset',
     ids: [],
   };
-  const limits = gateRulesOf({ candidate, policy, remeasured: new Map() });
+  const limits = gateRulesOf({ candidate, policy, remeasured });
   const rules = required ? [missing, ...limits] : limits;
   const passed = rules.every((r) => r.passed);
   return {
     ...{ verdict: 'inconclusive', passed, exitCode: passed ? 0 : 1, rules },
     line: `no baseline yet: resolved ${rate(proportion(resolved, valid))} of valid`,
-    ...{ broken: [], flaky: [], fixed: [], unconfirmed: [], rocks: [], remeasured: false },
-    ...{ confirmation: null, matched: 0, notComparable: [], drop: null, confirmedDrop: null },
+    ...{ broken: [], flaky: [], fixed: [], unconfirmed: [], rocks: [], remeasured: remeasured.size > 0 },
+    ...{ confirmation: null, matched: 0, notComparable: [], drop: null },
     ...{ chance: null, p: null, test: null, detectable: null, warnings: [] },
   };
 }
@@ -180,38 +194,24 @@ const most = (scores: readonly boolean[]): boolean => scores.filter(Boolean).len
 
 export function candidateOf(data: RunData, arm: string, side: Side): Candidate {
   const summary = summarize(data).arms.find((a) => a.arm === arm)!;
-  return {
-    label: side.label,
-    planned: summary.planned,
-    valid: summary.valid,
-    resolved: summary.resolved.x,
-    // Also what only its grading lost.
-    infra: summary.missing
-      .filter((m) => m.why === 'infra' || m.why === 'grading_infra')
-      .reduce((s, m) => s + m.n, 0),
-    cost: summary.accounting.cost,
-    results: resultsOf(side),
-  };
+  return { ...candidateOfSide(side), planned: summary.planned, cost: summary.accounting.cost };
 }
 
-/** For a side that is a file: it knows neither cost nor infrastructure. */
+/** For a side that is a file: it knows no cost. */
 export function candidateOfSide(side: Side): Candidate {
-  const results = resultsOf(side);
+  const all = [...side.results.values()];
+  const scores = all.flatMap((r) => r.scores);
   return {
     label: side.label,
-    planned: side.results.size,
-    valid: results.size,
-    resolved: [...results.values()].filter(Boolean).length,
-    infra: [...side.results.values()].filter((r) => r.why === 'infra').length,
+    planned: all.length * side.epochs,
+    valid: scores.length,
+    resolved: scores.filter(Boolean).length,
+    infra: all.reduce((sum, r) => sum + r.infra, 0),
     cost: { nano: null, atLeast: true },
-    results,
+    asked: new Set(side.results.keys()),
+    results: new Map(all.filter((r) => r.scores.length > 0).map((r) => [r.instanceId, most(r.scores)])),
   };
 }
-
-const resultsOf = (side: Side): Map<string, boolean> =>
-  new Map(
-    [...side.results.values()].filter((r) => r.scores.length > 0).map((r) => [r.instanceId, most(r.scores)]),
-  );
 
 /** Valid results of runs that measured instances again, all epochs together. */
 export function remeasurementsOf(sides: readonly Side[]): Map<string, boolean[]> {

@@ -6,8 +6,9 @@ import { percent } from '../../base/text/numbers.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import type { InstanceHistory } from '../measure/history.ts';
 import { isGraded, type Standing, standingOf } from '../measure/score.ts';
-import { block, type Document, pValue, reward, signedReward } from '../render/document.ts';
+import { block, type Document, pointsInWords, pValue, reward } from '../render/document.ts';
 import type { GateResult } from './gate.ts';
+import { rewardInWords } from './rules.ts';
 
 /** `labels.a` is null where there is no baseline. `past`: what the instances that changed did in the runs before. `passedOver`: nights that could have been the reference and are not. */
 export function gateDocument(
@@ -63,11 +64,11 @@ export function gateDocument(
     result.drop !== null &&
       result.p !== null &&
       block.text(
-        `Drop ${percent(result.drop)} over ${result.matched} matched instances; ${result.test} ${pValue(result.p)}${result.detectable === null ? '' : `; smaller than ${percent(result.detectable)} cannot be seen here`}.`,
+        `${pointsInWords(-result.drop)} resolved, of ${result.matched} matched instances; ${result.test} ${pValue(result.p)}${result.detectable === null ? '' : `; smaller than ${percent(result.detectable)} cannot be seen here`}.`,
       ),
     result.reward !== undefined &&
       block.text(
-        `Mean reward ${reward(result.reward.a.mean)} before, ${reward(result.reward.b.mean)} now: ${signedReward(result.reward.difference)}; ${result.reward.permutation ? `sign-flip permutation ${pValue(result.reward.permutation.p)}` : 'fewer than six instances differ: no test'}.`,
+        `Mean reward ${reward(result.reward.a.mean)} before, ${reward(result.reward.b.mean)} now: ${rewardInWords(result.reward)}; ${result.reward.permutation ? `sign-flip permutation ${pValue(result.reward.permutation.p)}` : 'fewer than six instances differ: no test'}.`,
       ),
   ]);
 }

@@ -4,15 +4,18 @@ import { compact } from '../../base/compact.ts';
 import { percent } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
 import type { Comparison } from '../compare/compareSides.ts';
-import { pointDifference, pValue, rate, reward, signedReward } from '../render/document.ts';
+import { plural, pointsInWords, pValue, rate, reward } from '../render/document.ts';
+import type { AlongRecord } from '../statistics/alongRecord.ts';
 import {
   chanceOfFall,
   chanceOfFallOfMeans,
   confirmedError,
   fewestLosses,
+  infraError,
   lossP,
   NIGHT_ERROR,
   resultsOfARock,
+  rockChance,
   rocksError,
 } from '../statistics/nightTests.ts';
 import { proportion } from '../statistics/proportions.ts';
@@ -40,6 +43,8 @@ export interface Candidate {
   readonly resolved: number;
   readonly infra: number;
   readonly cost: { readonly nano: number | null; readonly atLeast: boolean };
+  /** Instances of the night. */
+  readonly asked: ReadonlySet<string>;
   /** Validly finished instances and whether they were resolved (in most epochs). */
   readonly results: ReadonlyMap<string, boolean>;
 }
@@ -63,9 +68,10 @@ export interface Night {
   readonly rocks: readonly string[];
   readonly confirmation: Confirmation | null;
   readonly drop: number | null;
-  readonly confirmedDrop: number | null;
   readonly chance: number | null;
   readonly remeasured: Remeasured;
+  /** The nights since the accepted baseline; null where they are too few. */
+  readonly record: AlongRecord | null;
 }
 
 const ruling = (rule: string, passed: boolean, text: string, ids: readonly string[] = []): GateRule => ({
@@ -118,54 +124,107 @@ export function decisive({ test, difference, reward: of }: Comparison) {
   };
 }
 
-const maxRewardDrop: Rule = ({ comparison: { reward: of }, policy: { maxDrop: limit } }) => {
-  if (limit === undefined || !of) return null;
-  const ends = of.interval ? ` [${signedReward(of.interval.low)}, ${signedReward(of.interval.high)}]` : '';
-  const text = `mean reward ${signedReward(of.difference)}${ends} over ${of.n} matched (a drop of at most ${reward(limit)})`;
-  return ruling('max-reward-drop', -of.difference <= limit + ROUNDING, text);
-};
+/** "0.031 less", and its interval. */
+export function rewardInWords({ difference, interval }: NonNullable<Comparison['reward']>): string {
+  const one = (x: number) =>
+    reward(Math.abs(x)) === '0.000' ? 'the same' : `${reward(Math.abs(x))} ${x < 0 ? 'less' : 'more'}`;
+  return interval
+    ? `${one(difference)} (95 %: ${one(interval.low)} to ${one(interval.high)})`
+    : one(difference);
+}
 
-/** A limit that somebody set, and no test: the text says how often chance alone exceeds it. */
+const maxRewardDrop: Rule = ({ comparison: { reward: of }, policy: { maxDrop: limit } }) =>
+  limit === undefined || !of
+    ? null
+    : ruling(
+        'max-reward-drop',
+        -of.difference <= limit + ROUNDING,
+        `mean reward over ${of.n} matched: ${rewardInWords(of)}; at most ${reward(limit)} less`,
+      );
+
+/** "4.0 points fewer resolved, of 100 matched (95 %: 13.0 fewer to 4.9 more)" */
+export function dropInWords({ difference, matched: n }: Comparison): string {
+  const { points, interval } = difference!;
+  const short = (x: number) => pointsInWords(x).replace(' points', '');
+  const range = interval ? ` (95 %: ${short(interval.low)} to ${short(interval.high)})` : '';
+  return `${pointsInWords(points)} resolved, of ${n} matched${range}`;
+}
+
+/** Counts, and no second drop: any mean over what was measured again because of its result is biased. */
+function recoveredText({ broken, fixed }: Comparison, remeasured: Remeasured): string | false {
+  const again = (ids: readonly string[]) => ids.filter((id) => (remeasured.get(id)?.length ?? 0) > 0);
+  const count = (ids: readonly string[]) =>
+    `${again(ids).filter((id) => remeasured.get(id)!.some(Boolean)).length} of ${again(ids).length}`;
+  const [lost, won] = [again(broken).length > 0, again(fixed).length > 0];
+  return (
+    (lost || won) &&
+    compact([
+      lost && `${count(broken)} that broke recovered when measured again`,
+      won && `${count(fixed)} that got fixed succeeded again`,
+    ]).join(', ')
+  );
+}
+
+/** A limit that somebody set, and no test: it stands beside the tests, and the text says how often chance alone exceeds it. */
 const maxDrop: Rule = ({
   comparison: c,
   policy: { maxDrop: limit },
   drop,
-  confirmedDrop,
   chance,
   broken: ids,
-}) => {
-  if (limit === undefined) return null;
-  const within = (x: number) => x <= limit + ROUNDING;
-  return ruling(
-    'max-drop',
-    drop !== null && (within(drop) || (confirmedDrop !== null && within(confirmedDrop))),
-    drop === null
-      ? 'the drop is unknown: nothing matched'
-      : compact([
-          `drop ${percent(drop)} of ${c.matched} matched (at most ${percent(limit)}): ${pointDifference(c.difference!.points, c.difference!.interval)}, ${c.test?.name} ${pValue(c.test!.p)}`,
-          confirmedDrop !== null && `${percent(confirmedDrop)} without what changed back when measured again`,
-          chance !== null && `chance alone exceeds it on up to ${percent(chance)} of such nights`,
-        ]).join('; '),
-    ids,
-  );
-};
+  remeasured,
+}) =>
+  limit === undefined
+    ? null
+    : ruling(
+        'max-drop',
+        drop !== null && drop <= limit + ROUNDING,
+        drop === null
+          ? 'the drop is unknown: nothing matched'
+          : compact([
+              dropInWords(c),
+              `at most ${(100 * limit).toFixed(1)} fewer`,
+              `${c.test?.name} ${pValue(c.test!.p)}`,
+              recoveredText(c, remeasured),
+              chance !== null && `chance alone exceeds it on up to ${percent(chance)} of such nights`,
+            ]).join('; '),
+        ids,
+      );
 
-/** The first measurement alone. Whoever sets a limit has said which drop is borne. */
+/** The first measurement alone. */
 const significance: Rule = (night) => {
-  const { comparison: c, policy, broken: ids } = night;
-  if (policy.maxDrop !== undefined) return null;
+  const { comparison: c, broken: ids } = night;
   const found = decisive(c);
   if (found === null || found.p >= alphaOf(night) || found.points >= 0) return null;
   return ruling('significance', false, `${found.name} ${pValue(found.p)} for ${found.what}`, ids);
 };
 
 const confirmed: Rule = (night) => {
-  const { policy, confirmation } = night;
-  if (policy.maxDrop !== undefined || confirmation === null) return null;
+  const { confirmation } = night;
+  if (confirmation === null) return null;
   const { broken: lost, fixed, p } = confirmation;
   const limit = confirmedError(alphaOf(night));
   const text = `${lost.length} that broke and ${fixed.length} that got fixed failed every time again; chance does that to both alike: ${pValue(p)} (below ${limit} fails)`;
   return ruling('confirmed', p > limit, text, lost);
+};
+
+/** A decay that is too slow for any two nights to show. */
+const trend: Rule = ({ record }) => {
+  if (record === null) return null;
+  const { since, nights, p, limit, before, now } = record;
+  const along = `along ${nights} nights since ${since}`;
+  const from = `${percent(before)} resolved in the first third and ${percent(now)} in the last`;
+  return ruling('trend', p >= limit, `${from}, ${along}: ${pValue(p)} (below ${limit.toFixed(5)} fails)`);
+};
+
+/** Whatever loses failures makes the rest look better. What the baseline did tells which of the lost would have failed. */
+const infraLoss: Rule = (night) => {
+  const { infraLoss: found } = night.comparison;
+  if (!found) return null;
+  const { failed, resolved, p } = found;
+  const limit = infraError(alphaOf(night));
+  const text = `infrastructure lost ${failed.lost} of ${failed.of} that the baseline failed and ${resolved.lost} of ${resolved.of} that it resolved: ${pValue(p)} (below ${limit} fails)`;
+  return ruling('infra-loss', p >= limit, text, found.ids);
 };
 
 const minResolved: Limit = ({ policy, candidate: { valid, resolved } }) =>
@@ -180,12 +239,24 @@ const minResolved: Limit = ({ policy, candidate: { valid, resolved } }) =>
 const mustPass: Limit = ({ policy, candidate, remeasured }) => {
   if (!policy.mustPass) return null;
   const asked = policy.mustPass.length;
-  const lost = policy.mustPass.filter(
-    (id) => candidate.results.get(id) !== true && !remeasured.get(id)?.some(Boolean),
-  );
-  const text = `${asked - lost.length} of ${asked} must-pass instances resolved`;
+  const failed = policy.mustPass.filter((id) => candidate.results.get(id) !== true);
+  const lost = failed.filter((id) => !remeasured.get(id)?.some(Boolean));
+  const again = Math.min(...lost.map((id) => remeasured.get(id)?.length ?? 0));
+  const text = compact([
+    `${asked - lost.length} of ${asked} must-pass instances resolved`,
+    failed.length > lost.length && `${failed.length - lost.length} of them when measured again`,
+    lost.length > 0 &&
+      `of ${plural(candidate.results.size, 'instance')}, those that were resolved ${GOLDEN} of ${GOLDEN} times fail so by chance on at most ${percent(goldenError(candidate.results.size, again))} of nights`,
+  ]).join('; ');
   return ruling('must-pass', lost.length === 0, text, lost);
 };
+
+/** How many results in a row, all resolved, docs/nightly.md asks of an id before it stands on a list of those that must pass. */
+export const GOLDEN = 10;
+
+/** How often a list that was chosen so out of n instances fails a night on which nothing changed, with so many re-measurements. */
+export const goldenError = (n: number, again: number): number =>
+  Math.min(1, n * rockChance(GOLDEN, 1 + again));
 
 const maxInfra: Limit = ({ policy, candidate: { planned, infra } }) =>
   policy.maxInfra === undefined
@@ -193,7 +264,7 @@ const maxInfra: Limit = ({ policy, candidate: { planned, infra } }) =>
     : ruling(
         'max-infra',
         planned > 0 && infra / planned <= policy.maxInfra + ROUNDING,
-        `${rate(proportion(infra, planned))} of trials ended for infrastructure reasons (at most ${percent(policy.maxInfra)})`,
+        `${rate(proportion(infra, planned))} of trials ended for infrastructure reasons or by an error of the grader (at most ${percent(policy.maxInfra)})`,
       );
 
 /** A cost that is not known cannot be shown to keep a limit. */
@@ -223,7 +294,7 @@ const sameSet: Rule = ({ comparison, policy }) => {
 
 const LIMITS: readonly Limit[] = [minResolved, mustPass, maxInfra, maxCost];
 const RULES: readonly Rule[] = [
-  ...[matched, broken, maxDrop, maxRewardDrop, significance, confirmed],
+  ...[matched, broken, maxDrop, maxRewardDrop, significance, confirmed, trend, infraLoss],
   ...LIMITS,
   sameSet,
 ];
@@ -249,6 +320,10 @@ export interface Confirmation {
 export function toMeasureAgain(c: Comparison, alpha = NIGHT_ERROR): string[] {
   return enoughBroke(c, alpha) ? [...c.broken, ...c.fixed] : [...c.broken];
 }
+
+/** Ids that must pass and did not, of those that the night has: chance fails some on most nights. */
+export const goldenToMeasure = (policy: GatePolicy, { results, asked }: Candidate): string[] =>
+  (policy.mustPass ?? []).filter((id) => asked.has(id) && results.get(id) !== true);
 
 /** With unequal epochs chance alone breaks and fixes unequally often, and the confirmed test has no footing. */
 const enoughBroke = (c: Comparison, alpha: number): boolean =>
@@ -276,14 +351,6 @@ const failedAgain = (id: string, remeasured: Remeasured): boolean => {
   const results = remeasured.get(id) ?? [];
   return results.length > 0 && !results.some(Boolean);
 };
-
-/** The drop without the instances that recovered, and without those that got fixed and failed again. Null where nothing was measured again. */
-export function confirmedDropOf(c: Comparison, drop: number | null, remeasured: Remeasured): number | null {
-  if (drop === null || ![...c.broken, ...c.fixed].some((id) => remeasured.has(id))) return null;
-  const recovered = c.broken.filter((id) => remeasured.get(id)?.some(Boolean)).length;
-  const kept = c.fixed.filter((id) => !failedAgain(id, remeasured)).length;
-  return drop - (recovered - kept) / c.matched;
-}
 
 /** Confirmed broken instances that were rocks. `streaks`: how many of its newest results up to the reference's were all resolved. */
 export const rocksOf = (

@@ -102,6 +102,12 @@ export const pointDifference = (d: number, interval: Interval | null): string =>
     ? `${signed(d)} pp`
     : `${signed(d)} pp [${signed(interval.low)}, ${signed(interval.high)}]`;
 
+/** The same in words, where a sign could be read as its opposite: "4.0 points fewer". */
+export const pointsInWords = (d: number): string => {
+  const size = points(Math.abs(d));
+  return size === '0.0' ? 'as many' : `${size} points ${d < 0 ? 'fewer' : 'more'}`;
+};
+
 /** Between 0 and 1, so that a mean reward is not read as a share of instances; names of other rewards may be of any size. */
 export const reward = (x: number): string =>
   Math.abs(x) < 1000 ? x.toFixed(3).replace(/^-(0\.000)$/, '$1') : count(x);

@@ -1,6 +1,6 @@
-/** Two arms on the same instances, one epoch, yes or no: the paired difference and McNemar's tests. */
+/** Two arms on the same instances: the paired difference, of yes and no or of means over epochs, and McNemar's tests. */
 
-import { sum } from './means.ts';
+import { isNoSpread, mean, sum, tTest } from './means.ts';
 import { CONFIDENCE, type Interval, wilson, zOf } from './proportions.ts';
 import { chiSquared1P, chiSquaredP, halfBinomialCdf, halfBinomialPmf, normalQuantile } from './special.ts';
 
@@ -28,7 +28,7 @@ export function expectedTable(chances: readonly (readonly [a: number, b: number]
 }
 
 /** A difference of shares ends at one, however few instances there are. */
-export const withinOne = ({ low, high }: Interval): Interval => ({
+const withinOne = ({ low, high }: Interval): Interval => ({
   low: Math.max(-1, low),
   high: Math.min(1, high),
 });
@@ -50,6 +50,32 @@ export function newcombe10(t: PairedTable): Interval {
   return {
     low: difference - reach(pa - wa.low, wb.high - pb),
     high: difference + reach(wa.high - pa, pb - wb.low),
+  };
+}
+
+/** Means over epochs differ in their last bits. */
+const SAME = 1e-12;
+/** Fewer differences than this show their own spread too badly for a t interval. */
+const FEWEST_FOR_T = 10;
+
+/** What B has over A on each instance. */
+export const gainsOf = (pairs: readonly (readonly [a: number, b: number])[]): number[] =>
+  pairs.map(([a, b]) => (Math.abs(b - a) < SAME ? 0 : b - a));
+
+/**
+ * B minus A, of numbers between 0 and 1 such as means over epochs. Where few instances differ, or all by the same, the interval is that of the
+ * table that independent yes-or-no results of these chances would give: it is wider, and claims no certainty.
+ */
+export function differenceOfMeans(pairs: readonly (readonly [a: number, b: number])[]) {
+  const gains = gainsOf(pairs);
+  const difference = mean(gains);
+  const t = tTest(gains);
+  if (t !== null && gains.filter((gain) => gain !== 0).length >= FEWEST_FOR_T && !isNoSpread(t.se))
+    return { difference, interval: withinOne(t.interval), method: 't' as const };
+  return {
+    difference,
+    interval: pairs.length < 2 ? null : newcombe10(expectedTable(pairs)),
+    method: 'Newcombe 10' as const,
   };
 }
 

@@ -2,12 +2,14 @@
 
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { compact } from '../../base/compact.ts';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { type Comparison, compareSides } from '../../report/compare/compareSides.ts';
 import type { Side } from '../../report/compare/side.ts';
 import { summaryFiles } from '../../report/exportSummary.ts';
 import {
+  ABOUT_RESULTS,
   candidateOf,
   candidateOfSide,
   firstNight,
@@ -16,12 +18,13 @@ import {
   remeasurementsOf,
 } from '../../report/gate/gate.ts';
 import { gateDocument, junitXml } from '../../report/gate/gateDocument.ts';
-import type { GatePolicy } from '../../report/gate/rules.ts';
-import { toMeasureAgain } from '../../report/gate/rules.ts';
+import { type Candidate, type GatePolicy, goldenToMeasure, toMeasureAgain } from '../../report/gate/rules.ts';
 import { historyOf, type InstanceHistory, type NightResult, nightOf } from '../../report/measure/history.ts';
 import { summarize } from '../../report/measure/summary.ts';
 import { jsonText } from '../../report/render/document.ts';
 import { renderMarkdown } from '../../report/render/renderers.ts';
+import { type AlongRecord, alongRecord, NIGHTS_OF_A_RECORD } from '../../report/statistics/alongRecord.ts';
+import { NIGHT_ERROR } from '../../report/statistics/nightTests.ts';
 import type { McNemarTest } from '../../report/statistics/paired.ts';
 import { type Tell, type Variables, variable } from '../../run/caller.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
@@ -35,6 +38,7 @@ import {
   endVerdict,
   nightsOf,
   remeasurementsOfRun,
+  resultsIn,
   resultsUpTo,
 } from '../../store/records/baselines.ts';
 import { findRun, type RunRow, type RunStatus } from '../../store/records/runs.ts';
@@ -47,6 +51,8 @@ export interface GateRequest {
   readonly test: McNemarTest;
   readonly seed: number;
   readonly tell: Tell;
+  /** Where the record begins that is searched for a slow decay; null: with the first night. Default: with `a`. */
+  readonly since?: RunRow | null;
   /** Nights that could have been `a` and are not. */
   readonly passedOver?: readonly PassedOver[];
   /** Called with ids that changed and were not measured again yet; measures them and resolves when that is recorded. */
@@ -70,9 +76,10 @@ export async function runGate(request: GateRequest): Promise<Gated> {
   const { a, b, policy, store, test, seed, passedOver = [] } = request;
   const comparison = compareSides(a.side, b.side, { test, seed });
   const begun = request.record && store && b.from ? begin(store, b.from, a.side.label) : null;
-  await measureAgain(request, comparison);
   const candidate = b.from ? candidateOf(b.from.data, b.from.arm, b.side) : candidateOfSide(b.side);
-  const result = gate(comparison, candidate, policy, again(b, store), streaksOf(a, comparison, store));
+  await measureAgain(request, comparison, candidate);
+  const streaks = streaksOf(a, comparison, store);
+  const result = gate(comparison, candidate, policy, again(b, store), streaks, recordOf(request));
   const exitCode = gateExit(result, request.remeasure !== undefined);
   const failed = result.rules.flatMap((r) => (r.passed ? [] : [r.rule]));
   if (begun !== null) endVerdict(store!, begun, { verdict: result.verdict, exitCode, failed });
@@ -86,19 +93,54 @@ const begin = (store: Store, { run, arm }: NonNullable<NamedSide['from']>, basel
 async function measureAgain(
   { b, store, policy, tell, remeasure }: GateRequest,
   comparison: Comparison,
+  candidate: Candidate,
 ): Promise<void> {
   if (!remeasure) return;
   const known = again(b, store);
-  const open = toMeasureAgain(comparison, policy.alpha).filter((id) => !known.has(id));
-  const broken = comparison.broken.filter((id) => !known.has(id)).length;
-  if (open.length === 0) return;
-  const fixed = open.length - broken;
-  tell({
-    level: 'info',
-    text: `${broken} newly broken instance(s)${fixed > 0 ? ` and ${fixed} that got fixed` : ''}; measuring them again before the verdict`,
-  });
-  await remeasure(open);
+  const open = (ids: readonly string[]) => ids.filter((id) => !known.has(id));
+  const changed = open(toMeasureAgain(comparison, policy.alpha));
+  const broken = open(comparison.broken).length;
+  const golden = open(goldenToMeasure(policy, candidate)).filter((id) => !changed.includes(id));
+  if (changed.length + golden.length === 0) return;
+  const parts = compact([
+    broken > 0 && `${broken} newly broken instance(s)`,
+    changed.length > broken && `${changed.length - broken} that got fixed`,
+    golden.length > 0 && `${golden.length} that must pass`,
+  ]);
+  tell({ level: 'info', text: `${parts.join(' and ')}; measuring them again before the verdict` });
+  await remeasure([...changed, ...golden]);
 }
+
+/** Nights since the accepted baseline, and tonight. Those that a rule found to be worse, or distorted, are known: a loss that was mended is no decay. */
+function recordOf({ a, b, store, policy, since = a.from?.run }: GateRequest): AlongRecord | null {
+  if (!store || !b.from || since === undefined) return null;
+  const { run, arm } = b.from;
+  const found = (row: ComparableRow) => objectionsTo(row).flatMap((o) => o.failed);
+  const nights = comparableRuns(store, run)
+    .filter((row) => row.id >= (since?.id ?? 0) && row.graded === 1)
+    .filter((row) => row.chosen === 1 || row.status === 'complete')
+    .filter((row) => row.id === since?.id || !found(row).some((rule) => DISTORTED.has(rule)))
+    .map((row) => row.id)
+    .sort((x, y) => x - y)
+    .slice(1 - NIGHTS_OF_A_RECORD);
+  const runs = [...nights, run.id];
+  const rows = resultsIn(store, run, arm, runs).map((row) => ({ night: runs.indexOf(row.run_id), row }));
+  const scores = rows.map(({ night, row }) => ({ night, ...nightOf(row) }));
+  return alongRecord(
+    [...Map.groupBy(scores, (score) => score.instanceId).values()].map((own) =>
+      own.flatMap(({ night, resolved }) => (resolved === null ? [] : [[night, resolved] as const])),
+    ),
+    {
+      since: rows[0]?.row.run ?? run.name,
+      nights: runs.length,
+      error: policy.alpha ?? NIGHT_ERROR,
+      fixed: runs[0] === a.from?.run.id,
+    },
+  );
+}
+
+/** What is red only by its trend belongs to the trend. */
+const DISTORTED = new Set([...ABOUT_RESULTS].filter((rule) => rule !== 'trend').concat('infra-loss'));
 
 /** How many results in a row, up to the reference's, are resolved; for what broke. */
 function streaksOf(a: NamedSide, { broken }: Comparison, store: Store | undefined): Map<string, number> {
@@ -143,15 +185,26 @@ function again(b: NamedSide, store: Store | undefined): Map<string, boolean[]> {
   return remeasurementsOf(sides);
 }
 
-/** A night that has no baseline: its limits are judged, and its verdict is recorded. */
-export function runFirstNight(store: Store, b: NamedSide, policy: GatePolicy, required: boolean): GateResult {
+/** A night that has no baseline: its limits are judged, and its verdict is recorded. `measure` runs instances again. */
+export async function runFirstNight(
+  store: Store,
+  b: NamedSide,
+  policy: GatePolicy,
+  required: boolean,
+  measure: GateRequest['remeasure'],
+): Promise<GateResult> {
   const { run, data, arm } = b.from!;
-  const result = firstNight(candidateOf(data, arm, b.side), policy, required);
   const of = { run_id: run.id, arm, baseline: null, judged_at: new Date().toISOString() };
+  const begun = beginVerdict(store, of);
+  const candidate = candidateOf(data, arm, b.side);
+  const known = again(b, store);
+  const golden = goldenToMeasure(policy, candidate).filter((id) => !known.has(id));
+  if (golden.length > 0) await measure?.(golden);
+  const result = firstNight(candidate, policy, required, again(b, store));
   // That there is no baseline yet says nothing against the night as the next one's baseline.
   const failed = result.rules.flatMap((r) => (r.passed || r.rule === 'baseline' ? [] : [r.rule]));
   const exitCode = failed.length > 0 ? 1 : 0;
-  endVerdict(store, beginVerdict(store, of), { verdict: result.verdict, exitCode, failed });
+  endVerdict(store, begun, { verdict: result.verdict, exitCode, failed });
   return result;
 }
 
@@ -202,18 +255,26 @@ export function findBaseline(
   store: Store,
   name: string,
   run: RunRow,
-): { readonly baseline: RunRow | undefined; readonly passedOver: readonly PassedOver[] } {
+): {
+  readonly baseline: RunRow | undefined;
+  readonly passedOver: readonly PassedOver[];
+  /** What a person accepted, by name or by `baseline set`; null where nobody did: then the record begins with its first night. */
+  readonly accepted: RunRow | null;
+} {
   const passedOver: PassedOver[] = [];
   if (name !== 'last') {
     const found = baselineRun(store, name) ?? findRun(store, name);
-    return { baseline: 'id' in found ? found : undefined, passedOver };
+    const baseline = 'id' in found ? found : undefined;
+    return { baseline, passedOver, accepted: baseline ?? null };
   }
-  for (const row of comparableRuns(store, run)) {
+  const rows = comparableRuns(store, run);
+  const accepted = rows.filter((row) => row.chosen === 1).sort((x, y) => y.id - x.id)[0] ?? null;
+  for (const row of rows) {
     const why = objectionTo(row);
-    if (why === null) return { baseline: row, passedOver };
+    if (why === null) return { baseline: row, passedOver, accepted };
     passedOver.push({ run: row.name, why });
   }
-  return { baseline: undefined, passedOver };
+  return { baseline: undefined, passedOver, accepted };
 }
 
 const ENDED: Record<Exclude<RunStatus, 'complete'>, string> = {
@@ -231,9 +292,12 @@ function objectionTo(row: ComparableRow): string | null {
   return row.status === 'complete' ? objectionOfGate(row) : ENDED[row.status];
 }
 
-function objectionOfGate({ objections }: ComparableRow): string | null {
-  if (objections === null) return null;
-  const found = JSON.parse(objections) as { exit_code: number | null; failed: string[] }[];
+const objectionsTo = ({ objections }: ComparableRow) =>
+  JSON.parse(objections ?? '[]') as { exit_code: number | null; failed: string[] }[];
+
+function objectionOfGate(row: ComparableRow): string | null {
+  const found = objectionsTo(row);
+  if (found.length === 0) return null;
   const failed = found.filter((o) => o.exit_code === 1);
   if (failed.length > 0)
     return `its gate failed: ${[...new Set(failed.flatMap((o) => o.failed))].join(', ')}`;

@@ -93,12 +93,20 @@ export async function judgeRun(
   const { results: root, policy = {}, remeasure: epochs = REMEASURE_DEFAULT } = options;
   const { env, tell } = caller;
   const run = requireRun(store, options.run);
-  const { baseline, passedOver } = findBaseline(store, options.baseline, run);
+  const { baseline, passedOver, accepted } = findBaseline(store, options.baseline, run);
   const sides = sidesOfRun(store, run);
+  const measuring = (arm: string) =>
+    epochs === 0
+      ? undefined
+      : async (ids: readonly string[]) => {
+          const ended = (outcome: RunOutcome) => hooks.remeasured?.(outcome);
+          await remeasure({ store, root, run, arm, ids, epochs, ended }, caller);
+        };
   if (!baseline) {
     const first: FirstVerdict[] = [];
     for (const b of sides) {
-      const result = runFirstNight(store, b, policy, options.withoutBaseline === 'fail');
+      const required = options.withoutBaseline === 'fail';
+      const result = await runFirstNight(store, b, policy, required, measuring(b.from!.arm));
       const found = { result, past: [], passedOver };
       const artifacts = await writeArtifacts(folderOf(root, run, b), b, found, env);
       first.push({ arm: b.from!.arm, result, artifacts });
@@ -119,10 +127,7 @@ export async function judgeRun(
       tell({ level: 'warning', text: `${baseline.name} has no arm ${arm}; it is not judged` });
       continue;
     }
-    const again = async (ids: readonly string[]) => {
-      const ended = (outcome: RunOutcome) => hooks.remeasured?.(outcome);
-      await remeasure({ store, root, run, arm, ids, epochs, ended }, caller);
-    };
+    const again = measuring(arm);
     const gated = await runGate({
       a,
       b,
@@ -133,7 +138,8 @@ export async function judgeRun(
       record: true,
       test: fixedTest(b) ?? 'exact',
       seed: RESAMPLING_SEED,
-      ...(epochs > 0 && { remeasure: again }),
+      since: accepted,
+      ...(again && { remeasure: again }),
     });
     const artifacts = await writeArtifacts(folderOf(root, run, b), b, gated, env);
     const { verdict, passed, line, broken, drop, p } = gated.result;

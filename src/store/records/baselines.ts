@@ -84,6 +84,14 @@ export const resultsUpTo = (db: Store, run: RunRow, arm: string, ids: readonly s
       AND v.instance_id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))
     ORDER BY r.id DESC, v.position DESC`;
 
+/** Results of the instances of a run in it and in other runs with the same arm and rows, oldest first. */
+export const resultsIn = (db: Store, run: RunRow, arm: string, runs: readonly number[]): NightRow[] =>
+  all(db)`${NIGHTS}
+    JOIN instances i ON i.run_id = r.id AND i.instance_id = v.instance_id
+    JOIN instances own ON own.run_id = ${run.id} AND own.instance_id = v.instance_id AND own.row_hash = i.row_hash
+    WHERE r.id IN (SELECT value FROM json_each(${JSON.stringify(runs)})) AND v.arm = ${arm}
+    ORDER BY r.id, v.position`;
+
 /** Ended attempts of the past for a forecast: what instances cost and took, newest first. */
 interface PastRow {
   model: string;

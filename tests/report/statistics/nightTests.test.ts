@@ -5,14 +5,20 @@ import {
   chanceOfFallOfMeans,
   confirmedError,
   fewestLosses,
+  fisherP,
+  infraError,
   lossP,
   NIGHT_ERROR,
   resultsOfARock,
   rocksError,
 } from '../../../src/report/statistics/nightTests.ts';
 
-test('the parts of the error are no more than the whole: half for the paired test, a quarter for each of the others', () => {
-  expect(NIGHT_ERROR / 2 + confirmedError(NIGHT_ERROR) + rocksError(NIGHT_ERROR)).toBe(NIGHT_ERROR);
+test('the parts of the error are the whole: half for the paired test, and a fiftieth for a night in the record', () => {
+  const parts = [confirmedError, rocksError, infraError].map((of) => of(NIGHT_ERROR));
+  expect(parts.reduce((sum, part) => sum + part, NIGHT_ERROR / 2 + NIGHT_ERROR / 50)).toBeCloseTo(
+    NIGHT_ERROR,
+    12,
+  );
 });
 
 describe('the confirmed test', () => {
@@ -70,4 +76,11 @@ describe('how often chance alone exceeds a limit', () => {
     expect(chanceOfFallOfMeans(0, se, xs.length, 0.03)).toBeCloseTo(chanceOfFall(60, 400, 0.03), 1);
     expect(chanceOfFallOfMeans(0, 0, 10, 0.1)).toBe(0);
   });
+});
+
+test("Fisher's exact test, as scipy.stats.fisher_exact(..., alternative='greater')", () => {
+  // [[3, 1], [1, 3]] (the lady and the tea): .242857; [[6, 0], [29, 65]]: .001362
+  expect(fisherP(3, 4, 4, 8)).toBeCloseTo(0.2428571429, 9);
+  expect(fisherP(6, 35, 6, 100)).toBeCloseTo(0.0013616, 6);
+  expect(fisherP(0, 35, 6, 100)).toBeCloseTo(1, 12);
 });
