@@ -1,10 +1,11 @@
-// A run in each dialect, in a real container: recorded without its key, priced, verified, shown, played again without the provider, and
+// A run in each dialect, one of them in a real container: recorded without its key, priced, verified, shown, played again without the provider, and
 // exported as mini-swe-agent writes it, from where it is replayed and imported.
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Bench, CANARY, faultBench } from '../faults/support.ts';
-import { cli } from '../support/cli.ts';
+import { cli, tempDir } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
 import { jsonReply, startRawServer } from '../support/rawServer.ts';
 
@@ -111,18 +112,29 @@ const of = (dialect: string, url: string) =>
     flag,
   ]);
 
+/** What a dialect carries does not depend on where its commands run: containers are started for one of them. */
+function onThisMachine(): Record<string, unknown> {
+  const cwd = join(tempDir('swebatch-dialect-'), 'testbed');
+  mkdirSync(cwd);
+  const git = (...words: string[]) =>
+    execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@example.org', ...words], { cwd });
+  git('init', '-q');
+  git('commit', '-q', '--allow-empty', '-m', 'begin');
+  return { environment_class: 'local', cwd, memory: undefined, pull: undefined };
+}
+
 const trajectoryIn = (folder: string) =>
   readFileSync(join(folder, 'trajectories', 'a__a-1', 'a__a-1.traj.json'), 'utf8');
 
 describe.skipIf(!docker)('a run in a dialect of its own (needs Docker)', () => {
   test.each([
-    ['chat', chat, 'hm-1'],
-    ['messages', claude, 'sig-1'],
-    ['responses', gpt, 'enc-1'],
-    ['gemini', gemini, 's-1'],
-  ] as const)('%s: every verb holds', async (dialect, reply, thought) => {
+    ['chat', chat, 'hm-1', {}],
+    ['messages', claude, 'sig-1', onThisMachine()],
+    ['responses', gpt, 'enc-1', onThisMachine()],
+    ['gemini', gemini, 's-1', onThisMachine()],
+  ] as const)('%s: every verb holds', async (dialect, reply, thought, environment) => {
     await using server = await startRawServer([reply('1', EDIT), reply('2', SUBMIT)]);
-    bench = await faultBench({ ids: ['a__a-1'] });
+    bench = await faultBench({ ids: ['a__a-1'], environment });
     const { id, root } = bench;
     const recorded = await bench.run(id, of(dialect, server.url));
     expect(recorded.code, recorded.stderr).toBe(0);

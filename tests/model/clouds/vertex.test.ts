@@ -82,7 +82,8 @@ async function metadataServer() {
     GCE_METADATA_HOST: server.host,
     METADATA_SERVER_DETECTION: 'assume-present',
     GOOGLE_APPLICATION_CREDENTIALS: undefined,
-    GOOGLE_CLOUD_PROJECT: undefined,
+    // Else the library asks a gcloud of this machine, if there is one, for two seconds.
+    GOOGLE_CLOUD_PROJECT: 'my-project',
     HOME: '/nowhere',
     APPDATA: undefined,
   });
