@@ -1,5 +1,5 @@
 // Runs the real program as a child process, the way a person does, and collects what it says.
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -98,5 +98,34 @@ export function startCli(args: readonly string[], options: CliOptions = {}): Run
 
 export const cli = (args: readonly string[], options: CliOptions = {}): Promise<CliResult> =>
   startCli(args, options).done;
+
+let warm: ChildProcess | undefined;
+let last: Promise<unknown> = Promise.resolve();
+
+/**
+ * The same for what ends before anything starts: a refusal, a plan, a text of help. One process answers them, one after the other, and loads
+ * the program once. What keeps secrets, takes signals or works on trials gets a process of its own.
+ */
+export function cliAgain(args: readonly string[], options: Omit<CliOptions, 'to'> = {}): Promise<CliResult> {
+  const answer = last.then(
+    () =>
+      new Promise<CliResult>((resolve, reject) => {
+        warm ??= fork(join(import.meta.dirname, 'warmProgram.mjs'), { execArgv: [], stdio: 'ignore' });
+        const child = warm;
+        const ended = (code: number | null) => {
+          warm = undefined;
+          reject(new Error(`the program ended with ${code} instead of answering ${args.join(' ')}`));
+        };
+        child.once('exit', ended);
+        child.once('message', (result) => {
+          child.off('exit', ended);
+          resolve(result as CliResult);
+        });
+        child.send({ args, env: { ...baseEnv(), ...options.env }, cwd: options.cwd ?? REPO });
+      }),
+  );
+  last = answer.catch(() => undefined);
+  return answer;
+}
 
 export const tempDir = (name = 'swebatch-'): string => mkdtempSync(join(tmpdir(), name));
