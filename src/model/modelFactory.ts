@@ -86,7 +86,7 @@ export async function createModelFactory(config: ModelConfig, deps: ModelDeps = 
   if (config.model_class === 'openai') {
     // Loaded only when needed: the client and undici take memory that scripted runs need not pay.
     const { createHttpFactory } = await import('./http/httpModel.ts');
-    const cloud = cloudOf(config);
+    const cloud = await cloudOf(config);
     const auth = await cloud?.createAuth(config, deps.apiKey);
     await cloud?.prepare?.();
     return createHttpFactory({

@@ -200,5 +200,8 @@ export function baseUrlOf(config: Asked): string | null {
   return named ? named.provider.baseUrl : OPENAI.baseUrl;
 }
 
+/** The cloud that serves it with credentials of its own; undefined where a key is enough. */
+export const cloudNameOf = (config: Asked): CloudName | undefined => nameMeans(config)?.provider.cloud;
+
 export const dialectNameOf = (config: Asked): DialectName =>
   config.dialect ?? nameMeans(config)?.dialect ?? OPENAI.dialect;

@@ -3,12 +3,12 @@
 import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
 import type { EventStreamCodec } from '@smithy/eventstream-codec';
 import type { StreamEvent } from '../dialects/dialect.ts';
+import { claudeAt } from '../dialects/messages/messagesDialect.ts';
 import { asObject, asText } from '../dialects/shapes.ts';
 import { systemClock } from '../limits/clock.ts';
 import {
   type Cloud,
   type CloudAuth,
-  claudeAt,
   createCredentials,
   credentialError,
   fixedToken,

@@ -4,24 +4,26 @@ import type { Dialect } from '../dialects/dialect.ts';
 import { DIALECTS } from '../dialects/dialects.ts';
 import { ModelConfigError } from '../model.ts';
 import type { ModelConfig } from '../modelConfig.ts';
-import { type CloudName, dialectNameOf, nameMeans } from '../names.ts';
-import { azure } from './azure.ts';
-import { bedrock } from './bedrock.ts';
+import { type CloudName, cloudNameOf, dialectNameOf } from '../names.ts';
 import { type Cloud, CredentialError, missingText } from './cloud.ts';
-import { vertex } from './vertex.ts';
 
-const CLOUDS: Readonly<Record<CloudName, Cloud>> = { azure, bedrock, vertex_ai: vertex };
+/** Each is loaded with the first model that it serves. */
+const CLOUDS: Readonly<Record<CloudName, () => Promise<Cloud>>> = {
+  azure: async () => (await import('./azure.ts')).azure,
+  bedrock: async () => (await import('./bedrock.ts')).bedrock,
+  vertex_ai: async () => (await import('./vertex.ts')).vertex,
+};
 
-export function cloudOf(config: Pick<ModelConfig, 'model_name' | 'base_url' | 'dialect'>): Cloud | null {
-  const name = nameMeans(config)?.provider.cloud;
-  return name === undefined ? null : CLOUDS[name];
+export async function cloudOf(config: Parameters<typeof cloudNameOf>[0]): Promise<Cloud | null> {
+  const name = cloudNameOf(config);
+  return name === undefined ? null : CLOUDS[name]();
 }
 
 /** null when everything is there that the model's cloud needs beside credentials. */
 export async function missingPackages(
   config: ModelConfig,
 ): Promise<{ readonly message: string; readonly fix: string } | null> {
-  const cloud = cloudOf(config);
+  const cloud = await cloudOf(config);
   if (!cloud) return null;
   try {
     await cloud.createAuth(config, undefined);
@@ -37,7 +39,8 @@ export async function missingPackages(
 export async function missingCredentials(
   config: ModelConfig,
 ): Promise<{ readonly message: string; readonly fix: string } | null> {
-  const auth = await cloudOf(config)?.createAuth(config, undefined);
+  const cloud = await cloudOf(config);
+  const auth = await cloud?.createAuth(config, undefined);
   if (!auth || !config.base_url) return null;
   try {
     await auth.authorize({ url: new URL(config.base_url), headers: {}, body: new Uint8Array() });
@@ -49,9 +52,7 @@ export async function missingCredentials(
   }
 }
 
-export async function dialectOf(
-  config: Pick<ModelConfig, 'model_name' | 'base_url' | 'dialect'>,
-): Promise<Dialect> {
+export async function dialectOf(config: Parameters<typeof dialectNameOf>[0]): Promise<Dialect> {
   const dialect = await DIALECTS[dialectNameOf(config)].load();
-  return cloudOf(config)?.dialect(dialect) ?? dialect;
+  return (await cloudOf(config))?.dialect(dialect) ?? dialect;
 }

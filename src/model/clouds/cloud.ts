@@ -4,8 +4,6 @@
  */
 
 import type { Dialect, StreamEvent } from '../dialects/dialect.ts';
-import { extraHeaders } from '../dialects/kwargs.ts';
-import { createMessagesWriter, messagesParameters } from '../dialects/messages/messagesDialect.ts';
 import { formatDuration, systemClock } from '../limits/clock.ts';
 import { ModelConfigError } from '../model.ts';
 import type { ModelConfig } from '../modelConfig.ts';
@@ -196,26 +194,5 @@ export function libraryToken(
     renew: credentials.renew,
     secrets: () => [...secrets],
     source,
-  };
-}
-
-interface Place {
-  readonly version: string;
-  readonly path: (model: string, stream: boolean) => string;
-  /** Whether the body says `stream` beside the path. */
-  readonly streamInBody: boolean;
-}
-
-export function claudeAt(dialect: Dialect, { version, path, streamInBody }: Place): Dialect {
-  const inBody = (config: ModelConfig): ModelConfig => (streamInBody ? config : { ...config, stream: false });
-  return {
-    ...dialect,
-    target: (config, model) => ({
-      path: path(model, config.stream),
-      headers: { accept: 'application/json', ...extraHeaders(config.model_kwargs) },
-    }),
-    parameters: (config, tools) => messagesParameters(inBody(config), tools),
-    createWriter: (config, model, style) =>
-      createMessagesWriter(inBody(config), model, style, { anthropic_version: version }),
   };
 }

@@ -1,7 +1,8 @@
 /** Gemini and Claude at Vertex AI, by application default credentials. */
 import type { Dialect } from '../dialects/dialect.ts';
 import { extraHeaders } from '../dialects/kwargs.ts';
-import { type Cloud, claudeAt, fixedToken, libraryToken, loadPackages } from './cloud.ts';
+import { claudeAt } from '../dialects/messages/messagesDialect.ts';
+import { type Cloud, fixedToken, libraryToken, loadPackages } from './cloud.ts';
 
 const SOURCE =
   "Google's application default credentials (GOOGLE_APPLICATION_CREDENTIALS, gcloud, the metadata server)";

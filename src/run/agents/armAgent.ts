@@ -3,8 +3,7 @@ import { agentNamed, parseAgentSpec } from '../../agent/agents.ts';
 import type { AgentKind, AgentProblem } from '../../agent/contract.ts';
 import { environmentKindOf, environmentKinds } from '../../environment/environments.ts';
 import type { Program } from '../../environment/programs/program.ts';
-import { cloudOf } from '../../model/clouds/chooseCloud.ts';
-import { dialectNameOf } from '../../model/names.ts';
+import { cloudNameOf, dialectNameOf } from '../../model/names.ts';
 import { isFreeName } from '../../model/prices.ts';
 import type { Variables } from '../caller.ts';
 import type { ArmConfig } from '../plan/planRecord.ts';
@@ -75,10 +74,10 @@ function wrongModel({ agent, model, gateway }: Named, { dialect = null }: AgentK
       message: `${name} asks a provider, and ${model.model_name ?? model.model_class} has none behind it`,
       fix: 'name a model of a provider',
     };
-  const cloud = cloudOf(model);
-  if (cloud)
+  const cloud = cloudNameOf(model);
+  if (cloud !== undefined)
     return {
-      message: `${name} writes its own requests, which do not carry the credentials of ${cloud.name}`,
+      message: `${name} writes its own requests, which do not carry the credentials of ${cloud}`,
       fix: "name the maker's own address, or a gateway in front of the cloud (litellm_proxy/NAME)",
     };
   const spoken = dialectNameOf(model);

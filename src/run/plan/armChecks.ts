@@ -23,6 +23,7 @@ import {
   referencesInAddress,
   replacedCredential,
 } from '../../model/namedCredentials.ts';
+import { cloudNameOf } from '../../model/names.ts';
 import { isFreeName, NO_PRICE_FIX, priceKnown } from '../../model/prices.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import { agentProblem } from '../agents/armAgent.ts';
@@ -148,8 +149,8 @@ async function keyFinding(
   env: Variables,
 ): Promise<Finding> {
   const what = `key of arm ${name}`;
-  const cloud = cloudOf(model);
-  if (cloud?.name === 'bedrock' || variable(env, model.api_key_env) === undefined) {
+  const cloud = await cloudOf(model);
+  if (cloud?.prepare || variable(env, model.api_key_env) === undefined) {
     const problem = await missingPackages(model);
     if (problem) return missing(what, problem.message, problem.fix);
   }
@@ -207,7 +208,7 @@ const asksSomebody = ({ model }: Arms[number]): boolean =>
   model.model_class === 'openai' &&
   model.model_name !== undefined &&
   !isFreeName(model.model_name) &&
-  cloudOf(model) === null;
+  cloudNameOf(model) === undefined;
 
 /** An address that the configuration or a variable names. */
 const atOwnAddress = ({ model }: Arms[number]): boolean =>

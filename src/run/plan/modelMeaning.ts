@@ -17,7 +17,7 @@ export async function modelMeaning(name: string, env: Variables, at: Date) {
   if (!settled.ok) return settled;
   const { model } = settled;
   const known = knownModel(name);
-  const cloud = cloudOf(model);
+  const cloud = await cloudOf(model);
   const prices = pricesOfModel(model, name, at);
   return {
     ok: true as const,

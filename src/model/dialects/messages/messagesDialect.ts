@@ -107,7 +107,7 @@ const toolOf = ({ function: { name, description, parameters } }: ToolSpec) => ({
 const listOf = (value: unknown): unknown => (typeof value === 'string' ? [value] : value);
 
 /** Every field beside `model`, `messages` and `system`. */
-export function messagesParameters(
+function messagesParameters(
   config: ModelConfig,
   tools: readonly ToolSpec[] | undefined,
 ): Record<string, unknown> {
@@ -160,7 +160,7 @@ function marksOf(turns: readonly Turn[], ways: number): ReadonlySet<number> {
 const USER_MARKS = 2;
 
 /** `first`: what the body begins with; clouds have the model in the path. */
-export function createMessagesWriter(
+function createMessagesWriter(
   config: ModelConfig,
   model: string,
   style: RequestStyle,
@@ -491,5 +491,27 @@ function assembleMessages(): Assembly {
       };
     },
     characters: () => characters,
+  };
+}
+
+interface CloudPlace {
+  readonly version: string;
+  readonly path: (model: string, stream: boolean) => string;
+  /** Whether the body says `stream` beside the path. */
+  readonly streamInBody: boolean;
+}
+
+/** The dialect as a cloud has it: Claude at another address, its version in the body. */
+export function claudeAt(dialect: Dialect, { version, path, streamInBody }: CloudPlace): Dialect {
+  const inBody = (config: ModelConfig): ModelConfig => (streamInBody ? config : { ...config, stream: false });
+  return {
+    ...dialect,
+    target: (config, model) => ({
+      path: path(model, config.stream),
+      headers: { accept: 'application/json', ...extraHeaders(config.model_kwargs) },
+    }),
+    parameters: (config, tools) => messagesParameters(inBody(config), tools),
+    createWriter: (config, model, style) =>
+      createMessagesWriter(inBody(config), model, style, { anthropic_version: version }),
   };
 }
