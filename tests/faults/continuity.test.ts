@@ -45,14 +45,14 @@ describe.skipIf(!docker)('T-54 going on with something else', () => {
       'agent.system_template',
     ];
     for (const [n, change] of changes.entries()) {
-      const refused = await bench.run(bench.id, change);
+      const refused = await bench.refused(bench.id, change);
       expect(refused.code).toBe(2);
       expect(refused.stderr).toContain('the configuration changed');
       expect(refused.stderr).toContain(keys[n]!);
     }
     expect(bench.server.requests.length).toBe(sent);
     // Another model is another arm, also when changes are allowed: its predictions would carry the wrong name.
-    const other = await bench.run(bench.id, [...changes[0]!, '--allow-config-change']);
+    const other = await bench.refused(bench.id, [...changes[0]!, '--allow-config-change']);
     expect(other.code).toBe(2);
     expect(other.stderr).toContain('a new arm needs a new run');
     expect(bench.server.requests.length).toBe(sent);
@@ -86,7 +86,7 @@ describe.skipIf(!docker)('T-54 going on with something else', () => {
       bench.dataset,
       rows.replace('Greet differently. [[instance:a__a-3]]', 'Other. [[instance:a__a-3]]'),
     );
-    const refused = await bench.run(bench.id);
+    const refused = await bench.refused(bench.id);
     expect(refused.code).toBe(2);
     expect(refused.stderr).toMatch(/the dataset changed:\s+a__a-3: the row has changed/);
     expect(bench.server.requests.length).toBe(sent);

@@ -7,7 +7,7 @@ import { expect } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import { runByName } from '../../src/store/records/runs.ts';
 import { classCounts, type TrialLine, trialLines } from '../../src/store/records/trials.ts';
-import { type CliResult, cli, type RunningCli, startCli, tempDir } from '../support/cli.ts';
+import { type CliResult, cli, cliAgain, type RunningCli, startCli, tempDir } from '../support/cli.ts';
 import type { Script } from '../support/fakeAnswer.ts';
 import { type FakeModelServer, startFakeModelServer } from '../support/fakeModelServer.ts';
 import { random } from './random.ts';
@@ -34,6 +34,8 @@ export interface Bench {
   args(runId: string, ...more: string[]): string[];
   run(runId: string, more?: readonly string[], env?: Record<string, string>): Promise<CliResult>;
   start(runId: string, more?: readonly string[], env?: Record<string, string>): RunningCli;
+  /** A run that ends before anything starts. */
+  refused(runId: string, more?: readonly string[]): Promise<CliResult>;
   resume(runId: string, more?: readonly string[], env?: Record<string, string>): Promise<CliResult>;
   trials(runId: string): TrialLine[];
   query<T>(sql: string): T[];
@@ -165,6 +167,7 @@ export async function faultBench(options: BenchOptions = {}): Promise<Bench> {
     args,
     run: (runId, more = [], extra) => cli(args(runId, ...more), env(extra)),
     start: (runId, more = [], extra) => startCli(args(runId, ...more), env(extra)),
+    refused: (runId, more = []) => cliAgain(args(runId, ...more), env()),
     resume: (runId, more = [], extra) =>
       cli(['resume', runId, '-o', output, '--progress', 'plain', ...more], env(extra)),
     trials: (runId) => read((store) => trialLines(store, runByName(store, runId)!.id)),

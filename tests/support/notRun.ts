@@ -61,7 +61,7 @@ const CAUSES: readonly Cause[] = [
     listed: true,
   },
   { why: 'a package could not be fetched', of: says(/cannot be had from/) },
-  { why: 'only root mounts a file system', of: says(/needs root/), first: 'sudo -E' },
+  { why: 'only root mounts a file system', of: says(/mounting a file system needs root/), first: 'sudo -E' },
   {
     why: 'published data is not beside the repository, in ../shared',
     of: readsShared,
