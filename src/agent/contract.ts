@@ -153,6 +153,8 @@ export interface AgentKind {
   readonly leavesPatch?: boolean;
   /** It never asks through the gateway, which is then not loaded. */
   readonly asksItself?: boolean;
+  /** It begins with system_template and instance_template; what nobody wrote would be made up. */
+  readonly prompted?: boolean;
   /** It asks its model through the gateway, in this protocol; null: in any; absent: it asks the model of its arm itself. */
   readonly dialect?: DialectName | null;
   /** How it reaches servers of tools; absent: it is given none. */

@@ -4,6 +4,7 @@ import { inert } from '../base/text/inert.ts';
 import { formatCost } from '../money.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
 import type { GateResult } from '../report/gate/gate.ts';
+import type { GradingSummary } from '../run/grader/grader.ts';
 import type { RunOutcome } from '../run/run.ts';
 import type { Store } from '../store/open.ts';
 import { type NightArgs, policyOf } from './flags/runFlags.ts';
@@ -35,8 +36,19 @@ export function conclude(outcome: RunOutcome, json: boolean): number {
   return sayWhatNext(outcome);
 }
 
-const ungradedText = (n: number, root: string, run: string): string =>
-  `${n} prediction(s) could not be graded; try ${commandOn(root, `evaluate ${run}`)}`;
+/** What no rules are known for stays without a verdict, however often it is tried. */
+function ungradedText({ ungraded, outcomes }: GradingSummary, root: string, run: string): string {
+  const never = outcomes.ungradable ?? 0;
+  const again = ungraded - never;
+  return [
+    ...(never > 0
+      ? [`${never} prediction(s) cannot be graded; ${commandOn(root, `show ${run} INSTANCE`)} says why`]
+      : []),
+    ...(again > 0
+      ? [`${again} prediction(s) could not be graded; try ${commandOn(root, `evaluate ${run}`)}`]
+      : []),
+  ].join('; ');
+}
 
 function sayWhatNext({ run, root, status, counts, graded, predictions, ...outcome }: RunOutcome): number {
   const notRun = counts.not_run ?? 0;
@@ -58,7 +70,7 @@ function sayWhatNext({ run, root, status, counts, graded, predictions, ...outcom
       if (!graded && predictions.length > 0)
         say(`not graded; grade it with ${commandOn(root, `evaluate ${run}`)}`);
       if (!graded || graded.ungraded === 0) return EXIT.done;
-      say(`incomplete: ${ungradedText(graded.ungraded, root, run)}`);
+      say(`incomplete: ${ungradedText(graded, root, run)}`);
       return EXIT.incomplete;
     default:
       say(
@@ -66,7 +78,7 @@ function sayWhatNext({ run, root, status, counts, graded, predictions, ...outcom
       );
       if (counts.cancelled)
         say(`${counts.cancelled} cancelled; ${commandOn(root, `resume ${run}`)} runs them`);
-      if (graded && graded.ungraded > 0) say(ungradedText(graded.ungraded, root, run));
+      if (graded && graded.ungraded > 0) say(ungradedText(graded, root, run));
       for (const { reason, count, instanceId, message } of outcome.failures)
         say(`  ${reason} ${count}${message ? `: ${inert(instanceId)}: ${inert(message)}` : ''}`);
       return EXIT.incomplete;

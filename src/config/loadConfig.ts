@@ -23,8 +23,10 @@ import { applyCompat, mapMiniSweAgent, recognise } from './miniSweAgent.ts';
 import { ConfigError, findConfig, isKeyValue, parseKeyValue, type ReadFile, readYaml } from './readConfig.ts';
 
 interface LoadRequest {
-  /** Values of `-c`, left to right: file names, `a.b=value`, or `-` for standard input. Without any, `default` is read. */
+  /** Values of `-c`, left to right: file names, `a.b=value`, or `-` for standard input. */
   readonly specs: readonly string[];
+  /** The configuration that these are laid over, unless one of their files brings an agent of its own. */
+  readonly base?: string;
   /** Values of flags, over everything else; undefined values are ignored. */
   readonly overrides?: Tree;
   /** Text of a path, null where there is no file; `-` is standard input. */
@@ -42,16 +44,22 @@ export interface LoadedConfig {
   readonly files: readonly { readonly path: string; readonly sha256: string }[];
   /** An API key from the configuration; no other field has it. */
   readonly apiKey?: string;
+  /** The file of `specs` that replaces the base, because it brings an agent of its own; null where the base lies under them. */
+  readonly replacedBy: string | null;
+  /** By the name of the arm: templates of the prompt that nothing names. The published agent of `compat` brings its own. */
+  readonly unwritten: Readonly<Record<string, readonly string[]>>;
 }
 
 interface Layer {
+  /** Whether a person named it as a file. */
+  readonly file?: true;
   readonly from: string;
   readonly tree: Tree;
 }
 
 /** Throws ConfigError with every problem. */
 export function loadConfig(request: LoadRequest): LoadedConfig {
-  const { layers, files } = readLayers(request);
+  const { layers, files, replacedBy } = readLayers(request);
   const warnings: string[] = [];
   const problems: string[] = [];
   const origins: Record<string, string> = {};
@@ -90,6 +98,8 @@ export function loadConfig(request: LoadRequest): LoadedConfig {
     origins,
     warnings: [...new Set([...warnings, ...arms.warnings])],
     files,
+    replacedBy,
+    unwritten: arms.unwritten,
     ...(apiKey !== undefined && { apiKey }),
   };
 }
@@ -106,24 +116,32 @@ function withFile(problem: string, origins: LoadedConfig['origins'], files: Load
 const shown = (spec: string): string =>
   spec.includes('api_key') && !spec.startsWith('model.api_key_env=') ? `${spec.split('=')[0]}=…` : spec;
 
-function readLayers(request: LoadRequest): { layers: Layer[]; files: { path: string; sha256: string }[] } {
-  const layers: Layer[] = [];
+function readLayers(request: LoadRequest) {
   const files: { path: string; sha256: string }[] = [];
-  const specs = request.specs.length > 0 ? request.specs : ['default'];
-  for (const spec of specs) {
-    if (isKeyValue(spec)) {
-      layers.push({ from: `-c ${shown(spec)}`, tree: parseKeyValue(spec) });
-      continue;
-    }
+  const fileLayer = (spec: string): Layer => {
     const { path, text } =
       spec === '-'
         ? { path: 'standard input', text: request.readFile('-') ?? '' }
         : findConfig(spec, request.cwd, request.readFile);
-    layers.push({ from: path, tree: sectionsOf(text, path) });
     files.push({ path, sha256: sha256(text) });
-  }
-  layers.push({ from: 'command line', tree: request.overrides ?? {} });
-  return { layers, files };
+    return { from: path, tree: sectionsOf(text, path), file: true };
+  };
+  const named = request.specs.map((spec) =>
+    isKeyValue(spec) ? { from: `-c ${shown(spec)}`, tree: parseKeyValue(spec) } : fileLayer(spec),
+  );
+  const replacedBy = named.find((layer) => 'file' in layer && bringsAgent(layer.tree))?.from ?? null;
+  const base = request.base !== undefined && replacedBy === null ? [fileLayer(request.base)] : [];
+  const flags: Layer = { from: 'command line', tree: request.overrides ?? {} };
+  const layers: Layer[] = [...base, ...named, flags];
+  return { layers, files, replacedBy };
+}
+
+/** It names a prompt or a published agent: limits and environment of another configuration would not belong to it. */
+function bringsAgent(tree: Tree): boolean {
+  const { arms } = tree;
+  const sections = [tree, ...(Array.isArray(arms) ? arms.filter(isTree) : [])];
+  const own = [...PROMPT_TEMPLATES, 'compat'];
+  return sections.some((section) => own.some((key) => at(section, ['agent', key]) !== undefined));
 }
 
 /** The sections of a file. */
@@ -323,6 +341,7 @@ function resolveArms(config: Config, tree: Tree, prompt: WrittenPrompt | null, f
   const problems: string[] = [];
   const warnings: string[] = [];
   const arms: Arm[] = config.arms.length === 0 ? [armOf(armNameOf(config.model), config)] : [];
+  const unwritten = Object.fromEntries(arms.map(({ name }) => [name, unwrittenIn(tree)]));
   const { arms: _, ...base } = tree;
   const { arms: __, ...over } = flags;
   for (const [i, { name, ...sections }] of config.arms.entries()) {
@@ -341,8 +360,9 @@ function resolveArms(config: Config, tree: Tree, prompt: WrittenPrompt | null, f
     if (arms.some((other) => other.name === arm.name))
       problems.push(`${from}: the name "${arm.name}" is taken by another arm; give each its own name`);
     arms.push(arm);
+    unwritten[arm.name] = unwrittenIn(merged);
   }
-  return { arms, problems, warnings };
+  return { arms, unwritten, problems, warnings };
 }
 
 /** The model's name as a valid folder name. */
@@ -359,6 +379,7 @@ const armOf = (name: string, config: Config): Arm => ({
 
 // A prompt asks for blocks or for tool calls. The default prompt follows the protocol; a custom one that does not fit gets a warning.
 
+const PROMPT_TEMPLATES = ['system_template', 'instance_template'];
 const PROMPT = ['agent', 'instance_template'];
 const protocolOf = (tree: Tree): unknown => at(tree, ['agent', 'protocol']) ?? 'bash-block';
 
@@ -366,6 +387,12 @@ const promptOfProtocol = (tree: Tree): Tree =>
   protocolOf(tree) === 'tool-call' && at(tree, PROMPT) === undefined
     ? merge({ agent: { instance_template: TOOL_CALL_INSTANCE_TEMPLATE } }, tree)
     : tree;
+
+/** The code of mini-swe-agent 1 has both; that of version 2 has none. */
+const unwrittenIn = (tree: Tree): string[] =>
+  at(tree, ['agent', 'compat']) === 'mini-swe-agent-1'
+    ? []
+    : PROMPT_TEMPLATES.filter((key) => at(tree, ['agent', key]) === undefined);
 
 /** The layer that set the prompt, and the protocol at that point. */
 interface WrittenPrompt {

@@ -2,6 +2,7 @@
  * What the rest of the program asks of a kind of environment before one is made. A kind is one folder and one line in environments.ts. Its
  * module is light: it imports statically only its configuration, and loads the rest with the first environment.
  */
+import type Docker from 'dockerode';
 import type { z } from 'zod';
 import type { Finding } from '../base/finding.ts';
 import type { EnvironmentFactory } from './environment.ts';
@@ -36,6 +37,12 @@ export interface EnvironmentKind {
   create(config: EnvironmentConfig, options: EnvironmentOptions): Promise<EnvironmentFactory>;
   /** Whether a run in it can begin, for each arm: `run` refuses by it, and `doctor` shows it. Makes nothing. */
   findings?(arms: readonly ConfiguredArm[]): Promise<readonly Finding[]>;
+  /** What an engine would refuse of such an environment, as clauses. Makes nothing. */
+  refusals?(
+    engine: Docker,
+    config: EnvironmentConfig,
+    options?: Pick<EnvironmentOptions, 'capAdd'>,
+  ): Promise<readonly string[]>;
   /** Removes what processes that are dead have left, where that is not on engines. */
   reap?(environments: readonly EnvironmentConfig[]): Promise<Reaped>;
   /** Why commands may have had a network though `environment.network` is none. Reads a recorded configuration. */

@@ -8,7 +8,7 @@ import type { Caller, Tell } from './caller.ts';
 import { requireDataset } from './datasets.ts';
 import type { ArmConfig, RunRequest } from './plan/planRecord.ts';
 import { type ResolvedConfig, type RunOptions, resolveConfig } from './plan/resolveConfig.ts';
-import { beyondAgents, withinEngines, withoutUnsupported } from './plan/unsupported.ts';
+import { beyondAgents, beyondGraders, withinEngines, withoutUnsupported } from './plan/unsupported.ts';
 import { openForReading, refuseRunName, refuseUnwritable, requireRun } from './resultsRoot.ts';
 import { UserError } from './userError.ts';
 
@@ -43,11 +43,22 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
   for (const text of dataset.warnings ?? []) caller.tell({ level: 'warning', text });
   const chosen = select(dataset.rows, { ...wanted, instances: ids }, caller.tell);
   const { strata } = chosen;
-  const { supported: selected, unsupported } = withoutUnsupported(
+  const skip = wanted.skip_unsupported ?? false;
+  const running = withoutUnsupported(
     await beyondAgents(await withinEngines(chosen.selected, resolved, caller.env), resolved.arms),
-    wanted.skip_unsupported ?? false,
+    skip,
     caller.tell,
   );
+  const graded = resolved.grading.enabled
+    ? withoutUnsupported(
+        await beyondGraders(running.supported, resolved.grading, caller.cwd),
+        skip,
+        caller.tell,
+        true,
+      )
+    : { supported: running.supported, unsupported: [] };
+  const selected = graded.supported;
+  const unsupported = [...running.unsupported, ...graded.unsupported];
   // An exported configuration has the hash of its rows; other rows would be another run.
   if (expected !== undefined && datasetHash(selected) !== expected)
     throw new UserError(

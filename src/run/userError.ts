@@ -14,6 +14,7 @@ export type NextStep =
         | 'find_baseline'
         | 'skip_remeasuring'
         | 'skip_unsupported'
+        | 'skip_grading'
         | 'check_engine';
     };
 

@@ -11,7 +11,7 @@ import type { Dataset, LoadedRow } from '../dataset/dataset.ts';
 import { BUILT, imageNameOf } from '../dataset/imageNames.ts';
 import type { Instance } from '../dataset/instance.ts';
 import { addedDataset } from '../dataset/read/addedDatasets.ts';
-import { DATASET_ALIASES, type LocateOptions, locateDataset } from '../dataset/read/locate.ts';
+import { DATASET_ALIASES, type LocateOptions, locateDataset, noSplits } from '../dataset/read/locate.ts';
 import {
   jsonLines,
   leaveInFile,
@@ -109,6 +109,8 @@ export async function loadDataset(source: string, options: LoadOptions = {}): Pr
 async function loadPlace(source: string, options: LoadOptions): Promise<LoadResult> {
   const { images, heldBytes = HELD_BYTES } = options;
   const folder = await folderDataset(source, images);
+  if (folder && options.split !== undefined)
+    return { ok: false, problems: [{ message: noSplits(folder.path, options.split) }] };
   if (folder) return { ok: true, dataset: folder };
   const location = locateDataset(source, options);
   if (!location.ok) return { ok: false, problems: [{ message: location.message }] };

@@ -32,7 +32,7 @@ test.each(names)('%s loads without a warning, by its name with and without endin
   expect(loaded.config.environment.network).toBe('none');
 });
 test('without -c it is default.yaml, which uses bash blocks', () => {
-  const loaded = loadConfig({ specs: [], readFile: readTextFile, cwd: '/nowhere' });
+  const loaded = loadConfig({ specs: [], base: 'default', readFile: readTextFile, cwd: '/nowhere' });
   expect(loaded.files.map((f) => f.path.split('/').at(-1))).toEqual(['default.yaml']);
   expect(loaded.config.agent.protocol).toBe('bash-block');
 });

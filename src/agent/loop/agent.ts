@@ -291,4 +291,4 @@ export class DefaultAgent implements Agent {
 }
 
 export const createAgent: CreateAgent = (parts) => new DefaultAgent(parts);
-export const builtInAgent: AgentKind = { create: createAgent, asksItself: true };
+export const builtInAgent: AgentKind = { create: createAgent, asksItself: true, prompted: true };

@@ -206,6 +206,8 @@ const STEPS: { readonly [Do in Exclude<NextStep['do'], 'list_runs' | 'grade_run'
     find_baseline: 'swebatch baseline show, swebatch ls; "last" takes the newest comparable run',
     skip_remeasuring: 'leave --remeasure out',
     skip_unsupported: 'leave them out with --skip-unsupported, or choose others with -i, --filter or --slice',
+    skip_grading:
+      'leave --evaluate out to run them without verdicts, or leave these tasks out with --skip-unsupported',
     check_engine: 'start it, or see "swebatch doctor"',
   };
 

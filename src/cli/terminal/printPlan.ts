@@ -5,6 +5,7 @@ import { formatCost } from '../../money.ts';
 import { type Forecast, type Range, USUAL_DISCORDANCE } from '../../report/measure/forecast.ts';
 import { duration, plural, toJson } from '../../report/render/document.ts';
 import { renderTerminal } from '../../report/render/renderers.ts';
+import { agentLine } from '../../run/plan/agentOrigins.ts';
 import type { DryRun } from '../../run/plan/dryRun.ts';
 import { type DiskAnswer, type DiskPlan, plansOf } from '../../run/plan/planDisk.ts';
 import { EXIT, printData, printJson } from './context.ts';
@@ -22,6 +23,15 @@ export function printPlan(plan: DryRun, json: boolean): number {
 const addressRow = ({ name, address, addressFrom }: DryRun['arms'][number]): Rows =>
   addressFrom === null ? [] : [['asks', `${name}: ${inert(address ?? '')} (from $${addressFrom})`]];
 
+/** One line for all arms whose agents go by the same. */
+function agentRows({ arms, replacedBy }: DryRun): Rows {
+  const lines = new Set(arms.map(({ origins }) => agentLine(origins)));
+  const replaced = replacedBy === null ? '' : `; ${replacedBy} replaces the default configuration`;
+  return lines.size === 1
+    ? [['agent', `${inert([...lines][0]!)}${inert(replaced)}`]]
+    : arms.map(({ name, origins }) => ['agent', inert(`${name}: ${agentLine(origins)}${replaced}`)]);
+}
+
 function* textOf(plan: DryRun): Generator<string> {
   const state = imageStates(plan.imagePlan);
   const arms = plan.arms.map(
@@ -32,6 +42,7 @@ function* textOf(plan: DryRun): Generator<string> {
     ['run', `${plan.runId} (dry run: nothing is started)`],
     ['dataset', `${plan.dataset}${plan.revision ? ` @ ${plan.revision}` : ''}`],
     ['arms', arms.join(', ')],
+    ...agentRows(plan),
     ...plan.arms.flatMap(addressRow),
     [
       'trials',

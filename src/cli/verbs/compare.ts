@@ -105,6 +105,7 @@ export const compareVerb = defineVerb({
     sayWhenSame(sides);
     if (args.config) return await compareConfig(args, sides);
     if (args.gate) return await gateSides(args, root, sides);
+    refuseUngraded(sides, root);
     const all = compareAll(
       sides.map((s) => s.side),
       { test: testOf(args, sides), seed: args.seed ?? RESAMPLING_SEED },
@@ -125,6 +126,23 @@ function sayWhenSame(sides: readonly NamedSide[]): void {
     say(
       `warning: ${inert(twice)} is compared with itself; name another run, or RUN/ARM for the arms of one run`,
     );
+}
+
+/** A table of dashes would look like an answer. */
+function refuseUngraded(sides: readonly NamedSide[], root: string): void {
+  const ungraded = sides.filter(({ side }) => {
+    const results = [...side.results.values()];
+    return (
+      results.some(({ why }) => why === 'not_graded') && results.every(({ scores }) => scores.length === 0)
+    );
+  });
+  const [first] = ungraded;
+  if (!first) return;
+  const labels = ungraded.map(({ side }) => inert(side.label)).join(' and ');
+  throw new UserError(
+    `${labels} ${ungraded.length > 1 ? 'are' : 'is'} not graded: there is no verdict to compare`,
+    first.from ? { next: { do: 'grade_run', results: root, run: first.from.run.name } } : {},
+  );
 }
 
 /** Fixed before the run, because the choice can flip a verdict; another one chosen afterwards gets a warning. */

@@ -4,15 +4,24 @@ import { dirname } from 'node:path';
 import { bad, type Finding, good } from '../../base/finding.ts';
 import { inert } from '../../base/text/inert.ts';
 import { environmentFindings } from '../../environment/environments.ts';
+import { engineClient } from '../../environment/places/chosenEngine.ts';
 import { type EngineInfo, engineInfo } from '../../environment/places/engineInfo.ts';
 import { requireEngine } from '../../run/places/engines.ts';
 import { endpointFindings } from '../../run/plan/armChecks.ts';
-import { type AskedEngine, engineFindings, limitFindings } from '../../run/plan/engineFit.ts';
+import {
+  type AskedEngine,
+  engineFindings,
+  limitFindings,
+  refusalFindings,
+} from '../../run/plan/engineFit.ts';
 import { checkedPlan, enginesNeeded, platformAsked } from '../../run/plan/preflight.ts';
 import { type ResolvedConfig, resolveConfig } from '../../run/plan/resolveConfig.ts';
+import { plan } from '../../run/plan.ts';
 import { databasePath, resultsRoot } from '../../run/resultsRoot.ts';
+import { UserError } from '../../run/userError.ts';
 import { openStore } from '../../store/open.ts';
-import { filledTexts } from '../flags/checks.ts';
+import { filledText, filledTexts } from '../flags/checks.ts';
+import { evaluateFlag } from '../flags/runFlags.ts';
 import { type Args, defineVerb, flags, json, output, toggle } from '../flags/verb.ts';
 import { EXIT, printResult } from '../terminal/context.ts';
 import { thisProcess } from '../terminal/thisProcess.ts';
@@ -21,6 +30,9 @@ const doctorFlags = flags({
   output,
   config: filledTexts('c', 'file, or key.path=value'),
   model: filledTexts('m', 'model id'),
+  subset: filledText('dataset of the run: whether its tasks can run and be graded here'),
+  split: filledText('split of the dataset'),
+  evaluate: evaluateFlag,
   online: toggle(
     "ask the makers' own endpoints too for their models, which costs nothing; others are asked always",
   ),
@@ -44,6 +56,7 @@ export const doctorVerb = defineVerb({
       disk('disk', root, 'free some space, or choose another results root with -o'),
       database(root),
       ...('problem' in resolved ? [resolved.problem] : await configuration(resolved, args)),
+      ...('problem' in resolved || resolved.dataset.subset === undefined ? [] : [await tasks(root, args)]),
     ];
     const lines = findings.map(
       (f) => `${f.ok ? 'ok  ' : 'FAIL'} ${f.what}: ${inert(f.detail)}${f.fix ? `\n     fix: ${f.fix}` : ''}`,
@@ -67,8 +80,20 @@ async function docker(resolved?: ResolvedConfig): Promise<Finding[]> {
     })),
   );
   const wanted = resolved ? platformAsked(resolved) : { platform: undefined, emulation: true };
-  return [...asked.flatMap((one) => oneEngine(one, resolved)), ...engineFindings(asked, wanted)];
+  const refused = resolved
+    ? asked.map(({ host, what, engine }) =>
+        engine.ok ? refusalFindings(engineOf(host), engine, what, resolved) : [],
+      )
+    : [];
+  return [
+    ...asked.flatMap((one) => oneEngine(one, resolved)),
+    ...engineFindings(asked, wanted),
+    ...(await Promise.all(refused)).flat(),
+  ];
 }
+
+const engineOf = (host: string | undefined) =>
+  host === undefined ? engineClient() : requireEngine(process.env, host).docker;
 
 interface Asked extends AskedEngine {
   readonly host: string | undefined;
@@ -103,7 +128,7 @@ function engineFix(message: string): string {
 
 async function ask(host: string | undefined): Promise<EngineInfo> {
   try {
-    return await engineInfo(host === undefined ? undefined : requireEngine(process.env, host).docker);
+    return await engineInfo(engineOf(host));
   } catch (error) {
     return { ok: false, message: (error as Error).message };
   }
@@ -135,9 +160,29 @@ function database(root: string): Finding {
   }
 }
 
-function resolvedConfig({ config, model }: DoctorArgs): ResolvedConfig | { problem: Finding } {
+const optionsOf = ({ config, model, subset, split, evaluate }: DoctorArgs) => ({
+  ...{ config, models: model, dataset: { subset, split } },
+  settings: { grading: { enabled: evaluate } },
+});
+
+/** The dataset as a run would take it. */
+async function tasks(root: string, args: DoctorArgs): Promise<Finding> {
   try {
-    return resolveConfig({ config, models: model }, thisProcess());
+    const { request } = await plan(
+      { results: root, ...optionsOf(args) },
+      { ...thisProcess(), tell: () => {} },
+    );
+    const graded = request.grading.enabled ? ', which can all be graded' : '';
+    return good('dataset', `${request.selected.length} tasks of ${request.dataset.source}${graded}`);
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    return bad('dataset', error.message, 'correct the dataset, its split or its selection');
+  }
+}
+
+function resolvedConfig(args: DoctorArgs): ResolvedConfig | { problem: Finding } {
+  try {
+    return resolveConfig(optionsOf(args), thisProcess());
   } catch (error) {
     return { problem: bad('configuration', (error as Error).message, 'correct what is named above') };
   }

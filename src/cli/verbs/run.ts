@@ -1,6 +1,8 @@
 /** `swebatch run`: an agent over a selection of a dataset; the same run id again goes on where it stopped. `swebatch resume` does so by name. */
 import { z } from 'zod';
 import { errorText } from '../../base/text/errorText.ts';
+import { inert } from '../../base/text/inert.ts';
+import { PACKAGE_CONFIGS } from '../../config/readConfig.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { canBuild, DEMO_IMAGES } from '../../demo/baseImage.ts';
 import { engineClient } from '../../environment/places/chosenEngine.ts';
@@ -8,7 +10,8 @@ import { EXIT_CLASSES, type ExitClass } from '../../outcome.ts';
 import { beginRun, goOnWithRun } from '../../run/begin.ts';
 import { armCrash } from '../../run/control/crash.ts';
 import { endpointFindings } from '../../run/plan/armChecks.ts';
-import { checkedPlan, preflight, refuseFailed, refuseWrong } from '../../run/plan/preflight.ts';
+import { checkedPlan, preflight, refuseFailed, refuseWrong, wouldRefuse } from '../../run/plan/preflight.ts';
+import type { ResolvedConfig } from '../../run/plan/resolveConfig.ts';
 import { plan } from '../../run/plan.ts';
 import {
   hasBegun,
@@ -50,14 +53,17 @@ export const runVerb = defineVerb({
         const asked = { ...process.env, ...resolved.keys };
         refuseFailed(await endpointFindings(resolved.arms, asked, true));
       }
-      for (const problem of checked.missing) say(`warning: a run would be refused: ${problem}`);
+      for (const problem of await wouldRefuse(resolved, checked, caller))
+        say(inert(`warning: a run would be refused: ${problem}`));
       const [{ dryRun }, { printPlan }] = await Promise.all([
         import('../../run/plan/dryRun.ts'),
         import('../terminal/printPlan.ts'),
       ]);
-      return printPlan(await dryRun(planned, process.env), args.json);
+      return printPlan(await dryRun(planned, caller), args.json);
     }
     const root = planned.options.results;
+    if (resolved.replacedBy !== null && !resolved.replacedBy.startsWith(PACKAGE_CONFIGS))
+      await sayReplaced(resolved, resolved.replacedBy, caller.cwd);
     await preflight(resolved, caller, !hasBegun(root, request.name));
     await buildBundledImages(request.selected.map(({ instance }) => imageOf(instance)));
     using store = makeAndOpen(root);
@@ -75,6 +81,13 @@ export const runVerb = defineVerb({
     return ended || verdict === EXIT.done ? code : verdict;
   },
 });
+
+/** Whoever names a file of another tool may mean its agent, or only its prices. */
+async function sayReplaced(resolved: ResolvedConfig, file: string, cwd: string): Promise<void> {
+  const { agentLine, agentOrigins } = await import('../../run/plan/agentOrigins.ts');
+  const lines = new Set((await agentOrigins(resolved, cwd)).map(agentLine));
+  say(inert(`note: ${file} replaces the default configuration: ${[...lines].join('; ')}`));
+}
 
 /** Most runs are compared with nothing, and have no plan to show: what does that is loaded when it is asked for. */
 const nights = () => import('../../results/night/gateRun.ts');

@@ -170,7 +170,7 @@ function inDataDir(
       split,
       `${join(dataDir, name)}_*`,
     ) ??
-    choose(oneFile(dataDir, source), undefined, dataDir)
+    choose(oneFile(dataDir, source), split, dataDir)
   );
 }
 
@@ -194,7 +194,7 @@ export function locateDataset(named: string, options: LocateOptions = {}): Locat
   const repos = hubReposOf(source);
   const isAlias = (DATASET_ALIASES as readonly string[]).includes(source);
   const stat = isAlias ? undefined : statOf(source);
-  if (stat?.isFile()) return inFile(source);
+  if (stat?.isFile()) return inFile(source, split);
   if (stat?.isDirectory()) {
     const commit = basename(dirname(source)) === 'snapshots' ? basename(source) : null;
     const location = inDirectory(source, split);
@@ -224,11 +224,17 @@ const BUNDLED: Readonly<Record<string, string | undefined>> = {
 /** A path such as `datasets/demo/demo.jsonl` means the same in an empty folder. */
 const bundledFile = (named: string): string => (named.startsWith('datasets/') ? orPackaged(named) : named);
 
-function inFile(path: string): Location {
+function inFile(path: string, split: string | undefined): Location {
   if ((SUFFIXES as readonly string[]).includes(extname(path).toLowerCase()))
-    return { ok: true, found: { files: [path], revision: null, split: null } };
+    return split === undefined
+      ? { ok: true, found: { files: [path], revision: null, split: null } }
+      : { ok: false, message: noSplits(path, split) };
   return { ok: false, message: `${path} is not a dataset file: expected one of ${SUFFIXES.join(' ')}` };
 }
+
+/** A name that nothing has must not choose everything. */
+export const noSplits = (path: string, split: string): string =>
+  `${path} has no split "${split}": it has none at all; leave --split out`;
 
 function notFound(source: string, repos: readonly string[], options: LocateOptions, cache: string): string {
   if (repos.length === 0) {

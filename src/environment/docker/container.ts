@@ -37,7 +37,11 @@ interface ContainerOptions {
 /** Removes a container; one that the engine does not remove is told, and tried again later. Never rejects. */
 export type Discard = (container: Docker.Container) => Promise<void>;
 
-function containerSpec(options: ContainerOptions, name: string): Docker.ContainerCreateOptions {
+type SpecOptions = Omit<ContainerOptions, 'request' | 'watch' | 'discard'> & {
+  readonly request: Pick<StartRequest, 'owner' | 'instanceId'>;
+};
+
+export function containerSpec(options: SpecOptions, name: string): Docker.ContainerCreateOptions {
   const { config, request } = options;
   const memory = parseSize(config.memory);
   const lifetime = parseDuration(config.container_timeout);

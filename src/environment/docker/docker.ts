@@ -15,4 +15,8 @@ export const docker: EnvironmentKind = {
     const { createDockerEnvironments } = await import('./dockerFactory.ts');
     return createDockerEnvironments(config, options);
   },
+  async refusals(engine, config, { capAdd } = {}) {
+    const { engineRefusals } = await import('./engineRefusals.ts');
+    return engineRefusals(engine, config, capAdd);
+  },
 };

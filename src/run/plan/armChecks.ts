@@ -201,6 +201,30 @@ async function loadParts(arm: ArmConfig, { env, cwd }: Pick<Caller, 'env' | 'cwd
   }
 }
 
+/** A prompt that nobody wrote is none of the ones that were measured. An agent of the user's says itself what it needs. */
+export async function templateFindings(
+  { name, agent }: Pick<ArmConfig, 'name' | 'agent'>,
+  unwritten: readonly string[],
+  replacedBy: string | null,
+  cwd: string,
+): Promise<Finding[]> {
+  if (unwritten.length === 0) return [];
+  const found = await findAgent(agent.agent_class, cwd);
+  if (!found.success || !found.result.prompted) return [];
+  const keys = unwritten.map((key) => `agent.${key}`).join(' and ');
+  const why =
+    replacedBy === null
+      ? 'and no default lies under it'
+      : `and ${replacedBy} replaces the default configuration, because it brings a prompt or agent.compat of its own`;
+  return [
+    bad(
+      `prompt of arm ${name}`,
+      `nothing names ${keys}, ${why}`,
+      `name ${keys} there too, or give the other keys without templates and compat, so that they are laid over the default`,
+    ),
+  ];
+}
+
 type Arms = readonly Pick<ArmConfig, 'name' | 'model'>[];
 
 /** A cloud answers only signed requests; a module asks whom it likes. */

@@ -16,14 +16,15 @@ import {
 } from '../../report/measure/forecast.ts';
 import { RESAMPLING_SEED } from '../../report/measure/summary.ts';
 import { pastAttempts, pastPulls } from '../../store/records/baselines.ts';
-import type { Caller, Variables } from '../caller.ts';
+import type { Caller } from '../caller.ts';
 import { enginesOf } from '../places/openImages.ts';
 import { type Plan, plan } from '../plan.ts';
 import { databasePath, openForReading } from '../resultsRoot.ts';
 import type { Surroundings } from '../running.ts';
+import { type AgentOrigins, agentOrigins } from './agentOrigins.ts';
 import { type DiskAnswer, imagesToPull, planDisk } from './planDisk.ts';
 import { modelNameOf, type RunRequest } from './planRecord.ts';
-import { checkedPlan, refuseWrong } from './preflight.ts';
+import { checkedPlan, refuseWrong, wouldRefuse } from './preflight.ts';
 import type { RunOptions } from './resolveConfig.ts';
 
 export interface DryRun {
@@ -44,7 +45,11 @@ export interface DryRun {
     /** Where its model is asked, and the variable that says so; null where nobody is asked, or no variable says it. */
     readonly address: string | null;
     readonly addressFrom: string | null;
+    /** Where prompt, protocol and limits of its agent came from. */
+    readonly origins: Omit<AgentOrigins, 'arm'>;
   }[];
+  /** The file that replaces the default configuration; null where that lies under everything. */
+  readonly replacedBy: string | null;
   readonly epochs: number;
   readonly trials: number;
   readonly slots: number;
@@ -63,7 +68,7 @@ export interface DryRun {
 }
 
 export interface PlannedRun extends DryRun {
-  /** What is missing here, so that `startRun` would refuse this run: a key, replies; empty when nothing is. */
+  /** Why `startRun` would refuse this run: a key, replies or an engine is not here, or an engine refuses what is asked; empty when nothing is. */
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -76,29 +81,38 @@ export async function planRun(options: RunOptions & Surroundings): Promise<Plann
   const planned = await plan({ ...options, results: resolve(cwd, options.results) }, caller);
   const checked = await checkedPlan(planned.resolved, caller);
   refuseWrong(checked);
-  return { ...(await dryRun(planned, env)), problems: checked.missing, warnings };
+  return {
+    ...(await dryRun(planned, caller)),
+    problems: await wouldRefuse(planned.resolved, checked, caller),
+    warnings,
+  };
 }
 
-export async function dryRun({ request, options, resolved }: Plan, env: Variables): Promise<DryRun> {
+type Where = Pick<Caller, 'env' | 'cwd'>;
+
+export async function dryRun({ request, options, resolved }: Plan, { env, cwd }: Where): Promise<DryRun> {
   const instances = request.selected.map(headOf).map((head) => ({
     instanceId: head.instance_id,
     repo: head.repo,
     image: imageOf(head),
   }));
   const imagePlan = await planDisk(request, env);
+  const origins = await agentOrigins(resolved, cwd);
   return {
     runId: request.name,
     dataset: request.dataset.source,
     revision: request.dataset.revision,
     instances,
-    arms: request.arms.map(({ name, model, agent }) => ({
+    arms: request.arms.map(({ name, model, agent }, k) => ({
       name,
       model: modelNameOf(model),
       stepLimit: agent.step_limit,
       costLimit: agent.cost_limit,
       address: shownEndpoint(model),
       addressFrom: resolved.addressFrom[name] ?? null,
+      origins: origins[k]!,
     })),
+    replacedBy: resolved.replacedBy,
     epochs: request.run.epochs,
     trials: instances.length * request.arms.length * request.run.epochs,
     slots: request.run.workers,

@@ -3,11 +3,12 @@
  * enforce, so that one agent could take the whole machine. Told before anything is paid.
  */
 
+import type Docker from 'dockerode';
 import { bad, type Finding, good } from '../../base/finding.ts';
 import { parseSize } from '../../base/text/units.ts';
-import { onEngines } from '../../environment/environments.ts';
+import { environmentKindOf, onEngines } from '../../environment/environments.ts';
 import type { EngineInfo } from '../../environment/places/engineInfo.ts';
-import { limitsOf } from '../../grading/gradingConfig.ts';
+import { gradingEnvironment, limitsOf } from '../../grading/gradingConfig.ts';
 import type { ResolvedConfig } from './resolveConfig.ts';
 
 export interface AskedEngine {
@@ -103,6 +104,45 @@ function limitKeys({ arms, grading }: Asked): string[] {
     ...(limits.cpus > 0 ? ['grading.cpus=0'] : []),
   ];
   return [...new Set([...own, ...(grading.enabled ? ofGrading : [])])];
+}
+
+/** What this engine cannot give, whatever it is asked: processors that it has not, a network that is not there, a limit below its least. */
+export async function refusalFindings(
+  docker: Docker,
+  engine: EngineInfo,
+  what: string,
+  { arms, grading }: Asked,
+): Promise<Finding[]> {
+  if (!engine.ok) return [];
+  const own = arms.flatMap(({ name, environment }) =>
+    onEngines(environment) ? [{ key: 'environment', of: `arm ${name}`, environment, capAdd: [] }] : [],
+  );
+  const graded = {
+    key: 'grading',
+    of: 'grading',
+    environment: gradingEnvironment(grading, { platform: arms[0]?.environment.platform }),
+    capAdd: grading.cap_add,
+  };
+  const found = [...own, ...(grading.enabled ? [graded] : [])].map(
+    async ({ key, of, environment, capAdd }) => {
+      const few = engine.cpus > 0 && environment.cpus > engine.cpus;
+      const rest = few ? { ...environment, cpus: 0 } : environment;
+      const refused = (await environmentKindOf(environment).refusals?.(docker, rest, { capAdd })) ?? [];
+      return [
+        ...(few
+          ? [
+              bad(
+                `${what} for ${of}`,
+                `${key}.cpus is ${environment.cpus}, and it has ${engine.cpus} processors`,
+                `set ${key}.cpus=${engine.cpus}, or use a larger engine`,
+              ),
+            ]
+          : []),
+        ...refused.map((text) => bad(`${what} for ${of}`, text, `correct the section ${key}`)),
+      ];
+    },
+  );
+  return (await Promise.all(found)).flat();
 }
 
 /** Empty for an engine that enforces limits. */

@@ -2,17 +2,18 @@
 
 import { bad, type Finding } from '../../base/finding.ts';
 import { environmentFindings, environmentKindOf } from '../../environment/environments.ts';
+import { engineClient } from '../../environment/places/chosenEngine.ts';
 import { engineInfo } from '../../environment/places/engineInfo.ts';
 import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
 import type { Caller } from '../caller.ts';
 import { engineSilent, requireEngine } from '../places/engines.ts';
 import { UserError } from '../userError.ts';
-import { checkArm, deadEndpoints } from './armChecks.ts';
-import { engineFindings, limitFindings, type PlatformAsked } from './engineFit.ts';
+import { checkArm, deadEndpoints, templateFindings } from './armChecks.ts';
+import { engineFindings, limitFindings, type PlatformAsked, refusalFindings } from './engineFit.ts';
 import type { ResolvedConfig } from './resolveConfig.ts';
 
 type Checked = Pick<ResolvedConfig, 'arms' | 'run' | 'grading'> &
-  Partial<Pick<ResolvedConfig, 'keys' | 'images'>>;
+  Partial<Pick<ResolvedConfig, 'keys' | 'images' | 'unwritten' | 'replacedBy'>>;
 
 /** What `run`, `run --dry-run` and `doctor` refuse, by the same words. */
 interface CheckedPlan {
@@ -28,20 +29,49 @@ export async function preflight(checked: Checked, caller: Caller, knock: boolean
   const { wrong, missing } = await checkedPlan(checked, caller);
   if (wrong.length > 0) throw new UserError([...wrong, ...missing].join('\n'));
   const problems = [...missing, ...(knock ? await deadEndpoints(checked.arms, caller.env) : [])];
-  problems.push(...(await environmentFindings(checked.arms)).filter(({ ok }) => !ok).map(textOf));
-  const hosts = enginesNeeded(checked);
-  const engines = await Promise.all(
-    hosts.map((host) => engineInfo(host === undefined ? undefined : requireEngine(caller.env, host).docker)),
-  );
-  const silent = engines.flatMap((engine) => (engine.ok ? [] : [engine.message]));
-  // One answering engine is enough to begin; the others are tried again during the run.
-  if (hosts.length > 0 && silent.length === engines.length)
-    throw engineSilent(silent, hosts.includes(undefined) ? caller.env : {}, problems);
-  const asked = engines.map((engine, i) => ({ what: `engine ${hosts[i] ?? ''}`.trim(), engine }));
-  const limits = asked.flatMap(({ what, engine }) => limitFindings(engine, what, checked));
-  const found = [...limits, ...engineFindings(asked, platformAsked(checked))];
-  problems.push(...found.filter(({ ok }) => !ok).map(textOf));
+  const places = await placeProblems(checked, caller);
+  problems.push(...places.problems);
+  if (places.silent) throw engineSilent(places.silent.reasons, places.silent.env, problems);
   if (problems.length > 0) throw new UserError(problems.join('\n'));
+}
+
+interface PlaceProblems {
+  readonly problems: readonly string[];
+  /** No engine answers; null where one does, or none is needed. */
+  readonly silent: { readonly reasons: readonly string[]; readonly env: Caller['env'] } | null;
+}
+
+/** Why environments could not be made where they would be. One answering engine is enough to begin; the others are tried again during the run. */
+async function placeProblems(checked: Checked, caller: Caller): Promise<PlaceProblems> {
+  const problems = (await environmentFindings(checked.arms)).filter(({ ok }) => !ok).map(textOf);
+  const hosts = enginesNeeded(checked);
+  const asked = await Promise.all(
+    hosts.map(async (host) => {
+      const docker = host === undefined ? engineClient() : requireEngine(caller.env, host).docker;
+      return { what: `engine ${host ?? ''}`.trim(), docker, engine: await engineInfo(docker) };
+    }),
+  );
+  const reasons = asked.flatMap(({ engine }) => (engine.ok ? [] : [engine.message]));
+  const silent = hosts.length > 0 && reasons.length === hosts.length;
+  if (silent) return { problems, silent: { reasons, env: hosts.includes(undefined) ? caller.env : {} } };
+  const limits = asked.flatMap(({ what, engine }) => limitFindings(engine, what, checked));
+  const refused = asked.map(({ what, docker, engine }) => refusalFindings(docker, engine, what, checked));
+  const found = [
+    ...limits,
+    ...engineFindings(asked, platformAsked(checked)),
+    ...(await Promise.all(refused)).flat(),
+  ];
+  return { problems: [...problems, ...found.filter(({ ok }) => !ok).map(textOf)], silent: null };
+}
+
+/** What `preflight` would refuse beyond a wrong configuration, for a plan that is only shown. */
+export async function wouldRefuse(
+  checked: Checked,
+  { missing }: Pick<CheckedPlan, 'missing'>,
+  caller: Caller,
+): Promise<string[]> {
+  const { problems, silent } = await placeProblems(checked, caller);
+  return [...missing, ...problems, ...(silent ? [engineSilent(silent.reasons, silent.env).message] : [])];
 }
 
 export const platformAsked = ({ arms, images }: Pick<Checked, 'arms' | 'images'>): PlatformAsked => ({
@@ -53,11 +83,14 @@ const textOf = ({ what, detail, fix }: Finding): string => `${what}: ${detail}; 
 
 /** Checks arms, parsers and the names of engines. Makes nothing, and asks no engine. */
 export async function checkedPlan(
-  { arms, run, grading, keys }: Checked,
+  { arms, run, grading, keys, unwritten, replacedBy }: Checked,
   { env, cwd }: Pick<Caller, 'env' | 'cwd'>,
 ): Promise<CheckedPlan> {
   const found = await Promise.all(
-    arms.map((arm) => checkArm(arm, run.cost_limit, { env: { ...env, ...keys }, cwd })),
+    arms.map(async (arm) => [
+      ...(await checkArm(arm, run.cost_limit, { env: { ...env, ...keys }, cwd })),
+      ...(await templateFindings(arm, unwritten?.[arm.name] ?? [], replacedBy ?? null, cwd)),
+    ]),
   );
   const findings = found.flat();
   const { parsers } = grading;

@@ -13,7 +13,7 @@ import {
 import { type LoadedConfig, loadConfig } from '../../config/loadConfig.ts';
 import { at, isTree, leaves, type Tree } from '../../config/merge.ts';
 import { CONFIGURED_KEY } from '../../config/miniSweAgent.ts';
-import { ConfigError, isKeyValue } from '../../config/readConfig.ts';
+import { ConfigError } from '../../config/readConfig.ts';
 import type { ImagesConfig } from '../../environment/places/imagesConfig.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { takeCredentialsOut } from '../../model/namedCredentials.ts';
@@ -63,6 +63,10 @@ export interface ResolvedConfig {
   readonly files: readonly { readonly path: string; readonly sha256: string }[];
   /** Dotted path to the file or the words of the command line that set it. */
   readonly origins: LoadedConfig['origins'];
+  /** The file that replaces the default configuration; null where the default lies under everything. */
+  readonly replacedBy: string | null;
+  /** By the name of the arm: templates of the prompt that nothing names. */
+  readonly unwritten: LoadedConfig['unwritten'];
 }
 
 /** The caller with the keys that the configuration itself holds. */
@@ -83,11 +87,7 @@ export function resolveConfig(
     ...(models.length === 1 && { model: { model_name: models[0], ...asked.settings?.model } }),
     ...(models.length > 1 && { arms: models.map((model_name) => ({ model: { model_name } })) }),
   });
-  const specs = asked.config ?? [];
-  let loaded = loadLayers(specs, settings, cwd);
-  // The prompt of default.yaml asks for blocks; its counterpart asks for tool calls.
-  if (specs.every(isKeyValue) && loaded.config.agent.protocol === 'tool-call')
-    loaded = loadLayers(['swebench', ...specs], settings, cwd);
+  const loaded = loadLayers(asked.config ?? [], settings, cwd);
   const { config } = loaded;
   const open = withoutCredentials(loaded.arms);
   const { arms, warnings, addressFrom } = settled(open.arms, env);
@@ -104,6 +104,8 @@ export function resolveConfig(
     addressFrom,
     files: loaded.files,
     origins: loaded.origins,
+    replacedBy: loaded.replacedBy,
+    unwritten: loaded.unwritten,
   };
 }
 
@@ -157,15 +159,27 @@ const given = (values: Readonly<Record<string, unknown>>): Record<string, unknow
       .filter(([, value]) => value !== undefined && !(isRecord(value) && Object.keys(value).length === 0)),
   );
 
-/** key=value alone changes the default; a file replaces it, as in mini-swe-agent. Throws a UserError with every problem. */
+/**
+ * What `-c` names is laid over the default, so that a file of prices says the same as `-c model.prices…`. A file that brings an agent of its own
+ * replaces it, as in mini-swe-agent. Throws a UserError with every problem.
+ */
 export function loadLayers(
-  given: readonly string[],
+  specs: readonly string[],
   overrides: Record<string, unknown>,
   cwd: string,
 ): LoadedConfig {
-  const specs = given.every(isKeyValue) ? ['default', ...given] : given;
+  const texts = new Map<string, string | null>();
+  // Standard input can be read once.
+  const read = (path: string) => {
+    if (!texts.has(path)) texts.set(path, readFile(path));
+    return texts.get(path)!;
+  };
+  const over = (base: string) => loadConfig({ specs, base, overrides, cwd, readFile: read });
   try {
-    return loadConfig({ specs, overrides, cwd, readFile });
+    const loaded = over('default');
+    // The prompt of default.yaml asks for blocks; its counterpart asks for tool calls.
+    const calls = loaded.replacedBy === null && loaded.config.agent.protocol === 'tool-call';
+    return calls ? over('swebench') : loaded;
   } catch (error) {
     if (error instanceof ConfigError) throw new UserError(error.message);
     throw error;

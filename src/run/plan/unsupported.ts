@@ -8,7 +8,9 @@ import { headOf } from '../../dataset/instance.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import { environmentKindOf, environmentNames } from '../../environment/environments.ts';
 import { engineInfo } from '../../environment/places/engineInfo.ts';
-import { needsOf } from '../../suites/suites.ts';
+import type { GradingConfig } from '../../grading/gradingConfig.ts';
+import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
+import { needsOf, planGrading } from '../../suites/suites.ts';
 import type { Tell, Variables } from '../caller.ts';
 import { requireEngine } from '../places/engines.ts';
 import { UserError } from '../userError.ts';
@@ -31,22 +33,43 @@ const linesOf = (tasks: readonly UnsupportedTask[]): string => {
   return [...lines, ...(left > 0 ? [`  and ${left} more`] : [])].join('\n');
 };
 
-/** Throws a UserError with each reason, unless `skip`. */
+/** Throws a UserError with each reason, unless `skip`. `graded`: each of them can run, and some cannot be graded. */
 export function withoutUnsupported<R extends Row>(
   selected: readonly R[],
   skip: boolean,
   tell: Tell,
+  graded = false,
 ): { supported: readonly R[]; unsupported: readonly UnsupportedTask[] } {
   const unsupported = selected.flatMap((row) =>
     row.refused === undefined ? [] : [{ instance_id: headOf(row).instance_id, reason: row.refused }],
   );
   if (unsupported.length === 0) return { supported: selected, unsupported };
-  const text = `${unsupported.length} of ${selected.length} tasks cannot run here:\n${linesOf(unsupported)}`;
+  const what = graded ? 'be graded' : 'run here';
+  const text = `${unsupported.length} of ${selected.length} tasks cannot ${what}:\n${linesOf(unsupported)}`;
   const supported = selected.filter(({ refused }) => refused === undefined);
-  if (!skip) throw new UserError(text, { next: { do: 'skip_unsupported' } });
+  if (!skip || (graded && supported.length === 0))
+    throw new UserError(text, { next: { do: graded ? 'skip_grading' : 'skip_unsupported' } });
   if (supported.length === 0) throw new UserError(text);
   tell({ level: 'warning', text: `left out: ${text}` });
   return { supported, unsupported };
+}
+
+/** Rows that would be run and paid, and could get no verdict. Each is read once more, as it is when its run is recorded. */
+export async function beyondGraders<R extends Row>(
+  rows: readonly R[],
+  { dialect, parsers }: GradingConfig,
+  cwd: string,
+): Promise<readonly R[]> {
+  // A parser that cannot be loaded is told with the rest of the configuration.
+  const registry = await loadParsers(parsers, cwd).catch(() => null);
+  if (!registry) return rows;
+  return rows.map((row) => {
+    const { instance } = row;
+    const planned = planGrading(instance, { dialect, parsers: registry });
+    if (planned.ok) return row;
+    const reason = planned.reason.replace(`${instance.instance_id} cannot be graded: `, '');
+    return Object.assign(Object.create(Object.getPrototypeOf(row) as object) as R, row, { refused: reason });
+  });
 }
 
 interface ArmFacts {
