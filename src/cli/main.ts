@@ -165,7 +165,7 @@ function requireVerb(args: readonly string[]): void {
   const [word] = args;
   if (word === undefined || VERBS.includes(word)) return;
   if (!word.startsWith('-')) {
-    const close = VERBS.find((verb) => verb.startsWith(`${word} `)) ?? closest(word, VERBS);
+    const close = nearestVerb(word);
     throw new UsageError(`there is no verb "${word}"${close ? `; did you mean "${close}"?` : ''}`);
   }
   const name = /^--([^=]+)/.exec(word)?.[1];
@@ -173,5 +173,17 @@ function requireVerb(args: readonly string[]): void {
   const close = closest(name, WITHOUT_VERB);
   throw new UsageError(`there is no option --${name}${close ? `; did you mean --${close}?` : ''}`);
 }
+
+/** Words of other tools for what a verb does. */
+const SYNONYMS: Readonly<Record<string, string>> = {
+  ...{ start: 'run', continue: 'resume', stop: 'ctl', kill: 'ctl', watch: 'ctl', status: 'ls', list: 'ls' },
+  ...{ grade: 'evaluate', score: 'report', summary: 'report', diff: 'compare', gate: 'compare' },
+  ...{ serve: 'view', viewer: 'view', rm: 'delete', remove: 'delete', check: 'doctor', stats: 'report' },
+};
+
+const nearestVerb = (word: string): string | null =>
+  VERBS.find((verb) => verb.startsWith(`${word} `)) ??
+  (word.length > 2 ? VERBS.find((verb) => verb.startsWith(word)) : undefined) ??
+  (Object.hasOwn(SYNONYMS, word) ? SYNONYMS[word]! : closest(word, VERBS));
 
 const WITHOUT_VERB: readonly string[] = ['help', 'version', ENV_FILE, COLOR, 'no-color'];

@@ -180,6 +180,15 @@ export function asStorageError(error: unknown, path: string): Error {
   if (!isSqlite(error)) return error as Error;
   const { code } = error;
   if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') return corrupt(path, code);
+  if (FULL.has(code)) {
+    const there = existsSync(dirname(path)) ? statfsSync(dirname(path)) : undefined;
+    const free = there && ` (${Math.round((there.bavail * there.bsize) / 1e6)} MB free)`;
+    return new StorageError(
+      'write_failed',
+      `cannot write ${path}: the disk is full${free ?? ''}; free some space there. What was recorded is safe, and the run can be resumed`,
+      error,
+    );
+  }
   if (code.startsWith('SQLITE_BUSY'))
     return new StorageError('busy', `cannot write ${path}: ${code}: another process holds it`, error);
   return new StorageError(

@@ -64,7 +64,9 @@ function lineOf(state: State, event: RunEvent): string | null {
     case 'run_started':
       return `${at} run ${event.run}: ${event.toDo} of ${event.planned} trials to do on ${event.slots} slots`;
     case 'trial_ended': {
-      const detail = event.detail && event.exitClass === 'infra' ? ` (${event.detail})` : '';
+      // The code of a model's error says less than its message, which follows: a 500 is no NETWORK_ERROR to a person.
+      const said = event.detail && event.exitClass === 'infra' && !/^[A-Z_]+$/.test(event.detail);
+      const detail = said ? ` (${event.detail})` : '';
       const unused = event.unusedBytes
         ? ` (it submitted nothing; its work tree has changes of ${event.unusedBytes} B)`
         : '';

@@ -120,6 +120,10 @@ const optionsOf = (args: EvaluateArgs): EvaluateOptions => ({
 });
 
 async function predictions(args: EvaluateArgs, target: string): Promise<number> {
+  if (target !== 'gold' && !existsSync(target))
+    throw new UserError(`${target} cannot be read: there is no such file`, {
+      hint: 'name a predictions file that is here, or a run ("swebatch ls")',
+    });
   const [subset, ...more] = args.subset;
   if (subset === undefined)
     throw new UserError(`--subset is missing: ${target} does not say which tests are expected`, {

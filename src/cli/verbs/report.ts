@@ -8,10 +8,22 @@ import { summaryDocument } from '../../report/render/summaryDocument.ts';
 import { foreignRun } from '../../results/import/openSource.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
+import { UserError } from '../../run/userError.ts';
 import { nightsOf } from '../../store/records/baselines.ts';
 import { loadRunData } from '../../store/records/reportQueries.ts';
 import { integer } from '../flags/checks.ts';
-import { defineVerb, flags, format, json, namedRun, output, to, toggle } from '../flags/verb.ts';
+import {
+  type Args,
+  defineVerb,
+  FORMATS,
+  flags,
+  format,
+  json,
+  namedRun,
+  output,
+  to,
+  toggle,
+} from '../flags/verb.ts';
 import { EXIT } from '../terminal/context.ts';
 import { putDocument } from '../terminal/putDocument.ts';
 import { thisProcess } from '../terminal/thisProcess.ts';
@@ -24,8 +36,11 @@ const reportFlags = flags({
     describe: 'name, unique prefix, "last", or a file or folder of another runner',
   },
   output,
-  format,
+  format: { ...format, choices: [...FORMATS, 'latex'] },
   to,
+  paper: toggle(
+    'the sentence and the row of a table that a paper needs; --format terminal, markdown, latex or json',
+  ),
   history: toggle('every instance across all runs with the same model, with a flake label'),
   seed: integer(0, 'seed for the bootstrap intervals'),
   json,
@@ -39,6 +54,7 @@ export const reportVerb = defineVerb({
     ['$0 report last', 'the newest run'],
     ['$0 report nightly-0822 --format html --to report.html', 'one file that reads in a mail'],
     ['$0 report logs/2026-01-31_swe-bench.eval', 'what Inspect ran, by the same rules'],
+    ['$0 report last --paper --format latex', 'a sentence and a row of a table for a paper'],
     ['$0 report last --json | jq .arms[0].resolved', 'numbers for a program'],
   ],
   async run(args) {
@@ -46,17 +62,30 @@ export const reportVerb = defineVerb({
     const foreign = await foreignRun(args.run, root, thisProcess());
     using store = openForReading(foreign?.root ?? root);
     const run = requireRun(store, foreign?.run ?? args.run);
-    if (args.history) {
+    const latex = args.format === 'latex' || (args.format === undefined && /\.tex$/i.test(args.to ?? ''));
+    if (latex && !args.paper) throw new UserError('LaTeX is written with --paper alone');
+    if (args.paper) {
+      // What compares arms is loaded where it is asked for.
+      const { putPaper } = await import('../terminal/putPaper.ts');
+      await putPaper(store, run, { ...where(args), seed: args.seed, latex });
+    } else if (args.history) {
       const instances = historyOf(nightsOf(store, run.id).map(nightOf));
       const document = () => historyDocument(run.name, instances);
-      await putDocument(args, `History of ${run.name}`, { run: run.name, instances }, document);
+      await putDocument(where(args), `History of ${run.name}`, { run: run.name, instances }, document);
     } else {
       const data = loadRunData(store, run.id)!;
       const summary = summarize(data, { pricesOf: pricesOfRun(data), seed: args.seed ?? RESAMPLING_SEED });
-      await putDocument(args, `Run ${run.name}`, summary, () => summaryDocument(summary));
+      await putDocument(where(args), `Run ${run.name}`, summary, () => summaryDocument(summary));
     }
     return EXIT.done;
   },
+});
+
+type ReportArgs = Args<typeof reportFlags>;
+
+const where = ({ format: named, ...args }: ReportArgs) => ({
+  ...args,
+  format: named === 'latex' ? undefined : named,
 });
 
 function historyDocument(run: string, histories: readonly InstanceHistory[]): Document {

@@ -44,6 +44,10 @@ export const viewVerb = defineVerb({
   ],
   async run(args) {
     const asked = args.results ?? args.output;
+    if (args.results !== undefined && !existsSync(args.results))
+      throw new UserError(`there is no such folder: ${args.results}`, {
+        hint: 'name a results root, or what another runner left; a root that the first run will make is named with -o',
+      });
     const foreign = asked === undefined ? null : await openSource(asked, thisProcess());
     const results = foreign?.root ?? resultsRoot(asked);
     if (statSync(results, { throwIfNoEntry: false })?.isFile())

@@ -7,7 +7,7 @@ import {
   type Block,
   block,
   type Document,
-  dollars,
+  dollarsWithin,
   type Fact,
   NAMES_SHOWN,
   plural,
@@ -180,12 +180,13 @@ function resourceTable({ ratios, costPerResolved, seed }: Comparison): Block[] {
       String(r.n),
     ];
   const ratio = (x: number) => x.toFixed(3);
+  const inDollars = (r: Bootstrapped | null) => dollarsWithin(r?.estimate ?? 0, r?.interval ?? null);
   const rows = compact([
     row('cost, B / A', ratios.cost, ratio),
     row('tokens, B / A', ratios.tokens, ratio),
     row('steps, B / A', ratios.steps, ratio),
-    row('cost per resolved, A', costPerResolved.a, dollars),
-    row('cost per resolved, B', costPerResolved.b, dollars),
+    row('cost per resolved, A', costPerResolved.a, inDollars(costPerResolved.a)),
+    row('cost per resolved, B', costPerResolved.b, inDollars(costPerResolved.b)),
   ]);
   if (rows.length === 0) return [];
   return [block.table(['ratio of geometric means', `bootstrap 95 %, seed ${seed}`, 'n'], rows, ['n'])];

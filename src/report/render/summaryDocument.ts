@@ -14,6 +14,7 @@ import {
   count,
   type Document,
   dollars,
+  dollarsWithin,
   duration,
   type Fact,
   money,
@@ -289,6 +290,7 @@ function resourceRows(arm: ArmSummary): Fact[] {
   const per = a.costPerResolved;
   // Of a lower bound no interval is known.
   const interval = per?.atLeast ? undefined : per?.bootstrap?.interval;
+  const inDigits = dollarsWithin(per?.nano ?? 0, interval ?? null);
   return compact<Fact>([
     [
       'cost',
@@ -298,7 +300,9 @@ function resourceRows(arm: ArmSummary): Fact[] {
     [
       'per resolved',
       per
-        ? `${money(per)}${interval ? ` [${dollars(interval.low)}, ${dollars(interval.high)}] (bootstrap 95 %, seed ${per.bootstrap!.seed})` : ''}`
+        ? interval
+          ? `${inDigits(per.nano!)} [${inDigits(interval.low)}, ${inDigits(interval.high)}] (bootstrap 95 %, seed ${per.bootstrap!.seed})`
+          : money(per)
         : '–',
     ],
     !!a.awaitingVerdict && [

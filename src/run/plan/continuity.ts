@@ -24,7 +24,14 @@ import {
 import type { Caller, Tell, Variables } from '../caller.ts';
 import { contentsHere, type ImageContent } from '../places/openImages.ts';
 import { UserError } from '../userError.ts';
-import { type ArmConfig, armText, differences, differencesText, type RunRequest } from './planRecord.ts';
+import {
+  type ArmConfig,
+  armText,
+  type Difference,
+  differences,
+  differencesText,
+  type RunRequest,
+} from './planRecord.ts';
 
 type Comparable = { arms: readonly { name: string }[]; run?: unknown; grading?: unknown };
 
@@ -75,12 +82,9 @@ export function checkSameRun(
   const [was, is] = [comparable(stored, single), comparable(config, single)];
   const changed = differences(was, is, isIdentity);
   const rows = changedRows(store, run, request, tell);
-  const problems = [
-    ...(changed.length > 0 ? [`the configuration changed:\n${differencesText(changed)}`] : []),
-    ...(rows.length > 0 ? [`the dataset changed:\n${rows.map((r) => `  ${r}`).join('\n')}`] : []),
-  ];
-  if (problems.length > 0 && !allow)
-    throw new UserError(`run ${run.name} cannot go on: ${problems.join('\n')}`, {
+  const other = changed.length + rows.length > 0;
+  if (other && !allow)
+    throw new UserError(`run ${run.name} cannot go on: ${changesText(changed, rows)}`, {
       next: { do: 'allow_change' },
     });
   const arms = stored.arms.map((a) => a.name).join(', ');
@@ -89,8 +93,7 @@ export function checkSameRun(
     throw new UserError(`run ${run.name} has the arms ${arms}, not ${asked}; a new arm needs a new run`, {
       next: { do: 'choose_name' },
     });
-  if (problems.length > 0)
-    insertEvent(store, run.id, new Date().toISOString(), 'config_changed', { changed, rows });
+  if (other) insertEvent(store, run.id, new Date().toISOString(), 'config_changed', { changed, rows });
   const settings = differences(was, is, (key) => !isIdentity(key));
   if (settings.length > 0)
     insertEvent(store, run.id, new Date().toISOString(), 'limit_changed', { changed: settings });
@@ -100,6 +103,26 @@ export function checkSameRun(
   setRunConfig(store, run.id, JSON.stringify(kept), request.configHash);
   // The budget may change: more money lets a stopped run continue.
   setRunBudget(store, run.id, request.run.cost_limit > 0 ? dollarsToNano(request.run.cost_limit) : null);
+}
+
+/** With what names the run before and what to do behind, five lines: another configuration may differ in every value. */
+const CHANGES_SHOWN = 3;
+
+function changesText(changed: readonly Difference[], rows: readonly string[]): string {
+  const what = [
+    ...(changed.length > 0 ? ['the configuration changed'] : []),
+    ...(rows.length > 0 ? ['the dataset changed'] : []),
+  ];
+  const lines = [...changed.map((one) => differencesText([one])), ...rows.map((row) => `  ${row}`)];
+  // Of both, each is there.
+  if (changed.length > 0 && rows.length > 0) lines.splice(1, 0, ...lines.splice(changed.length, 1));
+  const all = lines.length <= CHANGES_SHOWN;
+  const shown = all ? lines : lines.slice(0, CHANGES_SHOWN - 1);
+  return [
+    `${what.join(' and ')}:`,
+    ...shown,
+    ...(all ? [] : [`  and ${lines.length - shown.length} more`]),
+  ].join('\n');
 }
 
 /**

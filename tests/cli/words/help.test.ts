@@ -49,3 +49,15 @@ test.each([
   expect(said.code).toBe(2);
   expect(said.stderr).toContain(`there is no verb "${old}" any more; it is "swebatch ${now}" now`);
 });
+
+test.each([
+  ['reprot', 'report'],
+  ['eval', 'evaluate'],
+  ['grade', 'evaluate'],
+  ['list', 'ls'],
+  ['stop', 'ctl'],
+])('%s is answered with the nearest verb', async (word, nearest) => {
+  const said = await cli([word]);
+  expect(said.code).toBe(2);
+  expect(said.stderr).toContain(`there is no verb "${word}"; did you mean "${nearest}"?`);
+});

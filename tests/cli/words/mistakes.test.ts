@@ -262,6 +262,14 @@ const PLACES: readonly Mistake[] = [
     'name a file that ends in',
   ],
   [['view', 'file'], 2, '/file is a file', 'the folder that holds swebatch.db'],
+  [['view', 'nowhere'], 2, 'there is no such folder: nowhere', 'name a results root'],
+  [
+    ['evaluate', 'nofile.json'],
+    2,
+    'nofile.json cannot be read: there is no such file',
+    'name a predictions file',
+  ],
+  [['report', 'night', '--format', 'latex'], 2, 'LaTeX is written with --paper alone'],
   [['report', 'night', '--to', 'folder'], 2, 'cannot write folder: a folder stands there; name a file'],
 ];
 const RUNS: readonly Mistake[] = [
@@ -296,8 +304,13 @@ const RUNS: readonly Mistake[] = [
   [['resume', 'nobody'], 2, 'there is no run "nobody"'],
   [['compare', 'night'], 2, 'compare needs two sides', 'name a second run, arm or file'],
   [['compare', 'night', 'nobody'], 2, '"nobody" is neither a run in', 'list them with "swebatch ls"'],
-  [['compare', 'night', 'night'], 0, /warning: night\/\S+ is compared with itself; name another run/],
-  [['compare', 'night', 'elsewhere'], 0, 'no instance was validly finished on both night and elsewhere'],
+  [['compare', 'night', 'night'], 2, /warning: night\/\S+ is compared with itself; name another run/],
+  [
+    ['compare', 'night', 'elsewhere'],
+    2,
+    'night and elsewhere are not graded: there is no verdict to compare',
+    'grade it with "swebatch evaluate night"',
+  ],
   [
     ['ls', 'half', '--watch'],
     0,
@@ -323,7 +336,7 @@ const NIGHTS: readonly Mistake[] = [
     '--cost-limit is what ends a run',
   ],
   [
-    [...PLAN, '--baseline', 'nobody'],
+    [...PLAN, '--no-evaluate', '--baseline', 'nobody'],
     2,
     'there is no baseline or other run "nobody"',
     'swebatch baseline show',
