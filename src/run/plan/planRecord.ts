@@ -110,7 +110,7 @@ function flatten(value: unknown, path = ''): Map<string, string> {
   );
 }
 
-interface Difference {
+export interface Difference {
   readonly key: string;
   readonly was: string | null;
   readonly is: string | null;
