@@ -44,7 +44,9 @@ describe('demo dataset', () => {
   });
 
   test('uses the official parsers pytest, django and tap', () => {
-    expect(new Set(rows.map((row) => row.log_parser))).toEqual(new Set(['parse_log_pytest', 'parse_log_django', 'parse_log_tap']));
+    expect(new Set(rows.map((row) => row.log_parser))).toEqual(
+      new Set(['parse_log_pytest', 'parse_log_django', 'parse_log_tap']),
+    );
   });
 
   test('is what its streams and issue texts give, but for the two measured lists', () => {
