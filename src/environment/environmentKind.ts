@@ -2,11 +2,11 @@
  * What the rest of the program asks of a kind of environment before one is made. A kind is one folder and one line in environments.ts. Its
  * module is light: it imports statically only its configuration, and loads the rest with the first environment.
  */
-import type Docker from 'dockerode';
 import type { z } from 'zod';
 import type { Finding } from '../base/finding.ts';
 import type { EnvironmentFactory } from './environment.ts';
 import type { EnvironmentConfig } from './environmentConfig.ts';
+import type { EngineClient } from './places/chosenEngine.ts';
 import type { EnginePool } from './places/enginePool.ts';
 import type { EngineWatch } from './places/engineWatch.ts';
 import type { EnsureImage } from './places/pullStage.ts';
@@ -39,7 +39,7 @@ export interface EnvironmentKind {
   findings?(arms: readonly ConfiguredArm[]): Promise<readonly Finding[]>;
   /** What an engine would refuse of such an environment, as clauses. Makes nothing. */
   refusals?(
-    engine: Docker,
+    engine: EngineClient,
     config: EnvironmentConfig,
     options?: Pick<EnvironmentOptions, 'capAdd'>,
   ): Promise<readonly string[]>;

@@ -24,6 +24,8 @@ export const engineOptionsOf: EngineFinder = (host) => (ofWork.getStore() ?? ofP
 
 const load = createRequire(import.meta.url);
 
+export type EngineClient = Docker;
+
 /** A client of an engine; without options, of the chosen one. The package is loaded with the first: what runs on this machine alone needs none. */
 export function engineClient(options?: Docker.DockerOptions): Docker {
   const Client = load('dockerode') as typeof Docker;

@@ -3,10 +3,10 @@
  * enforce, so that one agent could take the whole machine. Told before anything is paid.
  */
 
-import type Docker from 'dockerode';
 import { bad, type Finding, good } from '../../base/finding.ts';
 import { parseSize } from '../../base/text/units.ts';
 import { environmentKindOf, onEngines } from '../../environment/environments.ts';
+import type { EngineClient } from '../../environment/places/chosenEngine.ts';
 import type { EngineInfo } from '../../environment/places/engineInfo.ts';
 import { gradingEnvironment, limitsOf } from '../../grading/gradingConfig.ts';
 import type { ResolvedConfig } from './resolveConfig.ts';
@@ -108,7 +108,7 @@ function limitKeys({ arms, grading }: Asked): string[] {
 
 /** What this engine cannot give, whatever it is asked: processors that it has not, a network that is not there, a limit below its least. */
 export async function refusalFindings(
-  docker: Docker,
+  docker: EngineClient,
   engine: EngineInfo,
   what: string,
   { arms, grading }: Asked,
