@@ -5,7 +5,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PACKAGE_ROOT } from '../base/files/packageFile.ts';
-import { BASE_IMAGE, type BaseImage, build, ensureBase, imageContent, run, type Say } from './baseImage.ts';
+import { BASE_IMAGE, build, ensureBase, imageContent, run, type Say } from './baseImage.ts';
 
 export const DEMO_DIR = join(PACKAGE_ROOT, 'datasets', 'demo');
 export const DEMO_FILE = join(DEMO_DIR, 'demo.jsonl');
@@ -109,15 +109,8 @@ export async function ensureInstanceImages(rows: readonly Wanted[], rebuild: boo
   return built;
 }
 
-interface BuiltDemo {
-  readonly base: BaseImage;
-  /** Names of the images that were built now. */
-  readonly built: readonly string[];
-  readonly images: number;
-}
-
-/** Throws an Error that says what this machine lacks. */
-export async function buildDemoImages(say: Say, rebuild = false): Promise<BuiltDemo> {
+/** `built`: names of the images that were built now. Throws an Error that says what this machine lacks. */
+export async function buildDemoImages(say: Say, rebuild = false) {
   const base = await ensureBase(say, rebuild);
   const rows = readDemoRows();
   return { base, built: await ensureInstanceImages(rows, rebuild), images: rows.length };

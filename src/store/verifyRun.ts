@@ -62,12 +62,7 @@ function changedPatches(db: Store, runId: number): number {
   return changed;
 }
 
-interface Verification {
-  readonly ok: boolean;
-  readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly offenders: number }[];
-}
-
-export function verifyRun(db: Store, run: RunRow): Verification {
+export function verifyRun(db: Store, run: RunRow) {
   const integrity = db.pragma('integrity_check(1)', { simple: true });
   const found = (name: string, offenders: number) => ({ name, ok: offenders === 0, offenders });
   const checks = [

@@ -4,14 +4,6 @@
  */
 import type { Environment, StartRequest } from '../environment.ts';
 
-interface PreparedStarts {
-  prepare(request: StartRequest): void;
-  /** The start that was begun for this request; undefined when there is none. */
-  take(request: StartRequest): Promise<Environment> | undefined;
-  /** Gives up what nobody took and waits until it is gone. */
-  close(): Promise<void>;
-}
-
 interface Begun {
   readonly environment: Promise<Environment>;
   readonly abort: AbortController;
@@ -25,10 +17,7 @@ interface Begun {
 const keyOf = ({ owner, instanceId, image, startupCommand, baseCommit, container }: StartRequest) =>
   JSON.stringify([owner.run, owner.attempt, instanceId, image, startupCommand, baseCommit, container]);
 
-export function createPreparedStarts(
-  begin: (request: StartRequest) => Promise<Environment>,
-  max: number,
-): PreparedStarts {
+export function createPreparedStarts(begin: (request: StartRequest) => Promise<Environment>, max: number) {
   const open = new Map<string, Begun>();
   const leaving = new Set<Promise<unknown>>();
   let closed = false;
@@ -49,7 +38,7 @@ export function createPreparedStarts(
   };
 
   return {
-    prepare(request) {
+    prepare(request: StartRequest): void {
       const key = keyOf(request);
       const { signal } = request;
       if (closed || signal?.aborted || open.has(key) || open.size >= max) return;
@@ -71,7 +60,8 @@ export function createPreparedStarts(
       begun.environment.catch(() => undefined);
       open.set(key, begun);
     },
-    take(request) {
+    /** The start that was begun for this request; undefined when there is none. */
+    take(request: StartRequest): Promise<Environment> | undefined {
       const key = keyOf(request);
       const begun = open.get(key);
       if (!begun) return undefined;
@@ -87,7 +77,8 @@ export function createPreparedStarts(
       signal?.addEventListener('abort', onAbort, { once: true });
       return begun.environment.finally(() => signal?.removeEventListener('abort', onAbort));
     },
-    async close() {
+    /** Gives up what nobody took and waits until it is gone. */
+    async close(): Promise<void> {
       closed = true;
       for (const key of [...open.keys()]) giveUp(key, new Error('the environment factory is closed'));
       while (leaving.size > 0) await Promise.allSettled([...leaving]);

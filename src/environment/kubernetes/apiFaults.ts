@@ -18,16 +18,11 @@ export type ApiMeaning =
   | 'forbidden'
   | 'refused';
 
-interface ApiFault {
-  readonly meaning: ApiMeaning;
-  readonly status: number | undefined;
-  readonly text: string;
-}
-
 /** What `@kubernetes/client-node` rejects with: a status and a body, or an error of the network. */
-export function readApiFault(error: unknown): ApiFault {
+export function readApiFault(error: unknown) {
   const { code, body } = recordOf(error) as { code?: unknown; body?: unknown };
-  if (typeof code !== 'number') return { meaning: 'away', status: undefined, text: networkText(error) };
+  if (typeof code !== 'number')
+    return { meaning: 'away' as const, status: undefined, text: networkText(error) };
   const answer = statusOf(body);
   const text = answer.message || `the API server answered ${code}`;
   return { meaning: meaningOf(code, answer), status: code, text };

@@ -25,7 +25,7 @@ import {
 } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { commandRefusal, placeRefusal, refusedResult, timeoutInfo } from '../exec/exceptionInfo.ts';
-import { createCollector, createPace, type OutputCollector } from '../exec/outputCollector.ts';
+import { createCollector, createPace } from '../exec/outputCollector.ts';
 import { MAX_ARGV_BYTES } from '../exec/transport.ts';
 import { thisMachine } from '../owner.ts';
 import { diffSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';
@@ -213,15 +213,8 @@ interface LocalCommand {
   readonly signal?: AbortSignal | undefined;
 }
 
-interface LocalEnd {
-  /** An error when nothing could be started. */
-  readonly code: number | NodeJS.ErrnoException;
-  readonly timedOut: boolean;
-  readonly durationMs: number;
-  readonly collector: OutputCollector;
-}
-
-async function runProcess(command: LocalCommand): Promise<LocalEnd> {
+/** `code` is an error when nothing could be started. */
+async function runProcess(command: LocalCommand) {
   const { timeoutS, timeUp, signal, mark } = command;
   const collector = createCollector(command.maxBytes);
   const began = performance.now();

@@ -147,16 +147,8 @@ function sharedEnds(a: Buffer, b: Buffer): { start: number; end: number } {
   return { start, end: lineEnd < 0 ? 0 : a.length - lineEnd - 1 };
 }
 
-interface Changes {
-  readonly runs: readonly Run[];
-  readonly a: Lines;
-  readonly b: Lines;
-  /** Lines before the first run. */
-  readonly skipped: number;
-}
-
-/** The lines that changed, with those around them. */
-function changesOf(a: Buffer, b: Buffer): Changes {
+/** The lines that changed, with those around them. `skipped`: lines before the first run. */
+function changesOf(a: Buffer, b: Buffer) {
   const { start, end } = sharedEnds(a, b);
   const first = contextBefore(a, start);
   const last = a.length - end;

@@ -12,13 +12,6 @@ const shape = z.object({
   json: z.object({ message: z.string() }).optional().catch(undefined),
 });
 
-interface DockerFault {
-  readonly status: number | undefined;
-  /** The daemon did not answer: socket missing, refused, cut. */
-  readonly daemonGone: boolean;
-  readonly text: string;
-}
-
 const SOCKET_CODES = new Set([
   'ENOENT',
   'ECONNREFUSED',
@@ -35,7 +28,8 @@ const SOCKET_CODES = new Set([
   'EAI_AGAIN',
 ]);
 
-export function readFault(error: unknown): DockerFault {
+/** `daemonGone`: the daemon did not answer; socket missing, refused, cut. */
+export function readFault(error: unknown) {
   const parsed = shape.safeParse(error);
   if (!parsed.success) return { status: undefined, daemonGone: false, text: String(error) };
   const { statusCode, code, message, json } = parsed.data;

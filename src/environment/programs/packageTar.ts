@@ -130,24 +130,15 @@ function writeFolders(writing: Writing, folder: string): void {
   writing.pack.entry({ name: `${folder}/`, type: 'directory', mode: 0o755, mtime: new Date(0) });
 }
 
-interface SpooledProgram {
-  readonly bytes: number;
-  read(): AsyncIterable<Buffer>;
-}
-
-export interface ProgramSpools {
-  /** Rejects with UnsafePackageError where a package cannot be trusted. */
-  ensure(variant: ProgramVariant): Promise<SpooledProgram>;
-  /** Nobody reads any more. */
-  close(): Promise<void>;
-}
-
 const CHUNK = 262_144;
 
-export function createProgramSpools(): ProgramSpools {
+export type ProgramSpools = ReturnType<typeof createProgramSpools>;
+
+export function createProgramSpools() {
   const made = new Map<ProgramVariant, Promise<{ file: FileHandle; bytes: number }>>();
   return {
-    async ensure(variant) {
+    /** Rejects with UnsafePackageError where a package cannot be trusted. */
+    async ensure(variant: ProgramVariant) {
       const making = made.get(variant) ?? spool(variant);
       made.set(variant, making);
       // What went wrong once may go well in the next attempt.
@@ -155,6 +146,7 @@ export function createProgramSpools(): ProgramSpools {
       const { file, bytes } = await making;
       return { bytes, read: () => chunksOf(file, bytes) };
     },
+    /** Nobody reads any more. */
     async close() {
       const spooled = await Promise.allSettled(made.values());
       made.clear();

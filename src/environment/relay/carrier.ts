@@ -8,14 +8,6 @@ interface CarrierPorts {
   onConnection(connection: Duplex): void;
 }
 
-interface Carrier {
-  /** Throws when the bytes are no frames, or break the rules of flow control: then the relay cannot be trusted. */
-  feed(chunk: Buffer): void;
-  connections(): number;
-  /** Nothing more comes and nothing more can be sent. */
-  abandon(): void;
-}
-
 interface Carried {
   readonly stream: Duplex;
   take(payload: Buffer): void;
@@ -23,7 +15,7 @@ interface Carried {
   credit(bytes: number): void;
 }
 
-export function createCarrier(ports: CarrierPorts): Carrier {
+export function createCarrier(ports: CarrierPorts) {
   const open = new Map<number, Carried>();
   const obey = ({ id, type, payload }: Frame): void => {
     if (type === FRAME.ready) {
@@ -48,9 +40,11 @@ export function createCarrier(ports: CarrierPorts): Carrier {
     else carried?.credit(payload.readUInt32BE());
   };
   return {
+    /** Throws when the bytes are no frames, or break the rules of flow control: then the relay cannot be trusted. */
     feed: createFrameReader(obey),
     connections: () => open.size,
-    abandon() {
+    /** Nothing more comes and nothing more can be sent. */
+    abandon(): void {
       const left = [...open.values()];
       open.clear();
       for (const { stream } of left) stream.destroy();

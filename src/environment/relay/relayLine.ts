@@ -14,18 +14,10 @@ interface RelayLineParts {
   remove(): Promise<unknown>;
 }
 
-interface RelayLine {
-  stdout(data: Buffer): void;
-  stderr(data: Buffer): void;
-  broke(message: string, cause?: unknown): void;
-  /** Resolves once the relay listens. Throws EnvironmentError when it does not come to that; it is removed then. */
-  opened(): Promise<Doorway>;
-}
-
 const READY_MS = 30_000;
 const ERROR_TEXT = 500;
 
-export function createRelayLine(parts: RelayLineParts): RelayLine {
+export function createRelayLine(parts: RelayLineParts) {
   const { port, stream } = parts;
   const ready = Promise.withResolvers<null>();
   const broken = Promise.withResolvers<EnvironmentError>();
@@ -56,7 +48,7 @@ export function createRelayLine(parts: RelayLineParts): RelayLine {
     return closing;
   };
   return {
-    stdout(data) {
+    stdout(data: Buffer): void {
       if (over) return;
       try {
         carrier.feed(data);
@@ -64,11 +56,12 @@ export function createRelayLine(parts: RelayLineParts): RelayLine {
         broke((error as Error).message, error);
       }
     },
-    stderr(data) {
+    stderr(data: Buffer): void {
       said = (said + data.toString('latin1')).slice(0, ERROR_TEXT);
     },
     broke,
-    async opened() {
+    /** Resolves once the relay listens. Throws EnvironmentError when it does not come to that; it is removed then. */
+    async opened(): Promise<Doorway> {
       const late = startTimer(READY_MS, () => broke(`the relay did not open port ${port} in time`));
       const first = await Promise.race([ready.promise, broken.promise]);
       late.cancel();

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import type { Instance } from '../../dataset/instance.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
-import { type Regraded, type Regrading, regradeFolder } from '../../grading/regradeFolder.ts';
+import { type Regraded, regradeFolder } from '../../grading/regradeFolder.ts';
 import type { Caller, Variables } from '../../run/caller.ts';
 import { redactorOf } from '../../run/secrets.ts';
 import { UserError } from '../../run/userError.ts';
@@ -20,14 +20,7 @@ interface RegradeOptions {
   readonly write: boolean;
 }
 
-interface RegradedLogs extends Regrading {
-  readonly dialect: GradingConfig['dialect'];
-}
-
-export async function regradeLogs(
-  options: RegradeOptions,
-  { env, cwd }: Pick<Caller, 'env' | 'cwd'>,
-): Promise<RegradedLogs> {
+export async function regradeLogs(options: RegradeOptions, { env, cwd }: Pick<Caller, 'env' | 'cwd'>) {
   const missing = options.folders.filter((folder) => !existsSync(folder));
   if (missing.length > 0) throw new UserError(`there is no folder ${missing.join(', ')}`);
   const config = gradingConfig(options.grading);

@@ -22,13 +22,8 @@ import {
 import { choosePatch } from '../exit.ts';
 import { partFolder } from '../record/exportRun.ts';
 
-interface Recovered {
-  readonly trials: number;
-  readonly possiblyBilled: number;
-}
-
 /** Call only while holding the run's lock, so that no process works on these trials. */
-export function recoverRun(store: Store, runId: number, endedAt: string): Recovered {
+export function recoverRun(store: Store, runId: number, endedAt: string) {
   endLeases(store, runId, endedAt);
   let possiblyBilled = 0;
   const abandoned = abandonedTrials(store, runId);
