@@ -7,7 +7,7 @@ const SRC = join(import.meta.dirname, '..', 'src');
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
 
 /** Folders whose siblings do the same thing each in its way: one name there has one meaning. */
-const LEAVES = /^(environment|suites|model\/dialects|formats)\/[^/]+\//;
+const LEAVES = /^(environment(?=\/(?:docker|kubernetes|local)\/)|suites|model\/dialects|formats)\/[^/]+\//;
 
 /** Names that are declared twice with one meaning, and why. */
 const SAME: Readonly<Record<string, string>> = {

@@ -41,7 +41,7 @@ export function createCarrier(ports: CarrierPorts) {
   };
   return {
     /** Throws when the bytes are no frames, or break the rules of flow control: then the relay cannot be trusted. */
-    feed: createFrameReader(obey),
+    feed: createRelayReader(obey),
     connections: () => open.size,
     /** Nothing more comes and nothing more can be sent. */
     abandon(): void {
@@ -193,7 +193,7 @@ export function creditFrame(id: number, bytes: number): Buffer {
 }
 
 /** Returns a function to feed with chunks, cut wherever they are. It throws when they are no frames. */
-export function createFrameReader(onFrame: (frame: Frame) => void): (chunk: Buffer) => void {
+export function createRelayReader(onFrame: (frame: Frame) => void): (chunk: Buffer) => void {
   let rest = NOTHING;
   return (chunk) => {
     let bytes = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk;

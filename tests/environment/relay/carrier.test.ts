@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import {
   createCarrier,
-  createFrameReader,
+  createRelayReader,
   creditFrame,
   DOWN_WINDOW,
   FRAME,
@@ -27,7 +27,7 @@ const SAMPLE = [
 
 function read(bytes: Buffer, cuts: readonly number[]): string[] {
   const seen: string[] = [];
-  const feed = createFrameReader(({ id, type, payload }: Frame) =>
+  const feed = createRelayReader(({ id, type, payload }: Frame) =>
     seen.push(`${id}:${type}:${payload.toString('hex')}`),
   );
   let from = 0;
@@ -66,7 +66,7 @@ describe('frames', () => {
 
 function carrier() {
   const sent: Frame[] = [];
-  const toUs = createFrameReader((frame) => sent.push({ ...frame, payload: Buffer.from(frame.payload) }));
+  const toUs = createRelayReader((frame) => sent.push({ ...frame, payload: Buffer.from(frame.payload) }));
   const connections: Duplex[] = [];
   const made = createCarrier({
     write: toUs,

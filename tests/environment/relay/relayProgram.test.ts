@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { buildRelay } from '../../../scripts/buildRelay.ts';
 import {
-  createFrameReader,
+  createRelayReader,
   creditFrame,
   DOWN_WINDOW,
   FRAME,
@@ -34,7 +34,7 @@ async function relay() {
   const frames: Frame[] = [];
   child.stdout.on(
     'data',
-    createFrameReader((frame) => frames.push({ ...frame, payload: Buffer.from(frame.payload) })),
+    createRelayReader((frame) => frames.push({ ...frame, payload: Buffer.from(frame.payload) })),
   );
   const of = (type: number) => frames.filter((frame) => frame.type === type);
   const ended = once(child, 'exit').then(([code]) => code as number);
