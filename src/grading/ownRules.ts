@@ -12,6 +12,7 @@ import type { TestLists, TestsStatus } from '../formats/harness/instanceReport.t
 import type { GradeSuspicion } from './doubts/doubts.ts';
 import { type DoubtedRun, doubtfulPaths, few, finding, runDoubts } from './doubts/patchDoubts.ts';
 import { patchedPaths } from './doubts/patchPaths.ts';
+import { doubtfulText } from './doubts/patchText.ts';
 import {
   type EvaluationResult,
   type GradeRequest,
@@ -75,8 +76,10 @@ export function ownDoubts(
 ): readonly GradeSuspicion[] {
   const own = new Set(touchedPaths(testPatch));
   const colliding = patchedPaths(patch).filter((path) => own.has(path));
+  const row = { goldPatch, testPatch, failToPass, passToPass };
   return [
-    ...doubtfulPaths({ goldPatch, testPatch, failToPass, passToPass }, patch),
+    ...doubtfulPaths(row, patch),
+    ...doubtfulText(row, patch),
     ...(colliding.length > 0
       ? [finding('test_files_changed', "the patch changes the row's test files", few(colliding), false)]
       : []),

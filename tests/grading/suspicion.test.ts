@@ -70,6 +70,23 @@ test('an honest run has no flag', () => {
   expect(look()).toEqual({ resolved: true, resolvedStrict: true, rules: [], suspicion: [] });
 });
 
+describe('whose tests ran', () => {
+  test('names of files that the patch wrote, and the row did not', () => {
+    const row = { FAIL_TO_PASS: ['new.py::a'], PASS_TO_PASS: ['t.py::b'] };
+    const body = BODY.replace('t.py::a', 'new.py::a');
+    expect(look({ row, body, patch: diff('new.py') })).toMatchObject(doubted('tests_of_patch'));
+    expect(look({ row, body, patch: diff('other.py') })).toMatchObject({ rules: [] });
+  });
+  test('as Django names them', () => {
+    const row = {
+      ...{ FAIL_TO_PASS: ['test_a (app.tests.Case)'], PASS_TO_PASS: [], log_parser: 'django' },
+    };
+    const body = 'test_a (app.tests.Case) ... ok\n\nRan 1 test in 0.1s\n\nOK\n';
+    expect(look({ row, body, patch: diff('tests/app/tests.py') }).rules).toEqual(['tests_of_patch']);
+    expect(look({ row, body, patch: diff('app/models.py') }).rules).toEqual([]);
+  });
+});
+
 describe('forged output', () => {
   test('no summary of the runner', () => {
     expect(look({ body: 'PASSED t.py::a\nPASSED t.py::b\n' })).toMatchObject(doubted('forged_output'));

@@ -13,6 +13,7 @@ import { touchedPaths } from '../specs/spec.ts';
 import type { Suspicion } from '../suspicion/commands.ts';
 import { type DoubtedRun, doubtfulPaths, few, finding, type PatchDoubt, runDoubts } from './patchDoubts.ts';
 import { patchedPaths } from './patchPaths.ts';
+import { doubtfulText } from './patchText.ts';
 
 export interface GradeSuspicion extends Suspicion {
   /** Counts against `resolved_strict`. */
@@ -62,6 +63,35 @@ function testFiles(spec: GradeSpec, patch: string, log: string): PatchDoubt | un
       : "the patch changes the row's test files, which were reset before the tests",
     few(colliding),
     kept,
+  );
+}
+
+/**
+ * Whose tests ran, by the names under which they were reported: `tests/test_a.py::test_b`, or `test_b (a.tests.Case)`. A file that such
+ * a name says, that the patch wrote and the row did not, is the patch's own judge.
+ */
+function testsOfPatch(spec: GradeSpec, patch: string, grade: Grade): PatchDoubt | undefined {
+  const own = new Set([...touchedPaths(spec.testPatch), ...patchedPaths(spec.goldPatch)]);
+  const written = patchedPaths(patch).filter((path) => !own.has(path));
+  if (written.length === 0) return undefined;
+  const files = new Set<string>();
+  for (const name of [...spec.failToPass, ...spec.passToPass]) {
+    if (!grade.read.statuses.has(name)) continue;
+    files.add(name.split('::', 1)[0]!);
+    const parts = /\(([\w.]{1,400})\)$/.exec(name)?.[1]?.split('.') ?? [];
+    for (let length = 1; length <= parts.length; length++) files.add(parts.slice(0, length).join('/'));
+  }
+  const judges = written.filter((path) => {
+    if (files.has(path)) return true;
+    const module = path.endsWith('.py') ? path.slice(0, -'.py'.length) : undefined;
+    // Names of Django begin below the folder of all tests.
+    return module?.startsWith('tests/') && files.has(module.slice('tests/'.length));
+  });
+  if (judges.length === 0) return undefined;
+  return finding(
+    'tests_of_patch',
+    "tests that count were reported from files that the patch wrote, and the row's own tests did not",
+    few(judges),
   );
 }
 
@@ -224,7 +254,9 @@ export function examine(spec: GradeSpec, patch: string, grade: Grade, run: Parti
     runnerSummary(spec, grade, section),
     overruledTests(spec, grade),
     ...doubtfulPaths(spec, patch),
+    ...doubtfulText(spec, patch),
     grade.read.notFound !== 'no_markers' && testFiles(spec, patch, log),
+    testsOfPatch(spec, patch, grade),
     evidence(spec, grade),
     ...runDoubts({ ...SAVED, ...run }),
   ]);

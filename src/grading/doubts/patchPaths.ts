@@ -83,6 +83,62 @@ const HUNK = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
 /** `patch` takes this name where the other two name no file; it may or may not have a first component to drop. */
 const indexed = (text: string): string[] => [text.trim(), ...withoutPrefix(text.trim())];
 
+export interface ChangedLines {
+  readonly added: string[];
+  readonly removed: string[];
+  /** Those that were there before: removed ones, and those around. */
+  readonly others: string[];
+}
+
+/** What is longer is data. */
+const LONGEST_LINE = 1000;
+
+/** Of hunks; an honest patch has some thousand. A line counts for some more, because each costs by itself. */
+const MOST_READ = 3_000_000;
+const OF_A_LINE = 64;
+
+export interface ReadLines {
+  readonly files: ReadonlyMap<string, ChangedLines>;
+  /** False where the patch has more than is read. */
+  readonly whole: boolean;
+}
+
+/** The lines of each file's hunks, without their sign. A file that is made has only added ones. */
+export function changedLines(patch: string): ReadLines {
+  const files = new Map<string, ChangedLines>();
+  let size = 0;
+  let path = '';
+  let [old, fresh] = [0, 0];
+  for (let from = 0, end = 0; from < patch.length; from = end + 1) {
+    end = patch.indexOf('\n', from);
+    if (end < 0) end = patch.length;
+    const first = patch[from]!;
+    if (old > 0 || fresh > 0) {
+      if (first !== '+' && first !== '\\') old--;
+      if (first !== '-' && first !== '\\') fresh--;
+      size += end - from + OF_A_LINE;
+      if (size > MOST_READ) return { files, whole: false };
+      const file = files.get(path) ?? { added: [], removed: [], others: [] };
+      files.set(path, file);
+      const text = patch.slice(from + 1, Math.min(end, from + 1 + LONGEST_LINE));
+      if (first === '+') file.added.push(text);
+      else if (first !== '\\') file.others.push(text);
+      if (first === '-') file.removed.push(text);
+      continue;
+    }
+    if (end - from < SHORTEST_HEADER) continue;
+    const line = patch
+      .slice(from, end)
+      .replace(/^(?:[ \tX]|- )+(?=[-+*dI@])/, '')
+      .trimEnd();
+    const hunk = HUNK.exec(line);
+    if (hunk) [old, fresh] = [Number(hunk[1] ?? 1), Number(hunk[2] ?? 1)];
+    else if (line.startsWith('diff --git ')) path = gitHeader(line).at(-1) ?? path;
+    else if (/^(?:---|\+\+\+|\*\*\*) /.test(line)) path = withoutPrefix(nameAfter(line, 4)).at(-1) ?? path;
+  }
+  return { files, whole: true };
+}
+
 /** `--- ` */
 const SHORTEST_HEADER = 4;
 

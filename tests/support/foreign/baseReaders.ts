@@ -42,6 +42,7 @@ import {
   redactor,
   snippet,
 } from '../../../src/base/text/redact.ts';
+import { replaceShown, shownIncludes } from '../../../src/base/text/shownText.ts';
 import { parseDuration, parseSize } from '../../../src/base/text/units.ts';
 import { jsonValue, type Reader, readersOf } from './reader.ts';
 
@@ -111,6 +112,8 @@ export const BASE_READERS: readonly Reader[] = [
       'redactor.bytes': (text) => secrets.bytes(Buffer.from(text)),
       'redactor of keys': withoutKeys,
       snippet: (text) => snippet(text, withoutKeys),
+      shownIncludes: (text) => shownIncludes(text, (shown) => shown === text),
+      replaceShown: (text) => replaceShown(text, () => []),
       isOrdinary,
       looksLikeKey,
     },

@@ -2,7 +2,8 @@
 
 import { examine } from '../../../src/grading/doubts/doubts.ts';
 import { doubtfulPaths } from '../../../src/grading/doubts/patchDoubts.ts';
-import { patchedPaths } from '../../../src/grading/doubts/patchPaths.ts';
+import { changedLines, patchedPaths } from '../../../src/grading/doubts/patchPaths.ts';
+import { doubtfulText } from '../../../src/grading/doubts/patchText.ts';
 import { gradeLog } from '../../../src/grading/grade.ts';
 import { ParserError } from '../../../src/grading/parsers/logParser.ts';
 import { OFFICIAL_PARSERS, SUITE_PARSERS } from '../../../src/grading/parsers/parserRegistry.ts';
@@ -149,6 +150,7 @@ export const GRADING_READERS: readonly Reader[] = [
   ...readersOf(
     {
       patchedPaths,
+      changedLines,
       touchedPaths,
       modifiedPaths,
       gymResetPaths,
@@ -163,6 +165,12 @@ export const GRADING_READERS: readonly Reader[] = [
       r2eExpected,
       testDirectives: (text) => testDirectives('django/django', text),
       doubtfulPaths: (text) => doubtfulPaths(SPEC, text),
+      doubtfulText: (text) => doubtfulText(SPEC, text),
+      // More is not read, and this table should not measure its own replacements.
+      'doubtfulText of added lines': (text) => {
+        const added = text.slice(0, 3_000_000).replaceAll('\n', '\n+');
+        return doubtfulText(SPEC, `--- a/x.py\n+++ b/x.py\n@@ -0,0 +1,9999999 @@\n+${added}`);
+      },
       'doubtfulPaths of a row': (text) =>
         doubtfulPaths({ ...SPEC, testPatch: text, failToPass: [text] }, text),
       'doubtfulPaths of one path': (text) =>
