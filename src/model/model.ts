@@ -74,6 +74,9 @@ export const MODEL_ERROR_CODES = [
 ] as const;
 export type ModelErrorCode = (typeof MODEL_ERROR_CODES)[number];
 
+/** How the message of a `bad_call` begins. */
+export const BAD_CALL_SAYS = 'unreadable tool call';
+
 /** What the ten codes do not tell: how the runner classes the end of an attempt. */
 export type ModelFailureKind =
   | 'unavailable'
@@ -84,6 +87,8 @@ export type ModelFailureKind =
   | 'not_found'
   | 'context'
   | 'empty'
+  /** A tool was called so that the server could not read it. */
+  | 'bad_call'
   | 'config';
 
 export interface ProviderErrorMetadata {

@@ -55,6 +55,7 @@ const FAILURES: Record<ModelFailureKind, ExitReason> = {
   not_found: 'model_not_found',
   context: 'context_window_exceeded',
   empty: 'empty_responses_exceeded',
+  bad_call: 'format_errors_exceeded',
   config: 'config_invalid',
 };
 

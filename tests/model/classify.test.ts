@@ -58,7 +58,7 @@ const rows: [string, CallFault, string, string, boolean][] = [
       'rate_limit_exceeded',
       'tokens',
     ),
-    'UNKNOWN',
+    'RATE_LIMITED',
     'rejected',
     false,
   ],

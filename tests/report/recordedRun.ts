@@ -19,6 +19,7 @@ export interface Happened {
   readonly cacheRead?: number;
   readonly cacheWrite?: number;
   readonly reason?: ExitReason;
+  readonly detail?: string;
   readonly patch?: string;
   readonly outcome?: Outcome;
   readonly resolved?: boolean | null;
@@ -204,7 +205,7 @@ function recordEnd(db: Store, attemptId: number, instanceId: string, one: Happen
     {
       ended_at: '2026-11-21T00:00:10.000Z',
       exit_reason: reason,
-      exit_detail: null,
+      exit_detail: one.detail ?? null,
       exit_status: one.exitStatus ?? (reason === 'submitted' ? 'Submitted' : 'LimitsExceeded'),
       error_message: null,
       error_evidence: null,

@@ -42,6 +42,22 @@ test('tasks that were left out because they cannot run here are counted, and onl
   expect(summaryOf(run()).summary.arms[0]).not.toHaveProperty('leftOut');
 });
 
+test('errors of providers that nobody knows are named, and count against nobody', () => {
+  const run: PlannedRun = {
+    ids: ['a__a-1', 'a__a-2', 'a__a-3'],
+    happened: (id) =>
+      id === 'a__a-1'
+        ? [good]
+        : [{ reason: 'model_rejected', detail: id === 'a__a-2' ? 'UNKNOWN' : 'RATE_LIMITED' }],
+  };
+  const { summary } = summaryOf(run);
+  expect(summary.arms[0]).toMatchObject({ unknownErrors: ['a__a-2'], valid: 1 });
+  expect(text(run).replaceAll(/\s+/g, ' ')).toContain(
+    'an error of the provider that is not known here: it counts against nobody',
+  );
+  expect(summaryOf({ ...run, happened: () => [good] }).summary.arms[0]).not.toHaveProperty('unknownErrors');
+});
+
 describe('what counts', () => {
   const planned: PlannedRun = {
     ids: ['a__a-1', 'a__a-2', 'b__b-1', 'b__b-2', 'b__b-3', 'b__b-4'],

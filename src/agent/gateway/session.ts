@@ -467,7 +467,7 @@ function translatedRows(wire: Wire, { ask, translation }: WireCall, to: CallList
 const endsItself = ({ error, metadata }: ModelErrorResponse): boolean => {
   const kind = metadata?.kind;
   if (kind === 'rejected') return error !== 'INVALID_RESPONSE';
-  return kind === 'refusal' || kind === 'empty' || kind === 'context' || kind === 'config';
+  return kind !== undefined && ['refusal', 'empty', 'bad_call', 'context', 'config'].includes(kind);
 };
 
 function passedOutcome({ response, refused: said }: WireAnswer, answer: Answer): AnswerOutcome {

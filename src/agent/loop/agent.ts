@@ -216,11 +216,16 @@ export class DefaultAgent implements Agent {
     return resultOf(end, this.messages, this.meter);
   }
 
-  /** A failed query ends the attempt, but for a reply that came and was empty. */
+  /** A failed query ends the attempt, but for a reply that came and was empty, or called a tool so that its server could not read it. */
   protected replyDespite(failure: ModelErrorResponse): ModelReply {
     if (failure.metadata?.recordedEnd?.reason === 'limit_wall_time')
       throw timeExceeded(this.parts.config.wall_time_limit_seconds);
-    if (failure.metadata?.kind !== 'empty') throw new ModelFailed(failure);
+    const kind = failure.metadata?.kind;
+    if (kind === 'bad_call') {
+      const content = this.renderFormatError(EMPTY_REPLY, failure.message, []);
+      throw new FormatError([this.protocol.answer(content, null, formatErrorExtra(null, null))]);
+    }
+    if (kind !== 'empty') throw new ModelFailed(failure);
     if (this.behaviour.askAgainWhenEmpty) throw new EmptyReply();
     return EMPTY_REPLY;
   }

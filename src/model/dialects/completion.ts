@@ -94,6 +94,9 @@ export function readCompletion(body: unknown): ReadResult {
     const error = providerError({ error: failed });
     if (error) return { kind: 'error_object', facts, error };
   }
+  // MiniMax's way to say it in a 200; of a success the number is 0.
+  const refused = asObject(object.base_resp)?.status_code ? providerError(object) : null;
+  if (refused) return { kind: 'error_object', facts, error: refused };
   // Z.ai's word.
   if (facts.finishReason === 'model_context_window_exceeded')
     return { kind: 'error_object', facts, error: TOO_LONG };

@@ -35,13 +35,42 @@ function misfit(detail: unknown): { param: string; message: string } | null {
   return param === '' ? null : { param, message: `${param}: ${message}` };
 }
 
-/** The error inside a body in the forms providers use: `{error: {message, code, type}}`, `{error: "text"}`, vLLM's and Anthropic's own. */
+/** OpenRouter's own words are "Provider returned error"; those of the provider stand beside them, as JSON or as a sentence. */
+function upstream(metadata: unknown): Partial<ProviderError> {
+  const raw = asObject(metadata)?.raw;
+  if (typeof raw !== 'string' || raw === '') return {};
+  try {
+    return providerError(JSON.parse(raw)) ?? { message: raw };
+  } catch {
+    return { message: raw };
+  }
+}
+
+/** MiniMax's own, which also comes with a 200: `{base_resp: {status_code: 1008, status_msg: '…'}}`. */
+function baseResponse(outer: Record<string, unknown>): ProviderError | null {
+  const { status_code, status_msg } = asObject(outer.base_resp) ?? {};
+  if (!status_code) return null;
+  const message = asText(status_msg) ?? `base_resp ${status_code}`;
+  return { status: null, code: `base_resp_${status_code}`, type: null, message, param: null, retryMs: null };
+}
+
+/** A number that is no status is the provider's own code (Z.ai's 1301). */
+const ownCode = (code: unknown): string | null =>
+  (typeof code === 'string' || typeof code === 'number') && !/^[1-5]\d\d$/.test(String(code))
+    ? String(code)
+    : null;
+
+/**
+ * The error inside a body in the forms providers use: `{error: {message, code, type}}`, `{error: "text"}`, `{errors: [{code, message}]}`, vLLM's and
+ * Anthropic's own.
+ */
 export function providerError(body: unknown): ProviderError | null {
   const outer = asObject(Array.isArray(body) ? body[0] : body);
   if (!outer) return null;
   const flat = outer.object === 'error' || outer.type === 'error' || 'message' in outer || 'detail' in outer;
-  const inner = asObject(outer.error);
-  if (!inner && typeof outer.error !== 'string' && !flat) return null;
+  // Cloudflare and watsonx.
+  const inner = asObject(outer.error) ?? asObject(Array.isArray(outer.errors) ? outer.errors[0] : null);
+  if (!inner && typeof outer.error !== 'string' && !flat) return baseResponse(outer);
   const from = inner ?? outer;
   const code = from.code ?? outer.code;
   const number = Number(from.status_code ?? code);
@@ -53,12 +82,13 @@ export function providerError(body: unknown): ProviderError | null {
     asText(outer.error) ??
     asText(from.detail) ??
     JSON.stringify(from);
+  const told = upstream(from.metadata);
   return {
     status: Number.isInteger(number) && number >= 400 && number <= 599 ? number : null,
-    code: google.code ?? (typeof code === 'string' && !/^\d+$/.test(code) ? code : asText(from.status)),
-    type: asText(from.type),
-    message,
-    param: asText(from.param) ?? google.param ?? unfit?.param ?? null,
+    code: told.code ?? google.code ?? ownCode(code) ?? asText(from.status),
+    type: told.type ?? asText(from.type),
+    message: told.message ?? message,
+    param: told.param ?? asText(from.param) ?? google.param ?? unfit?.param ?? null,
     retryMs: google.retryMs,
   };
 }

@@ -1,6 +1,6 @@
 /** One try of a call: its turn at the limiter, its money, its row in the ledger, and what is to follow from how it ended. */
 
-import { type Diagnosis, REJECTED, RENEWED } from '../classify.ts';
+import { type Diagnosis, RENEWED } from '../classify.ts';
 import type { RequestStyle } from '../dialects/dialect.ts';
 import { knownModel } from '../knownModels.ts';
 import type { Clock } from '../limits/clock.ts';
@@ -64,7 +64,7 @@ function judged(
   verdict: Diagnosis,
   { credentials, status }: Exchange,
 ): Diagnosis {
-  if (verdict.kind === 'config') return shared.accepted ? REJECTED : verdict;
+  if (verdict.kind === 'config') return shared.accepted ? { ...verdict, kind: 'rejected' } : verdict;
   if (!auth || credentials === undefined || status === null) return verdict;
   if (verdict.kind !== 'auth') auth.accepted(credentials);
   else if (auth.renew(credentials)) return RENEWED;

@@ -15,6 +15,7 @@ import {
 } from '../dialects/dialect.ts';
 import { providerError } from '../dialects/providerError.ts';
 import { systemClock } from '../limits/clock.ts';
+import { BAD_CALL_SAYS } from '../model.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import { parameterFix, rejectedParameter } from '../parameters/rejectedParameter.ts';
 import { type Exchange, newExchange, type TransportError } from './httpTransport.ts';
@@ -305,7 +306,7 @@ function authText({ model, host, config, auth }: ModelEndpoint, { status, messag
 }
 
 function statusText(endpoint: ModelEndpoint, verdict: Diagnosis, told: Told): string {
-  const { model, host, config, baseUrl } = endpoint;
+  const { model, host, config, baseUrl, auth } = endpoint;
   const { status, message, parameter } = told;
   switch (verdict.kind) {
     case 'config':
@@ -315,7 +316,9 @@ function statusText(endpoint: ModelEndpoint, verdict: Diagnosis, told: Told): st
     case 'not_found':
       return `model not found (${status}): ${baseUrl} does not serve "${model}" — check model_name and base_url; it said: "${message}"`;
     case 'quota':
-      return `no quota left (${status}) for model ${model} at host ${host} — check the account's plan and billing; it said: "${message}"`;
+      return `no quota left (${status}) for model ${model} at host ${host}, on the account of ${auth ? auth.source : `$${config.api_key_env}`} — check its plan and billing, then resume the run; it said: "${message}"`;
+    case 'bad_call':
+      return `${BAD_CALL_SAYS} (${status}): ${message}`;
     case 'context':
       return `context window exceeded (${status}): ${message}`;
     case 'refusal':

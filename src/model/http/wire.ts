@@ -195,7 +195,7 @@ async function forwardOnce(
 }
 
 /** What the program itself has to read, and can do something about. */
-const ITS_OWN = new Set<string>(['refusal', 'empty', 'context', 'rejected', 'config']);
+const ITS_OWN = new Set<string>(['refusal', 'empty', 'bad_call', 'context', 'rejected', 'config']);
 
 /** Also a refusal and an empty answer are the program's to read, and what a stream that came to its end says of the request. */
 function passes({ failure, exchange, body }: TryAnswer): boolean {

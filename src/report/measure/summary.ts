@@ -116,6 +116,7 @@ function notableOf(rows: readonly ScoredTrial[], epochs: number, firstResults: R
   const trials = rows.map((r) => r.trial);
   const idsOf = (test: (trial: ReportTrial) => unknown) => trials.filter(test).map((t) => t.instanceId);
   const unusedWork = idsOf((t) => t.workUnused);
+  const unknownErrors = idsOf((t) => t.exitReason === 'model_rejected' && t.exitDetail === 'UNKNOWN');
   const retried = idsOf((t) => t.attempts > 1);
   const isFlagged = ({ trial }: ScoredTrial) => flagsOf(trial).length > 0;
   const redone = trials.filter((t) => firstResults.has(t.trialId)).length;
@@ -148,6 +149,8 @@ function notableOf(rows: readonly ScoredTrial[], epochs: number, firstResults: R
       .map((t) => `${t.instanceId}${t.exitDetail ? ` (${t.exitDetail})` : ''}`),
     /** Instances that the model or its provider refused. */
     refused: idsOf((t) => t.exitReason === 'model_refusal'),
+    /** Instances that ended on an error of the provider which no table knows; absent where there is none. */
+    ...(unknownErrors.length > 0 && { unknownErrors }),
     /** Instances whose agent submitted nothing and left work in its tree; absent where there is none. */
     ...(unusedWork.length > 0 && { unusedWork }),
     oomKills: sum(trials.map((t) => t.oomKills)),

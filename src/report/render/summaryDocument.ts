@@ -179,6 +179,10 @@ function lists(arm: ArmSummary): Block[] {
     ...(arm.doubted ?? []).flatMap(({ label, ids }) => named(`Left out: those ${label}`, ids)),
     ...named('Stalled', arm.stalled),
     ...named('Refused by the model', arm.refused),
+    ...named(
+      'Ended on an error of the provider that is not known here: it counts against nobody, `show` has its words',
+      arm.unknownErrors,
+    ),
     ...named('Submitted nothing, with changes in the work tree (run.patch decides)', arm.unusedWork),
     ...named('Tried more than once', arm.retried.ids),
   ];

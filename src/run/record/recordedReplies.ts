@@ -3,6 +3,7 @@ import { statSync } from 'node:fs';
 import { z } from 'zod';
 import { asChatBody } from '../../model/dialects/everyDialect.ts';
 import {
+  BAD_CALL_SAYS,
   type CallRecord,
   type Message,
   MODEL_ERROR_CODES,
@@ -40,6 +41,7 @@ const KINDS: Partial<Record<ExitReason, ModelFailureKind>> = {
   model_not_found: 'not_found',
   context_window_exceeded: 'context',
   empty_responses_exceeded: 'empty',
+  format_errors_exceeded: 'bad_call',
   config_invalid: 'config',
 };
 
@@ -180,10 +182,17 @@ function queriesOf(store: Store, attemptId: number): Query[] {
   return failedTries.length > 0 ? [...queries, { failedTries, answer: null, empty: null }] : queries;
 }
 
-const emptyAnswer = (row: EndedCallRow): ModelErrorResponse | null =>
-  row.error_code === 'INVALID_RESPONSE' && row.error_message?.startsWith('empty response') === true
-    ? { success: false, error: 'INVALID_RESPONSE', message: row.error_message, metadata: { kind: 'empty' } }
-    : null;
+/** Failures after which the agent asked on, by how their message begins. */
+const ASKED_ON = [
+  ['empty response', 'empty'],
+  [BAD_CALL_SAYS, 'bad_call'],
+] as const;
+
+function emptyAnswer({ error_code, error_message }: EndedCallRow): ModelErrorResponse | null {
+  const kind = ASKED_ON.find(([begins]) => error_message?.startsWith(begins))?.[1];
+  if (error_code !== 'INVALID_RESPONSE' || error_message === null || !kind) return null;
+  return { success: false, error: error_code, message: error_message, metadata: { kind } };
+}
 
 function replyOf(body: z.infer<typeof bodySchema>, query: Query | undefined): RecordedReply {
   const choice = body.choices[0]!;

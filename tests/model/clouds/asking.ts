@@ -22,7 +22,8 @@ export function settledCloud({ model_name, env, settings }: CloudyModel) {
   const given = configOf({
     model_name,
     prices: PRICES,
-    retry: { max_retries: 2, base_delay_ms: 1 },
+    // Without patience for rate limits.
+    retry: { max_retries: 2, base_delay_ms: 1, max_retry_after_s: 0 },
     ...settings,
   });
   const settled = settleModel(given, { env, litellm: false });

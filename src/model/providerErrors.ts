@@ -1,0 +1,475 @@
+/**
+ * What providers say in their errors, by their codes and in their own sentences: one table, each row with its provider and where its words were
+ * found. A row of `context`, `refusal` or `badCall` is a statement about the model and counts against it, so only a code or a sentence that is known
+ * whole stands there: a word like "context_window" is also in the name of a parameter. What no row knows is nobody's fault.
+ */
+
+export type Meaning = keyof typeof TABLE;
+
+interface Row {
+  readonly of: string;
+  readonly source: string;
+  /** Codes and types, in small letters; `*` stands for any letters. */
+  readonly codes?: string;
+  /** In small letters, with straight apostrophes; the numbers are whatever they are. */
+  readonly says?: readonly RegExp[];
+  /** Also where the code beside it is that of a rate limit: no wait of minutes helps. */
+  readonly spent?: boolean;
+}
+
+/** Clients and gateways that know many providers. */
+const LITELLM = 'litellm, exception_mapping_utils.py';
+const PI = 'pi, packages/ai/src/utils/overflow.ts';
+const HERMES = 'hermes-agent, error classifier';
+const [GROQ, ZAI] = ['console.groq.com/docs/errors', 'docs.z.ai/api-reference/api-code'];
+const MINIMAX = 'platform.minimax.io/docs/api-reference/errorcode';
+const ARK = 'volcengine.com/docs/82379/1299023 and 1099476';
+const KIMI = 'platform.kimi.com/docs/api/errors';
+/** Answers of providers themselves, kept as tests. */
+const SEEN = 'tests/model/faults';
+const DASHSCOPE = 'help.aliyun.com/en/model-studio/error-code';
+
+/** What vLLM has left for the answer, where nobody asked for a length: less than nothing. */
+export const LESS_THAN_NOTHING = /max_(?:completion_)?tokens must be at least 1, got -\d/;
+
+const TABLE = {
+  /** The conversation is too long for the model. */
+  context: [
+    {
+      of: 'OpenAI, Azure, DeepSeek, vLLM, SGLang, OpenRouter, Cloudflare',
+      source: LITELLM,
+      codes: 'context_length_exceeded context_window_exceeded contextwindowexceedederror',
+      says: [
+        /maximum context length (?:is|of) \d/,
+        /model's maximum context length has been exceeded/,
+        /input tokens exceed the configured limit of \d/,
+        /input exceeds the context window of this model/,
+        /^(?:litellm\.badrequesterror: )?litellm\.contextwindowexceedederror:/,
+      ],
+    },
+    {
+      of: 'Anthropic, also at Bedrock and Vertex AI',
+      source: LITELLM,
+      codes: 'request_too_large',
+      says: [/prompt is too long: \d/, /input length and `?max_tokens`? exceed context limit: \d/],
+    },
+    {
+      of: 'Gemini, Vertex AI',
+      source: LITELLM,
+      says: [
+        /input token count (?:\(?\d{0,12}\)? ?)?exceeds the maximum number of tokens allowed/,
+        /input token count is \d{1,12} but (?:the )?model only supports up to \d/,
+      ],
+    },
+    {
+      of: 'xAI',
+      source: PI,
+      says: [
+        /maximum prompt length is \d{1,12} but the request contains \d/,
+        /\[input_too_large\] current message \(\d{1,12} tokens\) exceeds budget/,
+      ],
+    },
+    {
+      of: 'Ollama, oMLX',
+      source: PI,
+      says: [
+        /prompt (?:is )?too long; exceeded (?:max )?context length/,
+        /input length exceeds (?:the |maximum )?context length/,
+        /prompt too long: \d{1,12} tokens exceeds max context window of \d/,
+      ],
+    },
+    {
+      of: 'vLLM in older and newer versions',
+      source: HERMES,
+      says: [
+        /prompt \((?:total )?length \d{1,12}\) is (?:too long|longer than the maximum model length)/,
+        /model's context length is only \d/,
+        /prompt length \d{1,12} exceeds the max_model_len/,
+        LESS_THAN_NOTHING,
+      ],
+    },
+    {
+      of: 'SGLang',
+      source: 'sglang#4048; pi',
+      says: [
+        /input \(\d{1,12} tokens\) is longer than the model's context length/,
+        /input length \(\d{1,12} tokens\) exceeds the maximum allowed length \(\d/,
+      ],
+    },
+    {
+      of: 'llama.cpp, LM Studio, ds4',
+      source: PI,
+      codes: 'exceed_context_size_error',
+      says: [
+        /request (?:\(\d{1,12} tokens\) )?exceeds the available context size/,
+        /context the overflows|initial prompt is greater than the context length/,
+        /input length \d{1,12} exceeds context length \d/,
+        /prompt has [\d,]{1,15} tokens?, but the configured context size is \d/,
+      ],
+    },
+    {
+      of: 'Mistral; Groq and Cerebras beside their code; Poolside through OpenRouter',
+      source: PI,
+      says: [
+        /too large for model with \d{1,12} maximum context length/,
+        /^please reduce the length of the messages or completion/,
+        /exceeds (?:the )?maximum allowed input length of [\d,]{1,15} tokens?/,
+      ],
+    },
+    {
+      of: 'Together, TGI',
+      source: LITELLM,
+      says: [
+        /`inputs` tokens \+ `max_new_tokens` must be <= \d/,
+        /`inputs` must have less than \d{1,12} tokens\. given: \d/,
+      ],
+    },
+    {
+      of: 'Bedrock, Amazon Nova',
+      source: LITELLM,
+      says: [
+        /input is too long for requested model/,
+        /too many input tokens\. max input tokens: \d/,
+        /input tokens exceeded: number of input tokens exceeds maximum length/,
+      ],
+    },
+    { of: 'Fireworks', source: PI, says: [/prompt is too long: \d{1,12}, model maximum context length: \d/] },
+    {
+      of: 'Moonshot',
+      source: KIMI,
+      says: [/exceeded model token limit ?: \d/, /^input token length too long/],
+    },
+    {
+      of: 'MiniMax',
+      source: MINIMAX,
+      codes: 'base_resp_1039',
+      says: [/^invalid params, context window exceeds limit/],
+    },
+    { of: 'Z.ai', source: ZAI, codes: '1261', says: [/^prompt exceeds max length$/] },
+    { of: 'DashScope', source: DASHSCOPE, says: [/range of input length should be \[\d/] },
+    {
+      of: 'Cohere',
+      source: SEEN,
+      says: [/^too many tokens: (?:total number of tokens|size limit exceeded)/],
+    },
+    {
+      of: "GitHub's models and Copilot",
+      source: PI,
+      codes: 'tokens_limit_reached model_max_prompt_tokens_exceeded',
+      says: [
+        /prompt token count of \d{1,12} exceeds the limit of \d/,
+        /^request body too large for \S{1,100} model\. max size: \d{1,12} tokens/,
+      ],
+    },
+    {
+      of: 'SambaNova',
+      source: 'OpenHands#9252',
+      says: [/^the maximum context length of \S{1,100} is \d{1,12}\. however, answering your request will/],
+    },
+    {
+      of: 'watsonx',
+      source: 'agno, test of agno.models.ibm',
+      says: [/the number of input tokens \d{1,12} cannot exceed the total tokens limit \d/],
+    },
+    {
+      of: 'Cloudflare',
+      source: 'models.dev#4422; clients of Workers AI, code 5021',
+      says: [/tokens \(\d{1,12}\) exceeded this model context window limit \(\d/],
+    },
+    {
+      of: 'SiliconFlow',
+      source: 'dify#19394, continue#10993',
+      says: [
+        /length of prompt_tokens \(\d{1,12}\) must be less than max_seq_len \(\d/,
+        /max_total_tokens \(\d{1,12}\) must be less than or equal to max_seq_len \(\d/,
+      ],
+    },
+    {
+      of: 'Ark',
+      source: 'public clients of Ark',
+      says: [/total tokens of image and text exceed max message tokens/],
+    },
+    {
+      of: 'DeepInfra',
+      source: 'langchain#25671',
+      says: [/requested input length \d{1,12} exceeds maximum input length \d/],
+    },
+    {
+      of: 'TensorRT-LLM',
+      source: 'TensorRT-LLM#9277, tensorrtllm_backend#141',
+      says: [
+        /the sum of prompt length \(\d{1,12}(?:\.\d{1,3})?\), query length \(\d{1,12}\) should not exceed max_num_tokens/,
+        /prompt length \(\d{1,12}\) exceeds maximum (?:sequence|input) length \(\d/,
+      ],
+    },
+    {
+      of: 'Baidu',
+      source: 'cloud.baidu.com/doc/qianfan-api/s/Om9b4yj3w',
+      codes: 'tokens_too_long characters_too_long',
+    },
+  ],
+  /** The provider or the model will not answer this. */
+  refusal: [
+    {
+      of: 'OpenAI',
+      source: LITELLM,
+      codes: 'content_policy_violation content_policy invalid_prompt moderation_blocked safety refusal',
+      says: [
+        /prompt was flagged as potentially violating our usage policy/,
+        /rejected (?:as a result of|by) (?:our|the) safety system/,
+        /limited access to this content for safety reasons/,
+        /^litellm\.contentpolicyviolationerror:/,
+      ],
+    },
+    {
+      of: "OpenAI's classifiers of what is asked",
+      source: 'openai-ruby, SessionTurnError::Code; public clients of Codex',
+      codes: 'cyber_policy bio_policy misalignment_policy_violation',
+      says: [/^this request has been flagged for possible cybersecurity risk/],
+    },
+    {
+      of: 'Azure',
+      source: LITELLM,
+      codes: 'content_filter responsibleaipolicyviolation',
+      says: [
+        /prompt triggering azure openai's content management policy/,
+        /prompt triggering (?:microsoft's|the) content management policy/,
+      ],
+    },
+    {
+      of: 'Anthropic',
+      source: SEEN,
+      says: [/output blocked by content filtering policy/, /appears to violate our usage policy/],
+    },
+    {
+      of: 'OpenRouter',
+      source: SEEN,
+      says: [/input was flagged (?:for|by) /],
+    },
+    { of: 'Gemini, Vertex AI', source: LITELLM, says: [/violate[sd]? google's responsible ai practices/] },
+    {
+      of: 'xAI; DeepSeek',
+      source: SEEN,
+      says: [/^content violates usage guidelines/, /^content exists risk$/],
+    },
+    {
+      of: 'DashScope',
+      source: DASHSCOPE,
+      codes: 'data_inspection_failed datainspectionfailed',
+      says: [/^(?:<\d+> )?(?:input|output) (?:text )?data may contain inappropriate content/],
+    },
+    {
+      of: 'Moonshot',
+      source: KIMI,
+      says: [/^the request was rejected because it was considered high risk/],
+    },
+    {
+      of: 'MiniMax',
+      source: MINIMAX,
+      codes: 'base_resp_1026 base_resp_1027',
+      says: [/^(?:input|output) new_sensitive/],
+    },
+    {
+      of: 'Z.ai',
+      source: ZAI,
+      codes: '1301',
+      says: [
+        /^system detected potentially unsafe or sensitive content/,
+        /^系统检测到输入或生成内容可能包含不安全或敏感内容/,
+      ],
+    },
+    {
+      of: 'Ark',
+      source: ARK,
+      codes: '*sensitivecontentdetected *sensitivecontentdetected.* *textriskdetection',
+    },
+  ],
+  /** The model called a tool so that its server could not read it. */
+  badCall: [
+    {
+      of: 'Groq',
+      source: GROQ,
+      codes: 'tool_use_failed output_parse_failed',
+      says: [/^failed to call a function\. please adjust your prompt/, /^tool call validation failed:/],
+    },
+    {
+      of: 'Ollama',
+      source: 'ollama#12064, ollama#17638',
+      says: [/^error parsing tool call: /, /^\{"error parsing tool call":/],
+    },
+    {
+      of: 'llama.cpp',
+      source: 'llama.cpp#24644, llama.cpp#25510',
+      says: [/^failed to parse input at pos \d/, /^failed to parse tool call arguments as json/],
+    },
+  ],
+  /** Nothing is left of what the account may spend: no wait of minutes helps. */
+  quota: [
+    {
+      of: 'OpenAI and those that speak like it',
+      source: 'developers.openai.com/api/docs/guides/error-codes',
+      codes: `insufficient_quota billing_hard_limit_reached billing_not_active insufficient_credits insufficient_balance payment_required
+        credit_balance_exhausted organization_spend_limit_exceeded project_spend_limit_exceeded organization_usage_limit_exceeded`,
+      says: [/insufficient (?:credits|balance|funds|quota)/, /exceeded your current quota/],
+    },
+    {
+      of: 'ChatGPT plans',
+      source: 'public clients of Codex',
+      codes: 'usage_limit_reached usage_not_included',
+      spent: true,
+    },
+    {
+      of: 'Anthropic',
+      source: 'public reports, December 2025 to November 2026',
+      codes: 'credit_balance_too_low billing_error',
+      says: [/credit balance is too low/, /^you have reached your specified (?:workspace )?api usage limits/],
+      spent: true,
+    },
+    {
+      of: 'Bedrock',
+      source: 'public reports of ThrottlingException',
+      codes: 'servicequotaexceededexception',
+      says: [/^too many tokens per day\b/],
+      spent: true,
+    },
+    {
+      of: 'OpenRouter',
+      source: 'openclaw#147546',
+      says: [/^rate limit exceeded: free-models-per-day/],
+      spent: true,
+    },
+    {
+      of: 'DashScope',
+      source: DASHSCOPE,
+      codes: 'arrearage',
+      says: [/please make sure your account is in good standing/],
+      spent: true,
+    },
+    {
+      of: 'Ark',
+      source: ARK,
+      codes: 'accountoverdueerror setlimitexceeded',
+      says: [/^the request failed because your account has an overdue balance/],
+      spent: true,
+    },
+    {
+      of: 'litellm',
+      source: 'public reports of BudgetExceededError',
+      codes: 'budget_exceeded',
+      says: [/budget has been exceeded! current cost: /],
+      spent: true,
+    },
+    {
+      of: 'xAI',
+      source: 'public reports of 403 and 429',
+      says: [
+        /has either used all available credits or reached its monthly spending limit/,
+        /team doesn't have any credits or licenses yet/,
+      ],
+      spent: true,
+    },
+    { of: 'MiniMax', source: MINIMAX, codes: 'base_resp_1008 base_resp_2056 insufficient_balance_error' },
+    { of: 'Moonshot', source: KIMI, codes: 'exceeded_current_quota_error' },
+    { of: 'Z.ai', source: ZAI, codes: '1113 1304 1308 1310' },
+  ],
+  auth: [
+    {
+      of: 'all',
+      source: LITELLM,
+      codes: `invalid_api_key authentication_error unauthenticated permission_denied permission_error account_deactivated
+        invalid_authentication base_resp_1004 base_resp_2049`,
+      says: [
+        /api[ _-]?key (?:not valid|is invalid|expired)/,
+        /(?:invalid|incorrect|missing) (?:api[ _-]?key|authentication|credentials)/,
+      ],
+    },
+  ],
+  noModel: [
+    {
+      of: 'all',
+      source: LITELLM,
+      codes:
+        'model_not_found model_not_available deploymentnotfound not_found_error modelnotfound unknown_model',
+      says: [
+        /model .*(?:does not exist|not found|is not supported|not available|not a valid)/,
+        /(?:not a valid|invalid|unknown|no such) model/,
+        /model identifier is invalid/,
+        /on-demand throughput isn.t supported/,
+      ],
+    },
+  ],
+  rate: [
+    {
+      of: 'all',
+      source: LITELLM,
+      codes: `rate_limit_exceeded rate_limit_error too_many_requests resource_exhausted overloaded_error engine_overloaded
+        base_resp_1002 base_resp_1041`,
+      // A quota that is whole again in a moment is a rate.
+      says: [/per[ _-]?(?:second|minute|hour)/, /\b[rt]pm\b/],
+    },
+  ],
+  outage: [
+    {
+      of: 'all',
+      source: LITELLM,
+      codes: `server_error internal_error internal_server_error api_error service_unavailable unavailable bad_gateway timeout_error
+        modelerrorexception modelnotreadyexception base_resp_1000 base_resp_1001 base_resp_1024 base_resp_1033`,
+    },
+  ],
+  /** One request larger than the account may send in a minute: no wait makes it fit. */
+  tooLargeForRate: [{ of: 'OpenAI, Groq', source: LITELLM, says: [/request too large/] }],
+} as const satisfies Readonly<Record<string, readonly Row[]>>;
+
+const entries = Object.entries(TABLE) as [Meaning, readonly Row[]][];
+
+/** No code in the table is half as long. */
+const LONGEST_CODE = 100;
+
+const CODES = new Map<string, Meaning>();
+const PATTERNS: (readonly [RegExp, Meaning])[] = [];
+for (const [meaning, rows] of entries)
+  for (const code of rows.flatMap(({ codes }) => codes?.split(/\s+/) ?? [])) {
+    const pattern = code.replaceAll('.', '\\.').replaceAll('*', '[a-z]{0,40}');
+    if (pattern === code) CODES.set(code, meaning);
+    else PATTERNS.push([new RegExp(`^${pattern}$`), meaning]);
+  }
+
+/** What a code or a type of a provider means; null where nobody knows it. */
+export function codeMeans(word: string | null | undefined): Meaning | null {
+  if (!word || word.length > LONGEST_CODE) return null;
+  const code = word.toLowerCase();
+  return CODES.get(code) ?? PATTERNS.find(([pattern]) => pattern.test(code))?.[1] ?? null;
+}
+
+const WORDINGS = new Map(entries.map(([meaning, rows]) => [meaning, rows.flatMap(({ says }) => says ?? [])]));
+const SPENT = (TABLE.quota as readonly Row[]).flatMap(({ spent, says }) => (spent ? (says ?? []) : []));
+
+/** A body of megabytes says in its first lines what it is about. */
+const CHARACTERS = 4000;
+
+/** Gateways put the name of what they were told in front: `litellm.BadRequestError: OpenAIException - prompt is too long: …`. */
+const RELAYED =
+  /^(?:litellm\.badrequesterror: )?(?:\w{1,40}exception - |error code: \d{3} - |(?:\d{4}: )?aierror: )/;
+
+/** A text that speaks of another: what stands behind is a quotation. */
+const QUOTING = /["“`:]/;
+
+function found(message: string, wordings: readonly RegExp[], whole: boolean): boolean {
+  const text = message.slice(0, CHARACTERS).toLowerCase().replaceAll('’', "'").trim();
+  const inner = text.replace(RELAYED, '');
+  return wordings.some((wording) =>
+    [text, inner].some((said) => {
+      const at = wording.exec(said)?.index;
+      return at !== undefined && !(whole && QUOTING.test(said.slice(0, at)));
+    }),
+  );
+}
+
+export const says = (message: string, meaning: Meaning): boolean =>
+  found(message, WORDINGS.get(meaning)!, false);
+
+/** The message is that sentence, and quotes it from nobody. */
+export const saysItself = (message: string, meaning: Meaning): boolean =>
+  found(message, WORDINGS.get(meaning)!, true);
+
+export const saysSpent = (message: string): boolean => found(message, SPENT, false);
