@@ -148,6 +148,76 @@ describe('stream', () => {
     });
   });
 
+  const assembled = (...deltas: object[]) => {
+    const assembly = assembleStream();
+    for (const delta of deltas) assembly.add({ choices: [{ delta }] });
+    return (assembly.body() as { choices: { message: Record<string, unknown> }[] }).choices[0]!.message;
+  };
+  const piece = (rest: object, name: string | undefined, args: string) => ({
+    tool_calls: [{ ...rest, function: { ...(name && { name }), arguments: args } }],
+  });
+  const argumentsOf = (message: Record<string, unknown>) =>
+    (message.tool_calls as { function: { arguments: string } }[]).map((call) => call.function.arguments);
+
+  test.each([
+    ['of one index and two ids', { index: 0, id: 'a' }, { index: 0, id: 'b' }],
+    ['of one index and no id', { index: 0 }, { index: 0 }],
+    ['without an index', { id: 'a' }, { id: 'b' }],
+    ['without anything', {}, {}],
+  ])('parallel calls %s stay apart', (_how, first, second) => {
+    const message = assembled(piece(first, 'bash', '{"a":1}'), piece(second, 'bash', '{"b":2}'));
+    expect(argumentsOf(message)).toEqual(['{"a":1}', '{"b":2}']);
+  });
+
+  test('pieces of calls without an index follow the call that was begun last', () => {
+    const message = assembled(
+      piece({ id: 'a' }, 'bash', ''),
+      piece({}, undefined, '{"a":1}'),
+      piece({ id: 'b' }, 'bash', ''),
+      piece({}, undefined, '{"b":'),
+      piece({}, undefined, '2}'),
+    );
+    expect(argumentsOf(message)).toEqual(['{"a":1}', '{"b":2}']);
+  });
+
+  test('an id that is made up anew for each piece begins no call', () => {
+    const message = assembled(
+      piece({ index: 0, id: 'x1' }, 'bash', '{"a"'),
+      piece({ index: 0, id: 'x2' }, 'bash', ':1}'),
+    );
+    expect(argumentsOf(message)).toEqual(['{"a":1}']);
+  });
+
+  test('reasoning_details, thought signatures and fields that nobody knows are kept', () => {
+    const detail = (rest: object) => ({ reasoning_details: [{ type: 'reasoning.text', index: 0, ...rest }] });
+    const message = assembled(
+      { role: 'assistant', content: '', ...detail({ text: 'I ' }) },
+      detail({ text: 'see', format: 'anthropic-claude-v1' }),
+      detail({ signature: 'sig' }),
+      { reasoning_details: [{ type: 'reasoning.encrypted', index: 1, data: 'AbC' }] },
+      { new_text: 'one ', new_object: { a: 1 } },
+      { new_text: 'two', new_object: { b: 2 }, new_list: [1] },
+      {
+        tool_calls: [
+          {
+            ...{ index: 0, id: 'a', function: { name: 'bash', arguments: '{}' } },
+            extra_content: { google: { thought_signature: 's' } },
+          },
+        ],
+      },
+    );
+    expect(message).toMatchObject({
+      reasoning_details: [
+        { type: 'reasoning.text', index: 0, text: 'I see', format: 'anthropic-claude-v1', signature: 'sig' },
+        { type: 'reasoning.encrypted', index: 1, data: 'AbC' },
+      ],
+      new_text: 'one two',
+      new_object: { a: 1, b: 2 },
+      new_list: [1],
+      tool_calls: [{ id: 'a', extra_content: { google: { thought_signature: 's' } } }],
+    });
+  });
+
   test('chunks that are none are counted, not thrown', () => {
     const assembly = assembleStream();
     for (const odd of [null, 5, 'x', { choices: 3 }]) assembly.add(odd);

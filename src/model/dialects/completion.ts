@@ -130,7 +130,7 @@ export function readCompletion(body: unknown): ReadResult {
 }
 
 const deltaCall = z.looseObject({
-  index: z.number().int().min(0).optional(),
+  index: z.number().int().min(0).nullish(),
   id: z.string().nullish(),
   function: z.looseObject({ name: z.string().nullish(), arguments: z.string().nullish() }).nullish(),
 });
@@ -146,34 +146,109 @@ const chunkSchema = z.looseObject({
     .nullish(),
 });
 
+type Fields = Record<string, unknown>;
+
 interface PartialCall {
+  readonly index: number | null;
   id: string | null;
   name: string;
   arguments: string;
+  /** What else stands beside them: thought signatures (`extra_content`). */
+  readonly rest: Fields;
+}
+
+function isWhole(text: string): boolean {
+  try {
+    return text.trimEnd().endsWith('}') && asObject(JSON.parse(text)) !== null;
+  } catch {
+    return false;
+  }
+}
+
+/** Servers number calls alike, or not at all, and some repeat a name, or make up an id, with every piece: a call that is whole tells them apart. */
+function beginsAnother(last: PartialCall, { id, function: called }: z.output<typeof deltaCall>): boolean {
+  const other = !!id && last.id !== null && id !== last.id;
+  if (!called?.name || (id && !other)) return false;
+  if (isWhole(last.arguments)) return other || !!called.arguments?.trim();
+  return other && called.name !== last.name;
+}
+
+/** The call that a piece belongs to, one of `many` in its chunk. */
+function callFor(
+  calls: PartialCall[],
+  delta: z.output<typeof deltaCall>,
+  position: number,
+  many: boolean,
+): PartialCall {
+  const { id } = delta;
+  const index = delta.index ?? null;
+  const numbered = calls.filter((call) => index === null || call.index === index);
+  const last =
+    numbered.findLast((call) => !!id && call.id === id) ??
+    (index === null && many ? calls[position] : numbered.at(-1));
+  if (last && !beginsAnother(last, delta)) return last;
+  const call: PartialCall = { index, id: null, name: '', arguments: '', rest: {} };
+  calls.push(call);
+  return call;
+}
+
+/** Items of `reasoning_details` come in pieces too: those of one index and kind are one item, and these texts of it grow. */
+const GROW_IN_DETAILS = new Set(['text', 'summary', 'data']);
+
+function addDetails(known: unknown[], more: readonly unknown[]): void {
+  for (const value of more) {
+    const item = asObject(value);
+    const last = item && asObject(known.at(-1));
+    if (!item || last?.type !== item.type || last?.index !== item.index || item.index === undefined) {
+      known.push(item ? { ...item } : value);
+      continue;
+    }
+    for (const [name, piece] of Object.entries(item))
+      if (GROW_IN_DETAILS.has(name) && typeof piece === 'string')
+        last![name] = `${last![name] ?? ''}${piece}`;
+      else if (piece !== null) last![name] = piece;
+  }
+}
+
+/** Fields that no table knows: texts grow, lists get longer, and of anything else the newest counts. */
+function addUnknown(into: Fields, more: Fields, known: ReadonlySet<string>): void {
+  for (const [name, value] of Object.entries(more)) {
+    if (known.has(name) || value === null || value === undefined) continue;
+    const before = into[name];
+    if (typeof value === 'string' && typeof before === 'string') into[name] = before + value;
+    else if (Array.isArray(value)) {
+      const list = Array.isArray(before) ? (before as unknown[]) : [];
+      addDetails(list, value);
+      into[name] = list;
+    } else if (asObject(value) && asObject(before)) into[name] = { ...asObject(before), ...asObject(value) };
+    else into[name] = value;
+  }
 }
 
 /** Texts that grow piece by piece; reasoning has a different name at each provider. */
 const TEXT_FIELDS = ['content', 'refusal', 'reasoning_content', 'reasoning'] as const;
+const IN_DELTA: ReadonlySet<string> = new Set([...TEXT_FIELDS, 'role', 'tool_calls', 'function_call']);
+const IN_CALL: ReadonlySet<string> = new Set(['index', 'id', 'type', 'function']);
 
 export function assembleStream(): Assembly {
-  const head: Record<string, unknown> = {};
+  const head: Fields = {};
   const texts = new Map<string, string>();
-  const calls = new Map<number, PartialCall>();
+  const calls: PartialCall[] = [];
+  const others: Fields = {};
   const problems: unknown[] = [];
   let finish: string | null = null;
   let usage: unknown = null;
   let sawChoice = false;
   let characters = 0;
 
-  function addCall(delta: z.output<typeof deltaCall>, position: number): void {
-    const index = delta.index ?? position;
-    const call = calls.get(index) ?? { id: null, name: '', arguments: '' };
+  function addCall(delta: z.output<typeof deltaCall>, position: number, many: boolean): void {
+    const call = callFor(calls, delta, position, many);
     if (delta.id) call.id = delta.id;
     // The name comes whole; servers that repeat it in every chunk must not have it doubled.
     if (delta.function?.name && call.name === '') call.name = delta.function.name;
     call.arguments += delta.function?.arguments ?? '';
     characters += delta.function?.arguments?.length ?? 0;
-    calls.set(index, call);
+    addUnknown(call.rest, delta, IN_CALL);
   }
 
   return {
@@ -197,21 +272,25 @@ export function assembleStream(): Assembly {
         texts.set(name, (texts.get(name) ?? '') + piece);
         characters += piece.length;
       }
-      for (const [position, delta] of (choice.delta?.tool_calls ?? []).entries()) addCall(delta, position);
+      if (choice.delta) addUnknown(others, choice.delta, IN_DELTA);
+      const pieces = choice.delta?.tool_calls ?? [];
+      for (const [position, delta] of pieces.entries()) addCall(delta, position, pieces.length > 1);
     },
     body() {
-      const toolCalls = [...calls.entries()]
-        .sort(([a], [b]) => a - b)
-        .map(([, call]) => ({
-          id: call.id,
+      const toolCalls = calls
+        .toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0))
+        .map(({ id, name, arguments: written, rest }) => ({
+          id,
           type: 'function',
-          function: { name: call.name, arguments: call.arguments },
+          function: { name, arguments: written },
+          ...rest,
         }));
       const message = {
         role: 'assistant',
         content: texts.get('content') || null,
         ...Object.fromEntries([...texts].filter(([name]) => name !== 'content')),
         ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}),
+        ...others,
       };
       return {
         ...head,
