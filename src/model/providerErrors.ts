@@ -54,7 +54,7 @@ const TABLE = {
       says: [/prompt is too long: \d/, /input length and `?max_tokens`? exceed context limit: \d/],
     },
     {
-      of: 'Gemini, Vertex AI',
+      of: "Google's own, Vertex AI",
       source: LITELLM,
       says: [
         /input token count (?:\(?\d{0,12}\)? ?)?exceeds the maximum number of tokens allowed/,
@@ -223,7 +223,7 @@ const TABLE = {
     },
     {
       of: "OpenAI's classifiers of what is asked",
-      source: 'openai-ruby, SessionTurnError::Code; public clients of Codex',
+      source: 'openai-ruby, SessionTurnError::Code; public clients of ChatGPT plans',
       codes: 'cyber_policy bio_policy misalignment_policy_violation',
       says: [/^this request has been flagged for possible cybersecurity risk/],
     },
@@ -246,7 +246,7 @@ const TABLE = {
       source: SEEN,
       says: [/input was flagged (?:for|by) /],
     },
-    { of: 'Gemini, Vertex AI', source: LITELLM, says: [/violate[sd]? google's responsible ai practices/] },
+    { of: "Google's own, Vertex AI", source: LITELLM, says: [/violate[sd]? google's responsible ai practices/] },
     {
       of: 'xAI; DeepSeek',
       source: SEEN,
@@ -314,7 +314,7 @@ const TABLE = {
     },
     {
       of: 'ChatGPT plans',
-      source: 'public clients of Codex',
+      source: 'public clients of ChatGPT plans',
       codes: 'usage_limit_reached usage_not_included',
       spent: true,
     },
