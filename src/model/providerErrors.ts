@@ -246,7 +246,11 @@ const TABLE = {
       source: SEEN,
       says: [/input was flagged (?:for|by) /],
     },
-    { of: "Google's own, Vertex AI", source: LITELLM, says: [/violate[sd]? google's responsible ai practices/] },
+    {
+      of: "Google's own, Vertex AI",
+      source: LITELLM,
+      says: [/violate[sd]? google's responsible ai practices/],
+    },
     {
       of: 'xAI; DeepSeek',
       source: SEEN,
