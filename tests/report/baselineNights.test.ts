@@ -76,7 +76,7 @@ describe('the first night, which has no baseline', () => {
     const summary = join(results, `${name}.step.md`);
     const verdict = await judgeRun(
       db,
-      { results, run: name, baseline: 'last', policy, withoutBaseline },
+      { results, run: name, baseline: 'last', policy, withoutBaseline, remeasure: 0 },
       { env: { GITHUB_STEP_SUMMARY: summary }, cwd: results, tell: () => {} },
     );
     const read = (file: string) => readFileSync(join(results, name, file), 'utf8');
