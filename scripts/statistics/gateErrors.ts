@@ -4,6 +4,7 @@ import { gate } from '../../src/report/gate/gate.ts';
 import { toMeasureAgain } from '../../src/report/gate/rules.ts';
 import { resultsOfARock, rocksError } from '../../src/report/statistics/nightTests.ts';
 import { seeded } from '../../src/report/statistics/resampling.ts';
+import { type Recipe, seriesRates } from './gateSeries.ts';
 import {
   after,
   candidateFrom,
@@ -95,7 +96,7 @@ function recordOf(
 const POPULATIONS = ['mixed', 'coins', 'steady'] as const;
 const percent = (x: number): string => (100 * x).toFixed(x < 0.0995 ? 1 : 0);
 
-/** The table of docs/statistics.md: `npx node scripts/statistics/gateErrors.ts`. */
+/** Pairs of nights. */
 function gateTable(instances: number): string[] {
   const line = (n: number, disagreement: number, again: number): string => {
     const of = { n, disagreement, again, population: 'mixed' } as const;
@@ -119,4 +120,92 @@ function gateTable(instances: number): string[] {
   );
 }
 
-if (import.meta.main) for (const line of gateTable(Number(process.argv[2] ?? 200_000))) console.log(line);
+/** Every recipe of docs/nightly.md, and every other option of the gate, on nights on which nothing changed. */
+export const RECIPES: Readonly<Record<string, Omit<Recipe, 'population' | 'nights'>>> = (() => {
+  const usual = { n: 100, disagreement: 0.2, baseline: 'last', infra: [0.005, 0.005] } as const;
+  const files = { ...usual, policy: { maxInfra: 0.05 } };
+  return {
+    'cron, systemd, Actions, Kubernetes: `--baseline last --max-infra 5%`': files,
+    'head of the page: the same, `--must-pass` with ids of 10 of 10': { ...files, golden: 10 },
+    'the same, `--remeasure 1`': { ...files, golden: 10, again: 1 },
+    'the same, `--remeasure 0`': { ...files, golden: 10, again: 0 },
+    'the same, ids of 19 of 19, n = 500': { ...files, n: 500, golden: 19 },
+    '`compare baseline RUN --gate --remeasure 3`, a fixed baseline': { ...usual, baseline: 'fixed' },
+    '`--baseline last`, 3 epochs': { ...files, epochs: 3 },
+    'a fixed baseline, 3 epochs': { ...usual, baseline: 'fixed', epochs: 3 },
+    '`--max-drop 3%`': { ...files, policy: { maxDrop: 0.03 } },
+    '`--max-drop 3%`, n = 500': { ...files, n: 500, policy: { maxDrop: 0.03 } },
+    '`--max-drop 10%`': { ...files, policy: { maxDrop: 0.1 } },
+    '`--min-resolved` 5 points below the truth': { ...files, resolvedLess: 0.05 },
+    '`--max-broken 1`': { ...files, policy: { maxBroken: 1 } },
+    'infrastructure loses 20 % of the failures, 2 % of the others': { ...usual, infra: [0.2, 0.02] },
+    'infrastructure loses 5 % of all, `--max-infra 5%`': { ...files, infra: [0.05, 0.05] },
+  };
+})();
+
+/** `effort`: instances times nights of each cell. */
+function recipeTable(effort: number): string[] {
+  return Object.entries(RECIPES).map(([name, of]) => {
+    const nights = 60;
+    const series = Math.max(8, Math.round(effort / nights / of.n / (of.epochs ?? 1)));
+    const found = (['mixed', 'steady'] as const).map((population) =>
+      seriesRates({ ...of, population, nights }, series),
+    );
+    const worst = (rate: (f: (typeof found)[number]) => number) => percent(Math.max(...found.map(rate)));
+    const told = found.filter((f) => f.redOften > 0).map((f) => f.told);
+    const rules = found.flatMap((f) => Object.entries(f.rules)).filter(([, x]) => x >= 0.005);
+    const named = [...Map.groupBy(rules, ([rule]) => rule)].map(
+      ([rule, xs]) => `${rule} ${percent(Math.max(...xs.map(([, x]) => x)))}`,
+    );
+    return `| ${name} | ${worst((f) => f.first)} | ${worst((f) => f.red)} | ${worst((f) => f.trend)} | ${worst((f) => f.redOften)}${told.length > 0 && of.baseline === 'fixed' ? ` (${percent(told.reduce((s, x) => s + x, 0) / told.length)} told)` : ''} | ${named.join(', ')} |`;
+  });
+}
+
+/** `--max-drop 3%`, measured again three times. */
+function limitTable(nights: number): string[] {
+  return (['broken', 'faded'] as const).flatMap((how) =>
+    [100, 500].map((n) => {
+      const cells = [0.03, 0.05, 0.1, 0.2].map((drop) => {
+        const of = { n, disagreement: 0.2, again: 3, population: 'mixed', loss: { how, drop } } as const;
+        const found = gateRates({ ...of, limit: 0.03 }, nights);
+        return `${percent(found.red)} / ${percent(found.plain)} (${(100 * found.bias).toFixed(2)})`;
+      });
+      return `| ${n} | ${how === 'broken' ? 'instances break for good' : 'every instance fails more often'} | ${cells.join(' | ')} |`;
+    }),
+  );
+}
+
+/** Half a point is lost every night, `--baseline last`. */
+function decayTable(series: number): string[] {
+  return (['faded', 'broken'] as const).flatMap((how) =>
+    (
+      [
+        ['mixed', 0.1],
+        ['mixed', 0.2],
+      ] as const
+    ).map(([population, disagreement]) => {
+      const cells = [1, 5, 30].map((quiet) => {
+        const of = { n: 200, disagreement, population, baseline: 'last', nights: quiet + 12 } as const;
+        const { lostAtFirst } = seriesRates({ ...of, decay: { how, aNight: 0.005, quiet } }, series);
+        const seen = lostAtFirst.filter((lost) => lost !== null && lost <= 0.05 + 1e-9).length / series;
+        const sorted = lostAtFirst.map((lost) => lost ?? 0.065).sort((a, b) => a - b);
+        return `${percent(seen)} (${(100 * sorted[Math.floor(series / 2)]!).toFixed(1)})`;
+      });
+      return `| ${how === 'faded' ? 'every instance fails more often' : 'instances break for good'} | ${population}, ${100 * disagreement} % | ${cells.join(' | ')} |`;
+    }),
+  );
+}
+
+/** The tables of docs/statistics.md: `npx node scripts/statistics/gateErrors.ts [nights|recipes|limit|decay] [EFFORT]`. */
+const TABLES: Readonly<Record<string, (effort?: number) => string[]>> = {
+  nights: (effort = 200_000) => gateTable(effort),
+  recipes: (effort = 300_000) => recipeTable(effort),
+  limit: (effort = 600) => limitTable(effort),
+  decay: (effort = 100) => decayTable(effort),
+};
+
+if (import.meta.main) {
+  const [name, effort] = process.argv.slice(2);
+  for (const table of name ? [TABLES[name]!] : Object.values(TABLES))
+    for (const line of table(effort ? Number(effort) : undefined)) console.log(line);
+}

@@ -52,6 +52,20 @@ export function nightOf(label: string, skills: Skills, random: Random, epochs = 
   };
 }
 
+/** Trials that infrastructure lost, with a chance for those that failed and one for those that were resolved. */
+export function lostToInfra(
+  side: Side,
+  [failed, resolved]: readonly [failed: number, resolved: number],
+  random: Random,
+): Side {
+  const results = [...side.results.values()].map((result) => {
+    const kept = result.scores.filter((score) => random() >= (score ? resolved : failed));
+    const infra = result.scores.length - kept.length;
+    return { ...scoreOnly(result.instanceId, kept, kept.length === 0 ? 'infra' : null), infra };
+  });
+  return { ...side, results: new Map(results.map((r) => [r.instanceId, r])) };
+}
+
 export const compareNights = (a: Side, b: Side) => compareSides(a, b, { test: 'exact', seed: 1, draws: 2 });
 export const candidateFrom = (b: Side): Candidate => candidateOfSide(b);
 

@@ -1,7 +1,8 @@
 // The gate over thousands of simulated nights: where nothing changed it fails at most one in twenty, the drop that it reports is the true one in
 // the mean, and it finds a loss at least as often as the paired test of the first measurement. Each figure is held with its own sampling error.
 import { describe, expect, test } from 'vitest';
-import { type GateCase, gateRates } from '../../scripts/statistics/gateErrors.ts';
+import { type GateCase, gateRates, RECIPES } from '../../scripts/statistics/gateErrors.ts';
+import { seriesRates } from '../../scripts/statistics/gateSeries.ts';
 
 const SIZES = [50, 100, 500];
 const DISAGREEMENTS = [0.02, 0.05, 0.1, 0.2];
@@ -58,6 +59,57 @@ test.each([
       const found = gateRates(of, 2000);
       console.log(`${title(of)}, ${epochs} epochs: ${JSON.stringify(found)}`);
       expect(found.red).toBeLessThanOrEqual(0.05);
+    }
+  },
+);
+
+describe('nights in a row', () => {
+  const quiet = Object.entries(RECIPES).filter(
+    ([name]) => !/max-drop 3%|remeasure 0|infrastructure loses|min-resolved/.test(name),
+  );
+  test.each(quiet)('nothing changed: %s', (_name, of) => {
+    for (const population of POPULATIONS) {
+      const series = Math.round(150_000 / 60 / of.n / (of.epochs ?? 1));
+      const found = seriesRates({ ...of, population, nights: 60 }, series);
+      console.log(`${population}: ${JSON.stringify({ ...found, lostAtFirst: undefined })}`);
+      const nights = series * 59;
+      expect(found.red).toBeLessThanOrEqual(0.05 + 2.6 * Math.sqrt((0.05 * 0.95) / nights));
+      expect(found.trend).toBeLessThanOrEqual(0.05 + 2.6 * Math.sqrt((0.05 * 0.95) / series));
+    }
+  });
+  test.each(['faded', 'broken'] as const)(
+    'half a point is lost every night (%s): nine of ten series are red before five points are gone, from five nights on record',
+    (how) => {
+      const of = { n: 200, disagreement: 0.1, population: 'mixed', baseline: 'last', nights: 16 } as const;
+      const { lostAtFirst } = seriesRates({ ...of, decay: { how, aNight: 0.005, quiet: 5 } }, 60);
+      expect(
+        lostAtFirst.filter((lost) => lost !== null && lost <= 0.05 + 1e-9).length,
+      ).toBeGreaterThanOrEqual(54);
+    },
+  );
+  test('infrastructure that loses failures is red', () => {
+    const of = { n: 100, disagreement: 0.2, population: 'mixed', baseline: 'last', nights: 10 } as const;
+    const found = seriesRates({ ...of, infra: [0.4, 0.02] }, 20);
+    expect(found.rules['infra-loss']).toBeGreaterThan(0.5);
+  });
+});
+
+test.each(['broken', 'faded'] as const)(
+  '--max-drop 3% with re-measurements is red as often as the paired test, and the drop is the true one (%s)',
+  (how) => {
+    for (const drop of [0.03, 0.05, 0.1]) {
+      const of = {
+        n: 500,
+        disagreement: 0.2,
+        again: 3,
+        population: 'mixed',
+        loss: { how, drop },
+        limit: 0.03,
+      } as const;
+      const found = gateRates(of, 300);
+      expect(found.red).toBeGreaterThanOrEqual(found.plain);
+      expect(Math.abs(found.bias)).toBeLessThanOrEqual(0.005);
+      if (drop === 0.1) expect(found.red).toBeGreaterThanOrEqual(0.98);
     }
   },
 );

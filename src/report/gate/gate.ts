@@ -116,7 +116,7 @@ function gateLine(c: Comparison, broken: number, flaky: number): string {
 }
 
 /** Rules that say something about results; a night that breaks only the others is not a worse one. */
-export const ABOUT_RESULTS = new Set([
+const ABOUT_RESULTS = new Set([
   'broken',
   'max-drop',
   'max-reward-drop',
@@ -125,6 +125,12 @@ export const ABOUT_RESULTS = new Set([
   'trend',
   'min-resolved',
   'must-pass',
+]);
+
+/** A night that one of these rules failed is left out of the record: a loss that was mended is no decay. What is red by its trend belongs to it. */
+export const NOT_OF_THE_RECORD: ReadonlySet<string> = new Set([
+  ...[...ABOUT_RESULTS].filter((rule) => rule !== 'trend'),
+  'infra-loss',
 ]);
 
 function verdictOf(

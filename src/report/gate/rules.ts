@@ -143,7 +143,7 @@ const maxRewardDrop: Rule = ({ comparison: { reward: of }, policy: { maxDrop: li
       );
 
 /** "4.0 points fewer resolved, of 100 matched (95 %: 13.0 fewer to 4.9 more)" */
-export function dropInWords({ difference, matched: n }: Comparison): string {
+function dropInWords({ difference, matched: n }: Comparison): string {
   const { points, interval } = difference!;
   const short = (x: number) => pointsInWords(x).replace(' points', '');
   const range = interval ? ` (95 %: ${short(interval.low)} to ${short(interval.high)})` : '';
@@ -252,11 +252,10 @@ const mustPass: Limit = ({ policy, candidate, remeasured }) => {
 };
 
 /** How many results in a row, all resolved, docs/nightly.md asks of an id before it stands on a list of those that must pass. */
-export const GOLDEN = 10;
+const GOLDEN = 10;
 
 /** How often a list that was chosen so out of n instances fails a night on which nothing changed, with so many re-measurements. */
-export const goldenError = (n: number, again: number): number =>
-  Math.min(1, n * rockChance(GOLDEN, 1 + again));
+const goldenError = (n: number, again: number): number => Math.min(1, n * rockChance(GOLDEN, 1 + again));
 
 const maxInfra: Limit = ({ policy, candidate: { planned, infra } }) =>
   policy.maxInfra === undefined

@@ -1,7 +1,7 @@
 /** Two arms on the same instances: the paired difference, of yes and no or of means over epochs, and McNemar's tests. */
 
 import { isNoSpread, mean, sum, tTest } from './means.ts';
-import { CONFIDENCE, type Interval, wilson, zOf } from './proportions.ts';
+import { type Interval, wilson, Z } from './proportions.ts';
 import { chiSquared1P, chiSquaredP, halfBinomialCdf, halfBinomialPmf, normalQuantile } from './special.ts';
 
 /** Instances by who resolved them. */
@@ -17,7 +17,7 @@ export const totalOf = (t: PairedTable): number => t.both + t.aOnly + t.bOnly + 
 export const differenceOf = (t: PairedTable): number => (t.aOnly - t.bOnly) / totalOf(t);
 
 /** What independent yes-or-no results of these chances, A's and B's on each instance, would give: B is the first of the table. */
-export function expectedTable(chances: readonly (readonly [a: number, b: number])[]): PairedTable {
+function expectedTable(chances: readonly (readonly [a: number, b: number])[]): PairedTable {
   const part = (of: (a: number, b: number) => number) => chances.reduce((s, [a, b]) => s + of(a, b), 0);
   return {
     both: part((a, b) => a * b),
@@ -84,7 +84,7 @@ export function waldPaired(t: PairedTable): Interval {
   const n = totalOf(t);
   const d = differenceOf(t);
   const discordant = t.aOnly + t.bOnly;
-  const half = (zOf(CONFIDENCE) * Math.sqrt(discordant - (t.aOnly - t.bOnly) ** 2 / n)) / n;
+  const half = (Z * Math.sqrt(discordant - (t.aOnly - t.bOnly) ** 2 / n)) / n;
   return { low: d - half, high: d + half };
 }
 

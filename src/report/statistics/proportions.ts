@@ -15,17 +15,17 @@ export interface Proportion {
 }
 
 export const CONFIDENCE = 0.95;
-export const zOf = (confidence: number): number => normalQuantile(1 - (1 - confidence) / 2);
+/** Standard errors that an interval reaches to either side. */
+export const Z = normalQuantile(1 - (1 - CONFIDENCE) / 2);
 
 const clamp = (low: number, high: number): Interval => ({ low: Math.max(0, low), high: Math.min(1, high) });
 
 export function wilson(x: number, n: number): Interval {
   check(x, n);
-  const z = zOf(CONFIDENCE);
   const p = x / n;
-  const centre = p + (z * z) / (2 * n);
-  const half = z * Math.sqrt((p * (1 - p)) / n + (z * z) / (4 * n * n));
-  const scale = 1 + (z * z) / n;
+  const centre = p + (Z * Z) / (2 * n);
+  const half = Z * Math.sqrt((p * (1 - p)) / n + (Z * Z) / (4 * n * n));
+  const scale = 1 + (Z * Z) / n;
   // At the ends the formula gives 0 and 1 up to rounding; say so exactly.
   return clamp(x === 0 ? 0 : (centre - half) / scale, x === n ? 1 : (centre + half) / scale);
 }

@@ -9,12 +9,12 @@ import { type Comparison, compareSides } from '../../report/compare/compareSides
 import type { Side } from '../../report/compare/side.ts';
 import { summaryFiles } from '../../report/exportSummary.ts';
 import {
-  ABOUT_RESULTS,
   candidateOf,
   candidateOfSide,
   firstNight,
   type GateResult,
   gate,
+  NOT_OF_THE_RECORD,
   remeasurementsOf,
 } from '../../report/gate/gate.ts';
 import { gateDocument, junitXml } from '../../report/gate/gateDocument.ts';
@@ -111,7 +111,7 @@ async function measureAgain(
   await remeasure([...changed, ...golden]);
 }
 
-/** Nights since the accepted baseline, and tonight. Those that a rule found to be worse, or distorted, are known: a loss that was mended is no decay. */
+/** Nights since the accepted baseline, and tonight. */
 function recordOf({ a, b, store, policy, since = a.from?.run }: GateRequest): AlongRecord | null {
   if (!store || !b.from || since === undefined) return null;
   const { run, arm } = b.from;
@@ -119,7 +119,7 @@ function recordOf({ a, b, store, policy, since = a.from?.run }: GateRequest): Al
   const nights = comparableRuns(store, run)
     .filter((row) => row.id >= (since?.id ?? 0) && row.graded === 1)
     .filter((row) => row.chosen === 1 || row.status === 'complete')
-    .filter((row) => row.id === since?.id || !found(row).some((rule) => DISTORTED.has(rule)))
+    .filter((row) => row.id === since?.id || !found(row).some((rule) => NOT_OF_THE_RECORD.has(rule)))
     .map((row) => row.id)
     .sort((x, y) => x - y)
     .slice(1 - NIGHTS_OF_A_RECORD);
@@ -138,9 +138,6 @@ function recordOf({ a, b, store, policy, since = a.from?.run }: GateRequest): Al
     },
   );
 }
-
-/** What is red only by its trend belongs to the trend. */
-const DISTORTED = new Set([...ABOUT_RESULTS].filter((rule) => rule !== 'trend').concat('infra-loss'));
 
 /** How many results in a row, up to the reference's, are resolved; for what broke. */
 function streaksOf(a: NamedSide, { broken }: Comparison, store: Store | undefined): Map<string, number> {
