@@ -3,7 +3,7 @@
 #   npm ci && npm run build && docker build -t swebatch .
 #   docker run --rm -it -v /var/run/docker.sock:/var/run/docker.sock -v "$PWD/results:/work/results" swebatch run -c demo --evaluate
 #
-# Any image with Node 22.18 or newer and glibc.
+# Any image with Node 22.19 or newer and glibc.
 ARG BASE=node:24-bookworm-slim
 FROM ${BASE}
 WORKDIR /opt/swebatch

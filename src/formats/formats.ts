@@ -4,6 +4,7 @@
  */
 import { listingOf, SourceError } from './foreignFile.ts';
 import type { Claim, ForeignFormat, ForeignRun, Listing } from './foreignFormat.ts';
+import type { RunWriter } from './writtenRun.ts';
 
 const TABLE: readonly (() => Promise<ForeignFormat>)[] = [
   async () => (await import('./harbor/harbor.ts')).harbor,
@@ -14,6 +15,17 @@ const TABLE: readonly (() => Promise<ForeignFormat>)[] = [
   async () => (await import('./leaderboard/leaderboard.ts')).leaderboard,
   async () => (await import('./pro/pro.ts')).pro,
 ];
+
+/** Formats that a run can be written in, by the word of `export`. */
+const WRITERS: Readonly<Record<string, () => Promise<RunWriter>>> = {
+  inspect: async () => (await import('./inspect/writeInspect.ts')).writeInspect,
+  harbor: async () => (await import('./harbor/writeHarbor.ts')).writeHarbor,
+  hf: async () => (await import('./hubScores/hubScores.ts')).writeEvalResults,
+};
+
+export const WRITTEN_FORMATS: readonly string[] = Object.keys(WRITERS);
+
+export const writerOf = (format: string): Promise<RunWriter> => WRITERS[format]!();
 
 export interface Recognised extends Claim {
   /** Null for a results root of ours. */

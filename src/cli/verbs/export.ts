@@ -6,6 +6,7 @@ import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { VERSION } from '../../base/files/packageFile.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { inert } from '../../base/text/inert.ts';
+import { WRITTEN_FORMATS } from '../../formats/formats.ts';
 import { instanceFolder } from '../../formats/harness/logFolders.ts';
 import { publishedMessages } from '../../model/dialects/published/publishedMessages.ts';
 import { exportSummary } from '../../report/exportSummary.ts';
@@ -45,7 +46,8 @@ import { EXIT, printData, printResult, say } from '../terminal/context.ts';
 
 const FILES = ['all', 'preds', 'trajs', 'summary', 'manifest'] as const;
 const TEXTS = ['csv', 'junit', 'config', 'html'] as const;
-const WHAT = [...FILES, ...TEXTS, 'atif', 'recording', 'submission'] as const;
+const OURS = [...FILES, ...TEXTS, 'atif', 'recording', 'submission'] as const;
+const WHAT = [...OURS, ...WRITTEN_FORMATS];
 
 const splits = Object.keys(SPLITS) as [Split, ...Split[]];
 const boxes = Object.keys(CHECKLIST) as [Box, ...Box[]];
@@ -86,6 +88,10 @@ export const exportVerb = defineVerb({
     ['$0 export last csv > trials.csv', 'one line a trial'],
     ['$0 export last html --to run.html', 'one page for a mail'],
     ['$0 export last atif', 'trajectories in the interchange format that harbor reads (ATIF 1.8)'],
+    [
+      '$0 export last inspect',
+      'logs (.eval) for inspect view and inspect log; harbor: a job folder; hf: .eval_results',
+    ],
     ['$0 export r1 config | $0 run -c -', 'the same run again'],
     ['$0 export r1 recording --to r1.gz', 'for --model replay:r1.gz, on any machine'],
     ['$0 export r1 submission --split verified --metadata meta.yaml', 'a leaderboard entry'],
@@ -100,7 +106,11 @@ export const exportVerb = defineVerb({
     const to = args.to ?? pathInside(root, run.name);
     const text = args.what === 'html' ? exportHtml(root, run.name) : textOf(store, run, args.what);
     const paths: string[] = [];
-    if (args.what === 'recording') paths.push(await writeRecording(store, run, to));
+    if (WRITTEN_FORMATS.includes(args.what)) {
+      const { exportForeign } = await import('../../run/record/exportForeign.ts');
+      const dir = args.to ?? join(to, args.what);
+      paths.push(...(await exportForeign({ store, run, dir, version: VERSION }, args.what)));
+    } else if (args.what === 'recording') paths.push(await writeRecording(store, run, to));
     else if (text === null) paths.push(...(await writeFiles(store, run, args, to)));
     else if (!args.to) {
       printData(text);
@@ -158,7 +168,7 @@ async function writeFiles(
   return written;
 }
 
-function textOf(store: Store, run: RunRow, what: (typeof WHAT)[number]): string | null {
+function textOf(store: Store, run: RunRow, what: string): string | null {
   if (what === 'config')
     return exportConfig(
       run,

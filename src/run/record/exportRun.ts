@@ -29,7 +29,7 @@ import { armsOf, type RunRow, runById, storedConfig, storedManifest } from '../.
 import { crashPoint } from '../control/crash.ts';
 import { pricesOfRun } from './tokenPrices.ts';
 
-interface ExportTarget {
+export interface ExportTarget {
   readonly store: Store;
   readonly run: RunRow;
   /** DIR/<run> */

@@ -1,0 +1,62 @@
+/** A run as the writers of other tools' formats take it, and the files that they make of it. */
+import type { AtifSource } from './atif/writeAtif.ts';
+
+/** A trial that was worked on: its last attempt, and what all its attempts used. */
+export interface WrittenTrial {
+  readonly attempt: AtifSource;
+  readonly patch: string;
+  readonly repo: string;
+  /** Null where nobody can say what the model would have done: it is missing, and no failure. */
+  readonly verdict: { readonly resolved: boolean; readonly reward: number | null } | null;
+  /** Why it is missing; null where it has a verdict. */
+  readonly missing: string | null;
+  /** Of all its attempts, by the model that answered. */
+  readonly usage: ReadonlyMap<string, WrittenUsage>;
+}
+
+export interface WrittenUsage {
+  readonly calls: number;
+  readonly input: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  readonly output: number;
+  readonly reasoning: number;
+  /** Null where that of one call is not known. */
+  readonly costNano: number | null;
+}
+
+export interface WrittenArm {
+  readonly name: string;
+  readonly model: string;
+  readonly agent: string;
+  /** Of valid trials, epochs of an instance averaged, and how many instances that are; null where nothing is graded. */
+  readonly score: { readonly mean: number; readonly n: number } | null;
+  /** One at a time, in the order of the run: bodies are large. */
+  readonly trials: () => Iterable<WrittenTrial>;
+}
+
+export interface WrittenRun {
+  readonly name: string;
+  readonly createdAt: string;
+  readonly finishedAt: string | null;
+  /** Of this program. */
+  readonly version: string;
+  readonly dataset: {
+    readonly source: string;
+    /** On the Hugging Face Hub; null where it has no name there. */
+    readonly repo: string | null;
+    readonly revision: string | null;
+    readonly hash: string;
+  };
+  readonly ids: readonly string[];
+  readonly epochs: number;
+  readonly arms: readonly WrittenArm[];
+}
+
+export interface WrittenFile {
+  /** Below the folder that is written into. */
+  readonly path: string;
+  readonly content: string | Uint8Array;
+}
+
+export type RunWriter = (run: WrittenRun) => Iterable<WrittenFile>;
