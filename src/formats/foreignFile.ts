@@ -1,6 +1,7 @@
 /** Files that somebody else's program left: read only where they are files. */
 import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import type { Listing } from './foreignFormat.ts';
 
 /** What is there cannot be read; the message names it and says what was expected. */
@@ -22,8 +23,12 @@ export function readForeignFile(path: string): Buffer {
   if (!found.isFile()) throw new SourceError(`${path} is not a file`, 'take it out of the folder');
   if (found.size > LARGEST)
     throw new SourceError(`${path} has ${found.size} bytes, and files of up to ${LARGEST} are read`);
-  return readFileSync(path);
+  return unpacked(path, readFileSync(path));
 }
+
+/** What a run of ours writes of a long trajectory. A stream that unpacks to more than fits throws. */
+export const unpacked = (path: string, bytes: Buffer): Buffer =>
+  path.endsWith('.gz') ? gunzipSync(bytes, { maxOutputLength: LARGEST }) : bytes;
 
 /** The first bytes; empty where there is no file. */
 export function beginningOf(path: string, bytes: number): string {

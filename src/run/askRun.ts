@@ -6,8 +6,10 @@
 import { rmSync } from 'node:fs';
 import { pause } from '../base/async/timer.ts';
 import { pathInside } from '../base/files/pathInside.ts';
+import { backUp, newestBackup } from '../store/backup.ts';
 import { type ControlRow, controlById, insertControl, withdrawControl } from '../store/live/controls.ts';
 import type { Store } from '../store/open.ts';
+import { giveBackSpace } from '../store/open.ts';
 import { listBaselines } from '../store/records/baselines.ts';
 import { type RunRow, removeRun } from '../store/records/runs.ts';
 import { ControlRefusal, REQUEST_HOLDS_MS, readControl } from './control/controlRequest.ts';
@@ -137,4 +139,7 @@ export async function deleteRun(store: Store, root: string, run: RunRow): Promis
     rmSync(pathInside(root, run.name), { recursive: true, force: true });
   });
   rmSync(lockFolder(root, run.name), { recursive: true, force: true });
+  giveBackSpace(store);
+  // The copy would keep what was deleted, and its space.
+  if (newestBackup(store.name) !== undefined) await backUp(store, new Date().toISOString());
 }

@@ -136,7 +136,7 @@ async function work(run: Run): Promise<Pick<RunOutcome, keyof BatchResult | 'pre
   const bias = biasWarning(config.order, sealed, plannedCount(run));
   if (bias) events.emit({ type: 'note', text: bias });
   const target = { store, run: row, dir, version: VERSION };
-  const predictions = await exportRun(target);
+  const predictions = await exportRun(target, run.exporter.written);
   if (grader) await exportRunReports(target, grading.dialect);
   return { ...result, predictions, graded: grader ? grader.summary() : null };
 }

@@ -6,6 +6,8 @@ import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { errorText } from '../base/text/errorText.ts';
 import { newestBackup } from './backup.ts';
+import { sqlarUncompress } from './longText.ts';
+
 /** `using store = …` closes it at the end of its block. */
 export type Store = Database.Database & Disposable;
 
@@ -31,7 +33,7 @@ export class StorageError extends Error {
 }
 
 /** Of schema.sql. A change of the schema raises it. */
-export const SCHEMA_VERSION = 14;
+export const SCHEMA_VERSION = 15;
 
 interface OpenOptions {
   readonly readonly?: boolean;
@@ -69,6 +71,7 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
       // A process that was killed at its start leaves an empty file.
       if (versionOf(db) === 0) throw new StorageError('missing', `no runs in ${path} yet`);
     } else prepareForWriting(db, path);
+    db.function('sqlar_uncompress', { deterministic: true }, sqlarUncompress);
     db.exec(ATTEMPT_COSTS);
     return db;
   } catch (error) {
@@ -79,6 +82,8 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
 }
 
 function prepareForWriting(db: Store, path: string): void {
+  // Only a database without a page can be told so: what is deleted can be given back to the disk.
+  db.pragma('auto_vacuum = INCREMENTAL');
   db.pragma('journal_mode = WAL');
   db.pragma('synchronous = NORMAL');
   db.pragma('foreign_keys = ON');
@@ -256,6 +261,14 @@ export function durably<T>(db: Store, work: () => T): T {
   } finally {
     db.pragma('synchronous = NORMAL');
   }
+}
+
+/** Pages of deleted rows go back to the disk. Another process that reads may hold up the last step, which it then does itself later. */
+export function giveBackSpace(db: Store): void {
+  guarded(db, () => {
+    db.pragma('incremental_vacuum');
+    db.pragma('wal_checkpoint(TRUNCATE)');
+  });
 }
 
 const FULL = new Set<unknown>(['SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE']);

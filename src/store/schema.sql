@@ -100,9 +100,11 @@ CREATE TABLE messages (
   attempt_id INTEGER NOT NULL REFERENCES attempts (id),
   seq INTEGER NOT NULL,
   role TEXT NOT NULL,
-  content TEXT NOT NULL,                -- text for reading
-  data TEXT NOT NULL,                   -- the whole message, JSON; raw_output is left out, see commands
+  content ANY NOT NULL,                 -- text for reading; compressed where content_bytes is set: the view message_texts shows it
+  data ANY NOT NULL,                    -- the whole message, JSON; raw_output is left out, see commands; content 0 is the column content
   created_at TEXT NOT NULL,
+  content_bytes INTEGER,                -- of the text, where the column is a zlib stream
+  data_bytes INTEGER,
   PRIMARY KEY (attempt_id, seq)
 ) STRICT, WITHOUT ROWID;
 
@@ -149,7 +151,7 @@ CREATE TABLE commands (
   idx INTEGER NOT NULL,
   message_seq INTEGER,                  -- the observation that shows it; NULL when none does (the submitting command)
   command TEXT NOT NULL,
-  output BLOB NOT NULL,                 -- bytes kept (head and tail)
+  output BLOB NOT NULL,                 -- bytes kept (head and tail); compressed where output_bytes is set: the view command_texts shows them
   exit_code INTEGER NOT NULL,
   timed_out INTEGER NOT NULL CHECK (timed_out IN (0, 1)),
   total_bytes INTEGER NOT NULL,
@@ -158,9 +160,27 @@ CREATE TABLE commands (
   oom_killed INTEGER NOT NULL CHECK (oom_killed IN (0, 1)),
   transport TEXT NOT NULL,
   started_at TEXT NOT NULL,
-  duration_ms INTEGER NOT NULL
+  duration_ms INTEGER NOT NULL,
+  output_bytes INTEGER                  -- of the output, where the column is a zlib stream
 ) STRICT;
 CREATE INDEX commands_by_attempt ON commands (attempt_id, step, idx);
+
+-- Long texts as texts. The sqlite3 program has sqlar_uncompress; other programs define it (docs/performance.md).
+CREATE VIEW message_texts AS
+  SELECT attempt_id, seq, role, content,
+    iif(json_valid(data) AND data -> '$.content' IS '0', json_set(data, '$.content', content), data) AS data, created_at
+  FROM (
+    SELECT attempt_id, seq, role, created_at,
+      iif(content_bytes IS NULL, content, CAST(sqlar_uncompress(content, content_bytes) AS TEXT)) AS content,
+      iif(data_bytes IS NULL, data, CAST(sqlar_uncompress(data, data_bytes) AS TEXT)) AS data
+    FROM messages
+  );
+
+CREATE VIEW command_texts AS
+  SELECT id, attempt_id, step, idx, message_seq, command,
+    CAST(iif(output_bytes IS NULL, output, sqlar_uncompress(output, output_bytes)) AS TEXT) AS output,
+    exit_code, timed_out, total_bytes, omitted_bytes, replaced_bytes, oom_killed, transport, started_at, duration_ms
+  FROM commands;
 
 -- Where the time of an attempt went: queue, pull, start, seal, model, rate_wait, backoff, exec, capture, stop.
 CREATE TABLE phases (

@@ -31,7 +31,7 @@ export function openedRun({ store = freshStore(), ...more }: Partial<Run> = {}):
       request: () => Promise.reject(new Error('nothing is graded here')),
       close: async () => {},
     },
-    exporter: { attemptEnded: () => {}, flush: async () => {} },
+    exporter: { written: new Map(), attemptEnded: () => {}, flush: async () => {} },
     suspicionRules: [],
     answered: () => {},
     ...more,

@@ -11,6 +11,7 @@ import {
   environmentConfigSchema,
 } from '../../environment/environments.ts';
 import { currentOwner } from '../../environment/owner.ts';
+import { unpacked } from '../../formats/foreignFile.ts';
 import { parseForeignJson } from '../../formats/foreignJson.ts';
 import { readTrajectory } from '../../formats/miniSweAgent/trajectory.ts';
 import { firstDifference } from '../../model/offline/replayed.ts';
@@ -91,7 +92,7 @@ function trajectoryFiles(path: string): string[] {
   if (!stat) throw new UserError(`there is no file or folder ${path}`, { hint: REPLAYABLE });
   if (!stat.isDirectory()) return [path];
   return readdirSync(path, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.traj.json'))
+    .filter((name) => /\.traj\.json(?:\.gz)?$/.test(name))
     .sort()
     .map((name) => join(path, name));
 }
@@ -103,7 +104,7 @@ async function playedOrNot(
 ): Promise<FileResult> {
   let bytes: Uint8Array;
   try {
-    bytes = readFileSync(file);
+    bytes = unpacked(file, readFileSync(file));
   } catch (error) {
     return notPlayed(file, `${file} cannot be read: ${(error as Error).message}`);
   }

@@ -7,7 +7,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
-import { readForeignFile } from '../foreignFile.ts';
+import { readForeignFile, unpacked } from '../foreignFile.ts';
 import {
   counted,
   type ForeignFormat,
@@ -29,9 +29,11 @@ import {
   timestampOf,
 } from './trajectory.ts';
 
+const TRAJECTORY = /\.traj\.json(?:\.gz)?$/;
+
 export const miniSweAgent: ForeignFormat = {
   recognise: ({ files }) =>
-    files?.some((file) => file.endsWith('.traj.json'))
+    files?.some((file) => TRAJECTORY.test(file))
       ? { words: 'a folder of mini-swe-agent', certain: 'likely' }
       : null,
   read: (source, report) => readMiniFolder(source, report),
@@ -108,7 +110,7 @@ function instancesWithFiles(
   };
   const files = trajectoryFiles(folder).map((file) => ({
     file,
-    name: basename(file).replace(/\.traj\.json$/, ''),
+    name: basename(file).replace(TRAJECTORY, ''),
     read: trajectoryIn(file),
   }));
   for (const { file, name, read } of files) {
@@ -129,7 +131,7 @@ function instancesWithFiles(
 function trajectoryFiles(folder: string): string[] {
   if (!statSync(folder).isDirectory()) throw new Error(`${folder} is not a folder`);
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((f) => f.endsWith('.traj.json') && !/\.attempt-\d+\.traj\.json$/.test(f))
+    .filter((f) => TRAJECTORY.test(f) && !/\.attempt-\d+\.traj\.json(?:\.gz)?$/.test(f))
     .map((f) => join(folder, f))
     .sort();
 }
@@ -140,7 +142,7 @@ function trajectoryIn(path: string): MiniTrajectory | string {
   try {
     // Reading a pipe would wait, and reading a device would never end.
     if (!statSync(path).isFile()) return 'cannot be read: it is not a file';
-    bytes = readFileSync(path);
+    bytes = unpacked(path, readFileSync(path));
   } catch (error) {
     return `cannot be read: ${(error as Error).message}`;
   }

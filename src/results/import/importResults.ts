@@ -31,6 +31,7 @@ import { choosePatch } from '../../run/exit.ts';
 import { exportRun } from '../../run/record/exportRun.ts';
 import { makeAndOpen, refuseRunName } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
+import { isLong } from '../../store/longText.ts';
 import { guarded, type Store } from '../../store/open.ts';
 import { insert } from '../../store/query.ts';
 import { insertMessage } from '../../store/records/attemptBodies.ts';
@@ -393,19 +394,23 @@ function importInstance(store: Store, trialId: number, instance: ForeignInstance
   });
   instance.messages.forEach((message, seq) => {
     const content = textOf(message);
-    insertMessage(store, {
-      attempt_id: attempt.id,
-      seq,
-      role: String(message.role ?? ''),
-      content:
-        typeof content === 'string'
-          ? content
-          : content === null || content === undefined
-            ? ''
-            : JSON.stringify(content),
-      data: JSON.stringify(message),
-      created_at: startedAt,
-    });
+    insertMessage(
+      store,
+      {
+        attempt_id: attempt.id,
+        seq,
+        role: String(message.role ?? ''),
+        content:
+          typeof content === 'string'
+            ? content
+            : content === null || content === undefined
+              ? ''
+              : JSON.stringify(content),
+        data: JSON.stringify(message),
+        created_at: startedAt,
+      },
+      isLong(message.content) ? JSON.stringify({ ...message, content: 0 }) : undefined,
+    );
   });
   for (const call of withCosts(instance))
     insert(store, 'model_calls', callRow(attempt.id, call, instance.model, startedAt));

@@ -69,15 +69,11 @@ export function refuseLostRecords(store: Store, run: RunRow, dir: string): void 
     parts.set(key, part);
     return part;
   };
-  const lost = trialsNeverEnded(store, run.id).filter(({ instance_id, arm, epoch }) =>
-    existsSync(
-      pathInside(
-        dir,
-        partOf(arm, epoch),
-        trajectoryPath({ instanceId: instance_id, number: 1, final: true }),
-      ),
-    ),
-  );
+  const lost = trialsNeverEnded(store, run.id).filter(({ instance_id, arm, epoch }) => {
+    const trajectory = trajectoryPath({ instanceId: instance_id, number: 1, final: true });
+    const path = pathInside(dir, partOf(arm, epoch), trajectory);
+    return existsSync(path) || existsSync(`${path}.gz`);
+  });
   if (lost.length === 0) return;
   const ids = lost.map((t) => t.instance_id);
   const some = ids.length > 5 ? `${ids.slice(0, 5).join(', ')} and ${ids.length - 5} more` : ids.join(', ');

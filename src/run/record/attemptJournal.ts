@@ -11,6 +11,7 @@ import { type AttemptSuspicion, createScan } from '../../grading/suspicion/comma
 import type { Message } from '../../model/model.ts';
 import type { NanoDollars } from '../../money.ts';
 import { exitClassOf } from '../../outcome.ts';
+import { isLong } from '../../store/longText.ts';
 import { onDisk } from '../../store/onDisk.ts';
 import * as steps from '../../store/records/attemptBodies.ts';
 import { noteWork } from '../../store/records/evaluations.ts';
@@ -259,14 +260,19 @@ export function createRecorder({ store, redactor, budget, answered }: Run, attem
         const seq = index + messagesBefore;
         next.messages = Math.max(next.messages, seq + 1);
         const message = part === undefined ? said : { ...said, extra: { ...said.extra, task_step: part } };
-        steps.insertMessage(store, {
-          attempt_id: attemptId,
-          seq,
-          role: message.role,
-          content: cleanText(message, redactor),
-          data: redactor.json(JSON.stringify(message, withoutRawOutput)),
-          created_at: new Date().toISOString(),
-        });
+        const json = (whole: object) => redactor.json(JSON.stringify(whole, withoutRawOutput));
+        steps.insertMessage(
+          store,
+          {
+            attempt_id: attemptId,
+            seq,
+            role: message.role,
+            content: cleanText(message, redactor),
+            data: json(message),
+            created_at: new Date().toISOString(),
+          },
+          isLong(message.content) ? json({ ...message, content: 0 }) : undefined,
+        );
         const isObservation = message.extra !== undefined && 'raw_output' in message.extra;
         const command = isObservation ? unlinked.shift() : undefined;
         if (command !== undefined) steps.linkCommand(store, command, seq);

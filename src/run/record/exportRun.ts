@@ -3,7 +3,10 @@
  * so a reader never sees half a file.
  */
 
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { pathName } from '../../base/text/fileName.ts';
@@ -21,6 +24,7 @@ import {
   type AttemptRecord,
   attemptRecord,
   attemptRecords,
+  endedAttempts,
   observedIn,
   predictionRows,
 } from '../../store/records/attemptBodies.ts';
@@ -58,26 +62,38 @@ export function partFolder(store: Store, run: RunRow, arm: string, epoch: number
   return single ? '' : join(pathName(arm), `epoch-${epoch}`);
 }
 
-async function exportTrajectory(target: ExportTarget, attemptId: number): Promise<void> {
+async function exportTrajectory(target: ExportTarget, attemptId: number, written: Written): Promise<void> {
   const attempt = attemptRecord(target.store, attemptId);
-  if (attempt) await writeTrajectory(target, attempt);
+  if (!attempt) return;
+  await writeTrajectory(target, attempt);
+  written.set(attemptId, attempt.final);
 }
+
+/** A trajectory repeats the record. What a run writes by itself is compressed from here on; whoever asks for it gets the plain file. */
+const LARGE_CHARS = 1024 * 1024;
+const gzipLater = promisify(gzip);
 
 async function writeTrajectory(
   { store, run, dir, version }: ExportTarget,
   attempt: AttemptRecord,
+  asked = false,
 ): Promise<string> {
   const part = partFolder(store, run, attempt.arm, attempt.epoch);
-  const path = pathInside(dir, part, trajectoryPath(attempt));
-  await writeAtomically(path, trajectoryJson(attempt, { version, published: publishedMessages }));
+  const plain = pathInside(dir, part, trajectoryPath(attempt));
+  const packed = `${plain}.gz`;
+  const json = trajectoryJson(attempt, { version, published: publishedMessages });
+  const isPacked = !asked && json.length > LARGE_CHARS;
+  const [path, other] = isPacked ? [packed, plain] : [plain, packed];
+  await writeAtomically(path, isPacked ? await gzipLater(json) : json);
+  await rm(other, { force: true });
   return path;
 }
 
-/** Every ended attempt, one at a time. */
+/** Of every ended attempt, one at a time, as plain files. */
 export async function exportTrajectories(target: ExportTarget): Promise<string[]> {
   const written: string[] = [];
   for (const attempt of attemptRecords(target.store, target.run.id))
-    written.push(await writeTrajectory(target, attempt));
+    written.push(await writeTrajectory(target, attempt, true));
   return written;
 }
 
@@ -87,11 +103,16 @@ export async function exportManifest({ store, run, dir }: ExportTarget): Promise
   await writeAtomically(pathInside(dir, 'run.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
-export async function exportRun(target: ExportTarget): Promise<string[]> {
+/** Trajectories that lie in the folder as the record has them, and whether each was that of the final attempt. */
+type Written = Map<number, boolean>;
+
+/** `written`: what an exporter wrote while the run worked. */
+export async function exportRun(target: ExportTarget, written: Written = new Map()): Promise<string[]> {
   crashPoint('before_export');
   await exportManifest(target);
   const predictions = await exportPredictions(target);
-  await exportTrajectories(target);
+  for (const { id, final, changed } of endedAttempts(target.store, target.run.id))
+    if (changed === 1 || written.get(id) !== (final === 1)) await exportTrajectory(target, id, written);
   await exportSummary(target.store, target.run.id, target.dir, pricesOfRun);
   return predictions;
 }
@@ -105,6 +126,7 @@ export type Exporter = ReturnType<typeof createExporter>;
 
 /** Exports while a run works: a trajectory as its trial is sealed, the predictions every few trials, and never two at a time. */
 export function createExporter(target: ExportTarget) {
+  const written: Written = new Map();
   let chain: Promise<void> = Promise.resolve();
   let failure: unknown = null;
   let ended = 0;
@@ -118,8 +140,9 @@ export function createExporter(target: ExportTarget) {
     );
   };
   return {
+    written,
     attemptEnded(attemptId: number): void {
-      enqueue(() => exportTrajectory(target, attemptId));
+      enqueue(() => exportTrajectory(target, attemptId, written));
       ended += 1;
       if (ended < next) return;
       next = ended + Math.max(PREDICTIONS_EVERY, Math.floor(ended * PREDICTIONS_SHARE));

@@ -5,6 +5,7 @@
 
 import type { TrajectorySource } from '../../formats/trajectory.ts';
 import type { ExitClass, ExitReason } from '../../outcome.ts';
+import { pack, unpackBytes, unpackText, withContent, withoutContent } from '../longText.ts';
 import type { Store } from '../open.ts';
 import { all, change, column, first, insert, raw, storedJson } from '../query.ts';
 import { type ProgramCallFacts, programCallFacts } from './modelCalls.ts';
@@ -62,6 +63,12 @@ export function attemptRecord(db: Store, attemptId: number): AttemptRecord | und
     }
   );
 }
+
+/** `changed`: a call or phase came after its end. */
+export const endedAttempts = (db: Store, runId: number): { id: number; final: 0 | 1; changed: 0 | 1 }[] =>
+  all(db)`
+    SELECT a.id, t.final_attempt_id IS a.id AS final, NOT EXISTS (SELECT 1 FROM attempt_sums s WHERE s.attempt_id = a.id) AS changed
+    FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = ${runId} AND a.state = 'ended' ORDER BY t.position, a.number`;
 
 /** Ended attempts of a run, one at a time: bodies are large. */
 export function* attemptRecords(db: Store, runId: number): Generator<AttemptRecord> {
@@ -149,10 +156,38 @@ export interface MessageRow {
   created_at: string;
 }
 
-export const insertMessage = (db: Store, row: MessageRow): number => insert(db, 'messages', row);
+/** `short`: JSON of the same message whose content is 0. */
+export function insertMessage(db: Store, row: MessageRow, short?: string): number {
+  const content = pack(row.content);
+  const data = pack(short === undefined ? row.data : withoutContent(row.data, short, row.content));
+  return insert(db, 'messages', {
+    ...row,
+    content: content.value,
+    content_bytes: content.bytes,
+    data: data.value,
+    data_bytes: data.bytes,
+  });
+}
+
+/** A row as it lies in the table. */
+export type StoredMessage<Row> = Omit<Row, 'content' | 'data'> & {
+  content: string | Uint8Array;
+  data: string | Uint8Array;
+  content_bytes: number | null;
+  data_bytes: number | null;
+};
+
+export function readMessage<Row extends Pick<MessageRow, 'content' | 'data'>>(
+  stored: StoredMessage<Row>,
+): Row {
+  const { content_bytes, data_bytes, ...row } = stored;
+  const content = unpackText(row.content, content_bytes);
+  return { ...row, content, data: withContent(unpackText(row.data, data_bytes), content) } as unknown as Row;
+}
 
 export const messagesOf = (db: Store, attemptId: number): MessageRow[] =>
-  all(db)`SELECT * FROM messages WHERE attempt_id = ${attemptId} ORDER BY seq`;
+  all(db)<StoredMessage<MessageRow>>`
+    SELECT * FROM messages WHERE attempt_id = ${attemptId} ORDER BY seq`.map(readMessage<MessageRow>);
 
 export interface CommandRow {
   attempt_id: number;
@@ -172,13 +207,26 @@ export interface CommandRow {
   duration_ms: number;
 }
 
-export const insertCommand = (db: Store, row: CommandRow): number => insert(db, 'commands', row);
+export function insertCommand(db: Store, row: CommandRow): number {
+  const output = pack(row.output);
+  return insert(db, 'commands', { ...row, output: output.value, output_bytes: output.bytes });
+}
+
+export type StoredCommand<Row> = Row & { output_bytes: number | null };
+
+export function readCommand<Row extends Pick<CommandRow, 'output'>>(stored: StoredCommand<Row>): Row {
+  const { output_bytes, ...row } = stored;
+  return { ...row, output: unpackBytes(row.output, output_bytes) } as unknown as Row;
+}
 
 export const linkCommand = (db: Store, commandId: number, messageSeq: number): number =>
   change(db)`UPDATE commands SET message_seq = ${messageSeq} WHERE id = ${commandId}`;
 
 export const commandsOf = (db: Store, attemptId: number): (CommandRow & { id: number })[] =>
-  all(db)`SELECT * FROM commands WHERE attempt_id = ${attemptId} ORDER BY step, idx, id`;
+  all(db)<StoredCommand<CommandRow & { id: number }>>`
+    SELECT * FROM commands WHERE attempt_id = ${attemptId} ORDER BY step, idx, id`.map(
+    readCommand<CommandRow & { id: number }>,
+  );
 
 export interface PhaseRow {
   attempt_id: number;

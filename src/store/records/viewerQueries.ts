@@ -3,7 +3,16 @@
  */
 import { type Store, safeSum } from '../open.ts';
 import { all, first, raw } from '../query.ts';
-import type { CommandRow, EventRow, MessageRow, PhaseRow } from './attemptBodies.ts';
+import {
+  type CommandRow,
+  type EventRow,
+  type MessageRow,
+  type PhaseRow,
+  readCommand,
+  readMessage,
+  type StoredCommand,
+  type StoredMessage,
+} from './attemptBodies.ts';
 import type { EvaluationRow } from './evaluations.ts';
 import {
   type LedgerSums,
@@ -74,6 +83,7 @@ export type ShownEvaluation = Omit<
 >;
 export type ShownMessage = Omit<MessageRow, 'attempt_id'>;
 export type ViewedCommand = Omit<CommandRow, 'attempt_id' | 'replaced_bytes' | 'transport' | 'started_at'>;
+type Answer = Pick<ShownMessage, 'seq' | 'content' | 'data'>;
 type CommandOutlineRow = Pick<
   CommandRow,
   'step' | 'message_seq' | 'exit_code' | 'timed_out' | 'duration_ms' | 'command'
@@ -189,17 +199,26 @@ export const viewerQueries = (db: Store) => ({
   messageOutline: (attemptId: number) => all(db)<
     Pick<ShownMessage, 'seq' | 'role' | 'created_at'> & { chars: number; head: string }
   >`
-    SELECT seq, role, length(content) AS chars, substr(content, 1, 64) AS head, created_at FROM messages WHERE attempt_id = ${attemptId} ORDER BY seq`,
-  messages: (attemptId: number, from: number, to: number) => all(db)<ShownMessage>`
-    SELECT seq, role, content, data, created_at FROM messages WHERE attempt_id = ${attemptId} AND seq >= ${from} AND seq < ${to} ORDER BY seq`,
+    SELECT seq, role, length(content) AS chars, substr(content, 1, 64) AS head, created_at FROM message_texts WHERE attempt_id = ${attemptId} ORDER BY seq`,
+  messages: (attemptId: number, from: number, to: number) =>
+    all(db)<StoredMessage<ShownMessage>>`
+    SELECT seq, role, content, data, created_at, content_bytes, data_bytes FROM messages
+    WHERE attempt_id = ${attemptId} AND seq >= ${from} AND seq < ${to} ORDER BY seq`.map(
+      readMessage<ShownMessage>,
+    ),
   commandOutline: (attemptId: number) => all(db)<CommandOutlineRow>`
     SELECT step, message_seq, exit_code, timed_out, duration_ms, substr(command, 1, 6000) AS command FROM commands WHERE attempt_id = ${attemptId} ORDER BY step, idx`,
-  commands: (attemptId: number, from: number, to: number) => all(db)<ViewedCommand>`
-    SELECT step, idx, message_seq, command, output, exit_code, timed_out, total_bytes, omitted_bytes, oom_killed, duration_ms
-     FROM commands WHERE attempt_id = ${attemptId} AND message_seq >= ${from} AND message_seq < ${to} ORDER BY step, idx`,
+  commands: (attemptId: number, from: number, to: number) =>
+    all(db)<StoredCommand<ViewedCommand>>`
+    SELECT step, idx, message_seq, command, output, output_bytes, exit_code, timed_out, total_bytes, omitted_bytes, oom_killed, duration_ms
+     FROM commands WHERE attempt_id = ${attemptId} AND message_seq >= ${from} AND message_seq < ${to} ORDER BY step, idx`.map(
+      readCommand<ViewedCommand>,
+    ),
   /** What the model said, where the record holds no commands: those of other tools. */
-  answers: (attemptId: number) => all(db)<Pick<ShownMessage, 'seq' | 'content' | 'data'>>`
-    SELECT seq, content, data FROM messages WHERE attempt_id = ${attemptId} AND role = 'assistant' ORDER BY seq`,
+  answers: (attemptId: number) =>
+    all(db)<StoredMessage<Answer>>`
+    SELECT seq, content, data, content_bytes, data_bytes FROM messages
+    WHERE attempt_id = ${attemptId} AND role = 'assistant' ORDER BY seq`.map(readMessage<Answer>),
   calls: (attemptId: number) => all(db)<CallRow>`
     SELECT ${raw(CALL.join(', '))} FROM model_calls WHERE attempt_id = ${attemptId} ORDER BY step, try, id`,
   /** Of an installed program; the built-in agent has none. */
