@@ -23,11 +23,11 @@ export function readForeignFile(path: string): Buffer {
   if (!found.isFile()) throw new SourceError(`${path} is not a file`, 'take it out of the folder');
   if (found.size > LARGEST)
     throw new SourceError(`${path} has ${found.size} bytes, and files of up to ${LARGEST} are read`);
-  return unpacked(path, readFileSync(path));
+  return gunzipped(path, readFileSync(path));
 }
 
 /** What a run of ours writes of a long trajectory. A stream that unpacks to more than fits throws. */
-export const unpacked = (path: string, bytes: Buffer): Buffer =>
+export const gunzipped = (path: string, bytes: Buffer): Buffer =>
   path.endsWith('.gz') ? gunzipSync(bytes, { maxOutputLength: LARGEST }) : bytes;
 
 /** The first bytes; empty where there is no file. */

@@ -11,7 +11,7 @@ import {
   environmentConfigSchema,
 } from '../../environment/environments.ts';
 import { currentOwner } from '../../environment/owner.ts';
-import { unpacked } from '../../formats/foreignFile.ts';
+import { gunzipped } from '../../formats/foreignFile.ts';
 import { parseForeignJson } from '../../formats/foreignJson.ts';
 import { readTrajectory } from '../../formats/miniSweAgent/trajectory.ts';
 import { firstDifference } from '../../model/offline/replayed.ts';
@@ -104,7 +104,7 @@ async function playedOrNot(
 ): Promise<FileResult> {
   let bytes: Uint8Array;
   try {
-    bytes = unpacked(file, readFileSync(file));
+    bytes = gunzipped(file, readFileSync(file));
   } catch (error) {
     return notPlayed(file, `${file} cannot be read: ${(error as Error).message}`);
   }

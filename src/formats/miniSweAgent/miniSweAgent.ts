@@ -7,7 +7,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
-import { readForeignFile, unpacked } from '../foreignFile.ts';
+import { readForeignFile, gunzipped } from '../foreignFile.ts';
 import {
   counted,
   type ForeignFormat,
@@ -142,7 +142,7 @@ function trajectoryIn(path: string): MiniTrajectory | string {
   try {
     // Reading a pipe would wait, and reading a device would never end.
     if (!statSync(path).isFile()) return 'cannot be read: it is not a file';
-    bytes = unpacked(path, readFileSync(path));
+    bytes = gunzipped(path, readFileSync(path));
   } catch (error) {
     return `cannot be read: ${(error as Error).message}`;
   }

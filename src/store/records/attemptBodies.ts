@@ -177,7 +177,7 @@ export type StoredMessage<Row> = Omit<Row, 'content' | 'data'> & {
   data_bytes: number | null;
 };
 
-export function readMessage<Row extends Pick<MessageRow, 'content' | 'data'>>(
+export function wholeMessage<Row extends Pick<MessageRow, 'content' | 'data'>>(
   stored: StoredMessage<Row>,
 ): Row {
   const { content_bytes, data_bytes, ...row } = stored;
@@ -187,7 +187,7 @@ export function readMessage<Row extends Pick<MessageRow, 'content' | 'data'>>(
 
 export const messagesOf = (db: Store, attemptId: number): MessageRow[] =>
   all(db)<StoredMessage<MessageRow>>`
-    SELECT * FROM messages WHERE attempt_id = ${attemptId} ORDER BY seq`.map(readMessage<MessageRow>);
+    SELECT * FROM messages WHERE attempt_id = ${attemptId} ORDER BY seq`.map(wholeMessage<MessageRow>);
 
 export interface CommandRow {
   attempt_id: number;
@@ -214,7 +214,7 @@ export function insertCommand(db: Store, row: CommandRow): number {
 
 export type StoredCommand<Row> = Row & { output_bytes: number | null };
 
-export function readCommand<Row extends Pick<CommandRow, 'output'>>(stored: StoredCommand<Row>): Row {
+export function wholeCommand<Row extends Pick<CommandRow, 'output'>>(stored: StoredCommand<Row>): Row {
   const { output_bytes, ...row } = stored;
   return { ...row, output: unpackBytes(row.output, output_bytes) } as unknown as Row;
 }
@@ -225,7 +225,7 @@ export const linkCommand = (db: Store, commandId: number, messageSeq: number): n
 export const commandsOf = (db: Store, attemptId: number): (CommandRow & { id: number })[] =>
   all(db)<StoredCommand<CommandRow & { id: number }>>`
     SELECT * FROM commands WHERE attempt_id = ${attemptId} ORDER BY step, idx, id`.map(
-    readCommand<CommandRow & { id: number }>,
+    wholeCommand<CommandRow & { id: number }>,
   );
 
 export interface PhaseRow {

@@ -8,8 +8,8 @@ import {
   type EventRow,
   type MessageRow,
   type PhaseRow,
-  readCommand,
-  readMessage,
+  wholeCommand,
+  wholeMessage,
   type StoredCommand,
   type StoredMessage,
 } from './attemptBodies.ts';
@@ -204,7 +204,7 @@ export const viewerQueries = (db: Store) => ({
     all(db)<StoredMessage<ShownMessage>>`
     SELECT seq, role, content, data, created_at, content_bytes, data_bytes FROM messages
     WHERE attempt_id = ${attemptId} AND seq >= ${from} AND seq < ${to} ORDER BY seq`.map(
-      readMessage<ShownMessage>,
+      wholeMessage<ShownMessage>,
     ),
   commandOutline: (attemptId: number) => all(db)<CommandOutlineRow>`
     SELECT step, message_seq, exit_code, timed_out, duration_ms, substr(command, 1, 6000) AS command FROM commands WHERE attempt_id = ${attemptId} ORDER BY step, idx`,
@@ -212,13 +212,13 @@ export const viewerQueries = (db: Store) => ({
     all(db)<StoredCommand<ViewedCommand>>`
     SELECT step, idx, message_seq, command, output, output_bytes, exit_code, timed_out, total_bytes, omitted_bytes, oom_killed, duration_ms
      FROM commands WHERE attempt_id = ${attemptId} AND message_seq >= ${from} AND message_seq < ${to} ORDER BY step, idx`.map(
-      readCommand<ViewedCommand>,
+      wholeCommand<ViewedCommand>,
     ),
   /** What the model said, where the record holds no commands: those of other tools. */
   answers: (attemptId: number) =>
     all(db)<StoredMessage<Answer>>`
     SELECT seq, content, data, content_bytes, data_bytes FROM messages
-    WHERE attempt_id = ${attemptId} AND role = 'assistant' ORDER BY seq`.map(readMessage<Answer>),
+    WHERE attempt_id = ${attemptId} AND role = 'assistant' ORDER BY seq`.map(wholeMessage<Answer>),
   calls: (attemptId: number) => all(db)<CallRow>`
     SELECT ${raw(CALL.join(', '))} FROM model_calls WHERE attempt_id = ${attemptId} ORDER BY step, try, id`,
   /** Of an installed program; the built-in agent has none. */
