@@ -7,7 +7,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
-import { readForeignFile, gunzipped } from '../foreignFile.ts';
+import { gunzipped, readForeignFile } from '../foreignFile.ts';
 import {
   counted,
   type ForeignFormat,

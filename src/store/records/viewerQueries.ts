@@ -8,10 +8,10 @@ import {
   type EventRow,
   type MessageRow,
   type PhaseRow,
-  wholeCommand,
-  wholeMessage,
   type StoredCommand,
   type StoredMessage,
+  wholeCommand,
+  wholeMessage,
 } from './attemptBodies.ts';
 import type { EvaluationRow } from './evaluations.ts';
 import {
