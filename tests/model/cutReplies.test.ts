@@ -252,6 +252,16 @@ test.each([
   expect(answer).toMatchObject({ success: true, result: { finishReason: means } });
 });
 
+test('a stream of more than 16 MB is a reply like any other', async () => {
+  const word = 'x'.repeat(1024 * 1024);
+  const pieces = Array.from({ length: 18 }, () => choice({ delta: { content: word } }));
+  const whole = sse(...pieces, choice({ delta: {}, finish_reason: 'stop' }), 'data: [DONE]');
+  await using wired = await wire({ replies: [whole] }, { stream: true });
+  const answer = await wired.factory.create({ instanceId: 'i', epoch: 1 }).query(ASK);
+  expect(answer.success && answer.result.content.length).toBe(18 * word.length);
+  expect(wired.server.requests).toHaveLength(1);
+});
+
 test("Z.ai's end at the context window, and its filter", async () => {
   const kinds = [];
   for (const word of ['model_context_window_exceeded', 'sensitive']) {
