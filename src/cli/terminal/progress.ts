@@ -14,6 +14,7 @@ import {
   clip,
   clock,
   doneText,
+  fitParts,
   gradedText,
   newState,
   overallText,
@@ -22,6 +23,7 @@ import {
   reasonsText,
   type SlotState,
   type State,
+  workDone,
 } from './progressState.ts';
 
 const HEARTBEAT_MS = 60_000;
@@ -112,6 +114,9 @@ export function createProgress(workers: number, mode: ProgressMode): Progress {
   return moves ? barProgress(workers) : plainProgress(workers);
 }
 
+/** On fewer columns the words need the room of the bar. */
+const NARROW = 90;
+
 /** cli-progress writes over what stands there. */
 const CLEAR_REST = '\u001b[0K';
 
@@ -162,22 +167,29 @@ export function barProgress(workers: number): Progress {
     },
     Presets.shades_classic,
   );
-  const overall = bars.create(1, 0, { text: '' }, { format: '{bar} {value}/{total}  {text}', barsize: 24 });
+  const width = () => (process.stderr.columns ?? 100) - 2;
+  const barsize = width() < NARROW ? 10 : 24;
+  const overall = bars.create(1, 0, { text: '', done: '' }, { format: '{bar} {done}  {text}', barsize });
   const row = () => bars.create(1, 0, { text: '' }, { format: '{text}' });
   const reasons = row();
   const slots = Array.from({ length: shown }, row);
   const notes = Array.from({ length: NOTE_ROWS }, row);
   const pulls = Array.from({ length: PULL_ROWS }, row);
-  const width = () => (process.stderr.columns ?? 100) - 2;
   const set = (bar: SingleBar, text: string, paint = (line: string) => line) =>
     void bar.update({ text: paint(clip(text, width())) });
   const draw = () => {
     const total = state.sealed + state.toDo;
-    overall.setTotal(Math.max(1, total));
-    overall.update(Math.min(state.sealed + state.done, total), {
-      text: overallText(state, state.workers ?? workers),
+    const done = doneText(state);
+    overall.setTotal(Math.max(1, 2 * total));
+    overall.update(Math.min(workDone(state), 2 * total), {
+      done,
+      text: fitParts(overallText(state, state.workers ?? workers), width() - barsize - done.length - 3),
     });
-    set(reasons, reasonsText(state) || 'no trial has ended yet', paintReasons(state));
+    set(
+      reasons,
+      fitParts(reasonsText(state), width()).trimEnd() || 'no trial has ended yet',
+      paintReasons(state),
+    );
     const texts = slotRows(state, state.workers ?? workers, shown, width());
     for (const [i, slot] of slots.entries()) set(slot, texts[i] ?? '', paintIdle);
     // A failure stands above the rows, where the next note cannot take its place.
@@ -236,7 +248,7 @@ const fitId = (text: string, width: number): string =>
 
 /** The id takes what the terminal has left. */
 function namesIn({ arms, epochs, widest }: State, width: number): Names {
-  const room = Math.max(ID, width - BESIDE);
+  const room = Math.max(SHORTEST, width - BESIDE);
   const epoch = epochs > 1 ? String(epochs).length + 4 : 0;
   const arm = arms > 1 ? Math.min(widest.arm, Math.floor(room / 3)) + 1 : 0;
   return { id: Math.max(SHORTEST, Math.min(room - arm - epoch, Math.max(ID, widest.id))), arm, epoch };

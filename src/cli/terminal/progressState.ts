@@ -181,6 +181,17 @@ export const reasonsText = (state: State): string =>
 export const clip = (text: string, width: number): string =>
   text.length <= width ? text.padEnd(width) : `${text.slice(0, Math.max(0, width - 1))}…`;
 
+/** As many parts of a line as fit, each whole: half a word says something else. */
+export function fitParts(text: string, width: number): string {
+  const parts = text.split(' · ');
+  while (parts.length > 1 && parts.join(' · ').length > width) parts.pop();
+  return clip(parts.join(' · '), width);
+}
+
+/** Of a bar: a trial is half done when its prediction waits for its grading. */
+export const workDone = ({ sealed, done, grading }: State): number =>
+  2 * (sealed + done) - Math.max(0, grading?.open ?? 0);
+
 const NOTHING_TO_GRADE: OpenGradings = { workers: 1, open: 0, durations: [0] };
 
 /** "graded infra: why". A message begins with the instance and may end with output of tests: its first line without the instance is enough. */

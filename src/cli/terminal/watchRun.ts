@@ -12,7 +12,7 @@ import { type RunRow, runById, spentNano, storedConfig } from '../../store/recor
 import { classCounts, type TrialLine, trialLines } from '../../store/records/trials.ts';
 import { viewerQueries } from '../../store/records/viewerQueries.ts';
 import { commandOn, inCi, printData, say } from './context.ts';
-import { clock, etaWithGradings, type OpenGradings } from './progressState.ts';
+import { clock, etaWithGradings, fitParts, type OpenGradings } from './progressState.ts';
 import { countsText, spentText } from './table.ts';
 
 /** Draws the run until it has ended, or its process, and says what would go on with it. */
@@ -116,7 +116,7 @@ function fitting(above: readonly string[], slots: readonly string[]): string[] {
   const shown = slots.length > room ? slots.slice(0, room - 1) : slots;
   const more = slots.length - shown.length;
   return [...above, ...shown, ...(more > 0 ? [`    ${more} more slots at work`] : [])].map((line) =>
-    shorten(line, columns - 1),
+    line.includes(' · ') ? fitParts(line, columns - 1).trimEnd() : shorten(line, columns - 1),
   );
 }
 
