@@ -53,7 +53,7 @@ const evaluateFlags = flags({
     check: z.number().min(0).optional(),
     describe: 'seconds for the tests [1800]',
   },
-  memory: string('memory limit of a container [none]'),
+  memory: string('memory limit of a container; 0: none [16g, or three quarters of a smaller machine]'),
   network: oneOf(['default', 'none'], "default is the harness's own; none is recorded with the verdict"),
   capAdd: texts('capability of the containers; SYS_ADMIN is what the harness adds for browser tests'),
   dialect: oneOf(['v5', 'v4.1'], 'rules of the harness to grade by [v5]'),
