@@ -32,7 +32,7 @@ const SHOTS: readonly Shot[] = [
   { name: 'attempt', hash: 'attempt/1?step=3', ready: 'THOUGHT: step 3', dark: true },
   { name: 'patch', hash: 'attempt/PATCH?tab=patch', ready: 'as the maintainers did' },
   { name: 'time', hash: 'attempt/1?tab=time', ready: 'Longest', height: 640 },
-  { name: 'compare', hash: 'compare?s=3:main|2:main|1:main', ready: 'McNemar exact', height: 1300 },
+  { name: 'compare', hash: 'compare?s=nightly-3|nightly-2', ready: 'exact McNemar', height: 1300 },
   { name: 'side', hash: 'side?a=LEFT&b=RIGHT&step=2', ready: 'both one step on' },
   {
     name: 'aligned',

@@ -60,11 +60,11 @@ function columnOf(row: HasInstance, column: string): string | undefined {
 
 function problemsOf(rows: readonly HasInstance[], options: SelectOptions): string[] {
   const problems: string[] = [];
-  const known = new Set(rows.map(idOf));
-  const unknown = [...new Set(options.ids ?? [])].filter((id) => !known.has(id));
-  if (unknown.length > 0)
+  const unknown = new Set(options.ids);
+  if (unknown.size > 0) for (const row of rows) unknown.delete(idOf(row));
+  if (unknown.size > 0)
     problems.push(
-      `the dataset has no instance named ${unknown.join(', ')}; \`swebatch datasets show\` lists the ids`,
+      `the dataset has no instance named ${[...unknown].join(', ')}; \`swebatch datasets show\` lists the ids`,
     );
   for (const parsed of [parseFilter(options.filter ?? ''), parseSlice(options.slice || ':')])
     if (!parsed.ok) problems.push(parsed.message);

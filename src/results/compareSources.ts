@@ -1,5 +1,6 @@
 /** `compare`: two or more runs, arms, reports or predictions on the same instances. */
 import { existsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { percent } from '../base/text/numbers.ts';
 import { SourceError } from '../formats/foreignFile.ts';
 import { recogniseSource } from '../formats/formats.ts';
@@ -9,6 +10,7 @@ import { RESAMPLING_SEED } from '../report/measure/summary.ts';
 import type { McNemarTest } from '../report/statistics/paired.ts';
 import type { Caller } from '../run/caller.ts';
 import { databasePath, lazyStore, openForReading, requireRun, resultsRoot } from '../run/resultsRoot.ts';
+import { settled } from '../run/standing.ts';
 import { UserError } from '../run/userError.ts';
 import type { Store } from '../store/open.ts';
 import { baselineRun } from '../store/records/baselines.ts';
@@ -125,7 +127,7 @@ function runOf(selector: string, store: Store): NamedSide[] | null {
 }
 
 export function sidesOfRun(store: Store, run: RunRow): NamedSide[] {
-  const data = loadRunData(store, run.id)!;
+  const data = settled(dirname(store.name), loadRunData(store, run.id)!);
   return data.arms.map((a) => ({ side: sideOfArm(data, a.name), from: { run, data, arm: a.name } }));
 }
 
@@ -149,7 +151,11 @@ function readFileSide(path: string): Side {
 }
 
 /** The test is fixed before the run, because the choice can change a verdict. */
-export function fixedTest({ from }: NamedSide): McNemarTest | null {
+export function fixedTest({
+  from,
+}: {
+  readonly from: { readonly data: RunData } | null;
+}): McNemarTest | null {
   const statistics = from?.data.run.manifest.statistics;
   if (typeof statistics?.paired_test !== 'string') return null;
   return statistics.paired_test === 'mcnemar-mid-p' ? 'mid-p' : 'exact';

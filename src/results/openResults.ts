@@ -1,8 +1,9 @@
 /** `openResults`: reads a results root from a program. */
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { type Summary, summarize } from '../report/measure/summary.ts';
 import { pricesOfRun } from '../run/record/tokenPrices.ts';
 import { openForReading, requireRun } from '../run/resultsRoot.ts';
+import { countsOf, settled, statusOf } from '../run/standing.ts';
 import type { Store } from '../store/open.ts';
 import { type EvaluationRow, verdictsOf } from '../store/records/evaluations.ts';
 import { loadRunData } from '../store/records/reportQueries.ts';
@@ -57,7 +58,7 @@ export function openResults(results: string): Results {
     trials: (run) => trialLines(store, named(run).id),
     verdicts: (run) => [...verdictsOf(store, named(run).id).values()],
     report(run, options = {}) {
-      const data = loadRunData(store, named(run).id)!;
+      const data = settled(dirname(store.name), loadRunData(store, named(run).id)!);
       return summarize(data, { pricesOf: pricesOfRun(data), ...options });
     },
     close: () => store.close(),
@@ -68,12 +69,12 @@ function recorded(store: Store, run: RunRow): RecordedRun {
   const { nano, unknownCalls } = spentNano(store, run.id);
   return {
     name: run.name,
-    status: run.status,
+    status: statusOf(dirname(store.name), run),
     createdAt: run.created_at,
     finishedAt: run.finished_at,
     dataset: { source: run.dataset_source, revision: run.dataset_revision },
     arms: armsOf(store, run.id).map(({ name, model }) => ({ name, model })),
-    counts: Object.fromEntries(classCounts(store, run.id)),
+    counts: countsOf(dirname(store.name), run, classCounts(store, run.id)),
     costNano: nano,
     unknownCostCalls: unknownCalls,
   };

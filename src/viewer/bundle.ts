@@ -7,6 +7,7 @@ import { makeFolder } from '../base/files/makeFolder.ts';
 import { pathInside } from '../base/files/pathInside.ts';
 import { html } from '../base/text/inert.ts';
 import { formatCost } from '../money.ts';
+import { scoreText } from '../report/measure/score.ts';
 import { openStore } from '../store/open.ts';
 import { type ViewerQueries, viewerQueries } from '../store/records/viewerQueries.ts';
 import type { AttemptDocument, MessageChunk, PackedChunk, RawChunk } from './documents/attemptDocuments.ts';
@@ -37,11 +38,17 @@ function* pathsOf(queries: ViewerQueries, documents: Documents): Generator<strin
     yield `runs/${id}/map/0`;
     const { trialPages } = documents.read(`runs/${id}`) as RunDocument;
     for (let page = 0; page < trialPages; page += 1) yield `runs/${id}/trials/${page}`;
-    for (const row of queries.trials(id, -1, 0)) instances.add(row.instance_id);
+    for (const name of queries.instanceIds(id)) instances.add(name);
     for (const attempt of queries.attemptIds(id)) yield* attemptPaths(documents, attempt.id);
   }
   for (const id of instances) yield `history/${id}`;
+  const sides = runs.flatMap(({ id, arms }) => arms.map((_arm, i) => `${id}.${i}`));
+  // A page may ask for any pair in either order; of many sides that would be most of a bundle.
+  if (sides.length > 1 && sides.length <= COMPARED)
+    for (const a of sides) for (const b of sides) if (a !== b) yield `compare/${a}/${b}`;
 }
+
+const COMPARED = 8;
 
 /** Without raw messages: a bundle has them beside the others, a single file leaves them to the database. */
 function* attemptPaths(documents: Documents, id: number): Generator<string> {
@@ -187,7 +194,6 @@ export function exportHtml(results: string, run: string, options: ExportOptions 
 /** Shown by mail programs, which run no scripts. */
 function summaryOf(run: RunDocument, rows: TrialPage['rows'], left: number): string {
   const { summary } = run;
-  const { tally, money } = summary;
   const cell = (text: string) => `<td>${html(text)}</td>`;
   const body = rows
     .map(
@@ -200,7 +206,8 @@ function summaryOf(run: RunDocument, rows: TrialPage['rows'], left: number): str
       ? `<p>${left} trajectories are left out to keep this file small; swebatch view has them all.</p>`
       : '';
   return `<h1>${html(summary.name)}</h1>
-<p>${html(summary.status)}: ${tally.resolved} of ${tally.graded} graded resolved, ${tally.valid} of ${tally.planned} valid, ${formatCost(money.costNano)}${money.unknownCalls > 0 ? ' or more' : ''}.</p>
+<p>${html(summary.status)}, ${formatCost(summary.money.costNano)}${summary.money.unknownCalls > 0 ? ' or more' : ''}</p>
+<ul>${run.report.arms.map((arm) => `<li>${html(arm.arm)}: ${arm.graded ? html(scoreText({ resolved: arm.resolved, overInstances: arm.estimate })) : 'not graded'}; ${arm.valid} of ${arm.planned} trials with a result</li>`).join('')}</ul>
 ${note}<table><thead><tr><th>instance</th><th>arm</th><th>ended</th><th>outcome</th><th>steps</th><th>cost</th></tr></thead><tbody>
 ${body}
 </tbody></table>`;

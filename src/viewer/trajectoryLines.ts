@@ -9,6 +9,7 @@ import type {
   ThreadDocument,
 } from './documents/attemptDocuments.ts';
 import { staysText } from './documents/documents.ts';
+import type { Why } from './documents/why.ts';
 
 interface LineOptions {
   /** Lines of one observation before its middle is left out; 0 shows all. */
@@ -92,11 +93,47 @@ function* headLines(doc: AttemptDocument): Generator<string> {
   );
   if (attempt.engines) yield inert(`engine: ${staysText(attempt.engines)}`);
   if (doc.threads.length > 1) yield `conversations: ${doc.threads.map(threadText).join('; ')}`;
-  if (attempt.error) yield inert(`error: ${attempt.error}`);
-  if (verdict?.error) yield inert(`grading: ${verdict.error}`);
+  if (attempt.error && attempt.error !== doc.why?.firstError) yield inert(`error: ${attempt.error}`);
+  if (verdict?.error && verdict.error !== doc.why?.firstError) yield inert(`grading: ${verdict.error}`);
   for (const note of attempt.notes) yield inert(`note: ${note}`);
   for (const flag of attempt.flags)
     yield inert(`flag: ${flag.rule}${flag.step === null ? '' : ` at step ${flag.step}`}`);
+  if (doc.why) yield* whyLines(doc.why);
+}
+
+const NAMED = 10;
+
+/** What a person asks first. */
+export function* whyLines({
+  says,
+  notPassed,
+  broken,
+  firstError,
+  logEnd,
+  touched,
+  next,
+}: Why): Generator<string> {
+  yield '';
+  yield inert(says);
+  if (next) yield inert(`swebatch ${next.command} ${next.does}`);
+  for (const [title, names] of [
+    ['should pass now and does not', notPassed],
+    ['passed before and is broken', broken],
+  ] as const) {
+    if (names.length === 0) continue;
+    yield `${title} (${names.length}):`;
+    for (const name of names.slice(0, NAMED)) yield inert(`  ${name}`);
+    if (names.length > NAMED) yield `  and ${names.length - NAMED} more`;
+  }
+  if (firstError) yield* indent(inert(`first error: ${firstError}`).split('\n').slice(0, NAMED), '');
+  if (touched.length > 0)
+    yield inert(
+      `the patch touches ${touched.map(({ file, added, removed }) => `${file} (+${added} -${removed})`).join(', ')}`,
+    );
+  if (logEnd.length > 0) {
+    yield 'the end of the test output:';
+    yield* indent(logEnd.map(inert), '  | ');
+  }
 }
 
 function rule(row: OutlineRow | undefined, role: string): string {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, expect, test } from 'vitest';
 import { table } from '../../src/cli/terminal/table.ts';
+import { lockFolder } from '../../src/run/control/lock.ts';
 import { statement } from '../../src/store/open.ts';
 import { cli, REPO, tempDir } from '../support/cli.ts';
 import { addRun, openFixture } from '../viewer/fixture.ts';
@@ -24,6 +25,9 @@ function workedOn(lastSignMs: number): void {
   store.close();
 }
 
+/** The process that held the run was killed. */
+const release = () => rmSync(lockFolder(dir, 'night'), { recursive: true });
+
 test('a run that is silent for long names the command that goes on', async () => {
   const last = Date.now() - 47 * 60_000;
   workedOn(last);
@@ -37,10 +41,25 @@ test('a run that is silent for long names the command that goes on', async () =>
   expect(row).toMatchObject({ status: 'running', last_sign_at: new Date(last).toISOString() });
 });
 
+test('a run whose process is gone is called interrupted, with its trials, and says what goes on with it', async () => {
+  workedOn(Date.now());
+  release();
+  const { stdout } = await cli(['ls', '-o', dir]);
+  expect(stdout).toContain('interrupted');
+  expect(stdout).not.toContain('running');
+  expect((await cli(['ls', 'night', '-o', dir])).stdout).not.toContain('running');
+  const shown = await cli(['show', 'night', '-o', dir]);
+  expect(shown.stdout).toMatch(/night \(interrupted: its process is gone\)/);
+  expect(shown.stdout).toMatch(/swebatch resume night -o \S+ goes on with it/);
+  expect(shown.stdout).not.toContain('running');
+  expect((await cli(['report', 'night', '-o', dir])).stdout).not.toContain('running');
+});
+
 test('following a run whose process is gone ends with a word', async () => {
   workedOn(Date.now());
+  release();
   const { stdout, stderr, code } = await cli(['ls', '--watch', '-o', dir]);
-  expect([code, stdout]).toEqual([0, expect.stringContaining('run night (running)')]);
+  expect([code, stdout]).toEqual([0, expect.stringContaining('run night (interrupted)')]);
   expect(stderr).toMatch(/^no process works on night any more; "swebatch resume night -o \S+" goes on$/m);
 });
 
@@ -66,6 +85,7 @@ test('where a table is too wide its long columns give way; a status and a date s
 
 test('a run whose process was killed is not called running by who asks something of it', async () => {
   workedOn(Date.now());
+  release();
   const gone = 'no process works on night; the one that did was killed while the run was running';
   const asked = await cli(['ctl', 'night', 'pause', '-o', dir]);
   expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining(gone)]);

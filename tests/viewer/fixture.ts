@@ -1,5 +1,8 @@
 /** A results root with synthetic runs, small or 500 x 200. */
-import { join } from 'node:path';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { currentOwner } from '../../src/environment/owner.ts';
+import { lockFolder } from '../../src/run/control/lock.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import { iso, put, sha } from './fixtureRows.ts';
 import { addEvaluation, addMessage, addStep, addSteps } from './fixtureSteps.ts';
@@ -9,6 +12,7 @@ export interface FixtureRun {
   instances: number;
   steps: number;
   arms?: readonly string[];
+  epochs?: number;
   /** Shifts who resolves what, so that runs disagree. */
   seed?: number;
   status?: string;
@@ -59,7 +63,7 @@ export function addRun(store: Store, options: FixtureRun): number {
 }
 
 function addRunRows(store: Store, options: FixtureRun): number {
-  const { instances, steps, seed = 1, day = 0, arms = ['main'] } = options;
+  const { instances, steps, seed = 1, day = 0, arms = ['main'], epochs = 1 } = options;
   const doneUntil = options.doneUntil ?? instances;
   const status = options.status ?? (doneUntil < instances ? 'running' : 'complete');
   const next = random(seed);
@@ -93,12 +97,21 @@ function addRunRows(store: Store, options: FixtureRun): number {
     const repo = REPOS[i % REPOS.length]!;
     const instanceId = `${repo.replace('/', '__')}-${10_000 + i}`;
     const pk = addInstance(store, run, i, instanceId, repo, DIFFICULTIES[i % DIFFICULTIES.length]!);
-    for (const armId of armIds) {
-      const trial = { run, armId, pk, instanceId, i, day };
+    for (const [armId, epoch] of armIds.flatMap((id) =>
+      Array.from({ length: epochs }, (_, n) => [id, n + 1] as const),
+    )) {
+      const trial = { run, armId, pk, epoch, instanceId, i, day };
       if (i < doneUntil) addEndedTrial(store, trial, { steps, next, arm: armIds.indexOf(armId) });
       else if (i < doneUntil + 4 && status === 'running') addRunningTrial(store, trial, i - doneUntil);
       else
-        put(store, 'trials', { run_id: run, arm_id: armId, instance_pk: pk, position: i, state: 'pending' });
+        put(store, 'trials', {
+          run_id: run,
+          arm_id: armId,
+          instance_pk: pk,
+          epoch,
+          position: i,
+          state: 'pending',
+        });
     }
   }
   if (options.imported)
@@ -107,6 +120,7 @@ function addRunRows(store: Store, options: FixtureRun): number {
         'DELETE FROM phases WHERE attempt_id IN (SELECT a.id FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = ?)',
       )
       .run(run);
+  if (status === 'running') holdLock(dirname(store.name), options.name);
   if (status !== 'running')
     put(store, 'events', {
       run_id: run,
@@ -115,6 +129,13 @@ function addRunRows(store: Store, options: FixtureRun): number {
       data: JSON.stringify({ status }),
     });
   return run;
+}
+
+/** A run works only while a process of it lives: here this one. */
+function holdLock(root: string, run: string): void {
+  mkdirSync(lockFolder(root, run), { recursive: true });
+  const holder = { ...currentOwner(run, 'run'), since: iso(0, 0) };
+  writeFileSync(join(lockFolder(root, run), 'run.lock'), JSON.stringify(holder));
 }
 
 function addInstance(
@@ -148,6 +169,7 @@ interface TrialFacts {
   run: number;
   armId: number;
   pk: number;
+  epoch: number;
   instanceId: string;
   i: number;
   day: number;
@@ -172,6 +194,7 @@ function addEndedTrial(
     run_id: trial.run,
     arm_id: trial.armId,
     instance_pk: trial.pk,
+    epoch: trial.epoch,
     position: i,
     state: 'pending',
   });
@@ -248,6 +271,7 @@ function addRunningTrial(store: Store, trial: TrialFacts, slot: number): void {
     run_id: trial.run,
     arm_id: trial.armId,
     instance_pk: trial.pk,
+    epoch: trial.epoch,
     position: trial.i,
     state: 'running',
   });

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { ReportTrial } from '../../src/store/records/reportQueries.ts';
 import { viewerQueries } from '../../src/store/records/viewerQueries.ts';
 import {
   costSizes,
@@ -46,9 +47,9 @@ describe('the map of a run', () => {
       ],
       'repo',
     );
-    expect(groups.map(({ name, graded, resolved }) => [name, graded, resolved])).toEqual([
-      ['a/a', 4, 3],
-      ['b/b', 0, 0],
+    expect(groups.map(({ name, cells }) => [name, cells.length])).toEqual([
+      ['a/a', 4],
+      ['b/b', 1],
     ]);
     expect(groups[0]!.cells.map((one) => one.instanceId)).toEqual(['dear', 'cheap', 'unknown', 'failed']);
   });
@@ -70,13 +71,15 @@ describe('the map of a run', () => {
   });
 
   test('what is missing is counted by why, and a verdict is never missing', () => {
-    const cells = [
-      cell('1'),
-      cell('2', { verdict: 'unresolved' }),
-      ...['3', '4'].map((id) => cell(id, { verdict: 'infra', reason: 'stalled' })),
-      cell('5', { verdict: 'infra', reason: 'disk' }),
+    const trial = (exitClass: string, exitReason: string, outcome: string | null) =>
+      ({ arm: 'main', state: 'sealed', exitClass, exitReason, outcome, resolved: null }) as ReportTrial;
+    const trials = [
+      trial('agent', 'submitted', 'resolved'),
+      trial('agent', 'submitted', 'unresolved'),
+      ...[1, 2].map(() => trial('infra', 'stalled', null)),
+      trial('infra', 'disk', null),
     ];
-    expect(missingParts(cells)).toEqual([
+    expect(missingParts({ trials })).toEqual([
       { verdict: 'infra', reason: 'stalled', n: 2 },
       { verdict: 'infra', reason: 'disk', n: 1 },
     ]);
@@ -130,6 +133,22 @@ describe('the documents behind it', () => {
       expect(JSON.stringify(map).length * 8).toBeLessThan(JSON.stringify(rows).length);
       expect(read(`runs/${run}/map/1`)).toBeUndefined();
       expect(read('runs/999/map/0')).toBeUndefined();
+    });
+  });
+
+  test('of a run too large to draw the first trials are there, and the page is small all the same', () => {
+    withRecord((read, store) => {
+      const run = addRun(store, { name: 'huge', instances: 1, steps: 1 });
+      store.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 7000)
+        INSERT INTO instances (run_id, position, instance_id, repo, difficulty, image, row_hash, row)
+        SELECT ${run}, i, 'sympy__sympy-' || (10000 + i), 'sympy/sympy', '', 'i', 'h', '{}' FROM n`);
+      store.exec(`INSERT INTO trials (run_id, arm_id, instance_pk, position, state)
+        SELECT ${run}, (SELECT id FROM arms WHERE run_id = ${run}), id, position, 'pending' FROM instances WHERE position > 0`);
+      const map = read(`runs/${run}/map/0`) as RunMap;
+      expect([map.total, map.cells.length]).toEqual([7001, 6000]);
+      const doc = read(`runs/${run}`) as RunDocument;
+      expect(doc.missing).toContainEqual({ verdict: 'not_run', reason: 'pending', n: 7000 });
+      expect(JSON.stringify(map).length + JSON.stringify(doc).length).toBeLessThan(1_000_000);
     });
   });
 

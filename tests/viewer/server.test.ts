@@ -89,13 +89,10 @@ describe('viewer server', () => {
     await start();
     const { runs } = await json<RunList>('runs');
     expect(runs).toHaveLength(1);
-    const { tally } = runs[0]!;
-    expect(tally.planned).toBe(12);
-    expect(tally.valid).toBe(10);
-    expect(tally.graded).toBe(10);
+    expect(runs[0]!.arms[0]!.score).toMatchObject({ planned: 12, valid: 10, resolved: { n: 10 } });
     const run = await json<RunDocument>(`runs/${id}`);
     expect(run.series.at(-1)!.costNano).toBe(run.summary.money.costNano);
-    expect(run.summary.tally.classes).toContainEqual(['infra', 2]);
+    expect(run.summary.classes).toMatchObject({ infra: 2 });
     const page = await json<TrialPage>(`runs/${id}/trials/0`);
     expect(page.rows).toHaveLength(12);
     expect(page.rows.find((row) => row.attempts === 2)!.flags).toContain('retried');
@@ -232,7 +229,7 @@ describe('viewer server', () => {
       [2, 'pull', 3],
       [3, 'rate_wait', 4],
     ]);
-    expect(run.pulls.now).toBe(1);
+    expect(run.pulling).toBe(1);
     expect(run.breaker).toMatchObject({
       open: true,
       reason: expect.stringContaining('5 instances in a row'),

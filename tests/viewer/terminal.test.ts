@@ -107,7 +107,7 @@ describe('in a terminal', () => {
     const summary = {
       ...run.summary,
       createdAt: iso(0, 0),
-      tally: { ...run.summary.tally, planned: 14, sealed: 4 },
+      ...{ planned: 14, sealed: 4 },
     };
     expect(paceOf({ ...run, series, summary })).toEqual({
       perHour: 2,

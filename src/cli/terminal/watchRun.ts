@@ -1,10 +1,12 @@
 /** `swebatch ctl RUN` and `ls RUN --watch`: one picture of a live run, followed from another terminal, from the database alone. */
+import { dirname } from 'node:path';
 import { pause } from '../../base/async/timer.ts';
 import { shorten } from '../../base/text/columns.ts';
 import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
 import { isFinalReason } from '../../outcome.ts';
 import { workerOn } from '../../run/control/lock.ts';
+import { countsOf, statusOf } from '../../run/standing.ts';
 import { type LiveState, readLiveState } from '../../store/live/controls.ts';
 import type { Store } from '../../store/open.ts';
 import { gradingDurations } from '../../store/records/evaluations.ts';
@@ -56,12 +58,14 @@ const isLive = ({ status }: RunRow): boolean => status === 'running' || status =
 
 /** The picture of one moment: pure text, so that it can be tested. */
 export function watchLines(store: Store, run: RunRow, now: number): string[] {
-  const counts = Object.fromEntries(classCounts(store, run.id));
+  const root = dirname(store.name);
+  const status = statusOf(root, run);
+  const counts = countsOf(root, run, classCounts(store, run.id));
   const planned = Object.values(counts).reduce((a, b) => a + b, 0);
   const lines = trialLines(store, run.id);
   const sealed = lines.filter((l) => l.state === 'sealed');
   const money = spentNano(store, run.id);
-  const slots = viewerQueries(store).slots(run.id);
+  const slots = status === run.status ? viewerQueries(store).slots(run.id) : [];
   const until = isLive(run) ? now : Date.parse(run.finished_at ?? run.created_at);
   const elapsedMs = Math.max(1, until - Date.parse(run.created_at));
   const durations = sealed.flatMap((l) => (l.elapsed_ms === null ? [] : [l.elapsed_ms]));
@@ -76,8 +80,8 @@ export function watchLines(store: Store, run: RunRow, now: number): string[] {
     grading,
   );
   return [
-    `run ${run.name} (${run.status}) · ${sealed.length}/${planned} sealed · ${countsText(counts)}`,
-    `${spentText(money)}${run.budget_nano === null ? '' : ` of ${formatCost(run.budget_nano)}`} · ${formatCost(Math.round(perHour))}/h · ${clock(elapsedMs)}${run.status === 'running' ? ` · ETA ${remaining}` : ''}` +
+    `run ${run.name} (${status}) · ${sealed.length}/${planned} sealed · ${countsText(counts)}`,
+    `${spentText(money)}${run.budget_nano === null ? '' : ` of ${formatCost(run.budget_nano)}`} · ${formatCost(Math.round(perHour))}/h · ${clock(elapsedMs)}${status === 'running' ? ` · ETA ${remaining}` : ''}` +
       (graded.length > 0 ? ` · resolved ${resolved}/${graded.length}` : '') +
       (grading.open > 0 ? ` · ${grading.open} to grade` : ''),
     ...slots.map((slot) => {

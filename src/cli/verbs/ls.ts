@@ -1,17 +1,16 @@
 /** `swebatch ls`: runs of a results root, or the trials of one run. */
 import { inert } from '../../base/text/inert.ts';
+import { percent } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
 import { EXIT_CLASSES } from '../../outcome.ts';
+import { type ArmScore, armScores, classesOf, scoreText } from '../../report/measure/score.ts';
+import { toJson } from '../../report/render/document.ts';
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
+import { countsOf, isDead, statusOf } from '../../run/standing.ts';
 import type { Store } from '../../store/open.ts';
+import { scoreRows } from '../../store/records/reportQueries.ts';
 import { listRuns, spentNano } from '../../store/records/runs.ts';
-import {
-  classCounts,
-  lastSigns,
-  runningSteps,
-  type TrialLine,
-  trialLines,
-} from '../../store/records/trials.ts';
+import { lastSigns, runningSteps, type TrialLine, trialLines } from '../../store/records/trials.ts';
 import { defineVerb, flags, json, namedRun, oneOf, output, toggle } from '../flags/verb.ts';
 import { commandOn, EXIT, paintWord, printResult, say } from '../terminal/context.ts';
 import { countsText, spentText, table } from '../terminal/table.ts';
@@ -49,14 +48,21 @@ export const lsVerb = defineVerb({
       await follow(store, root, run);
       return EXIT.done;
     }
-    const lines = liveLines(store, run.id).filter((l) => !args.class || l.exit_class === args.class);
+    const dead = isDead(root, run);
+    const lines = liveLines(store, run.id, dead).filter((l) => !args.class || l.exit_class === args.class);
     printResult(args.json, lines, () => trialsTable(lines));
     return EXIT.done;
   },
 });
 
 /** With the steps that running trials have taken so far. */
-function liveLines(store: Store, runId: number): TrialLine[] {
+function liveLines(store: Store, runId: number, dead: boolean): TrialLine[] {
+  if (dead)
+    return trialLines(store, runId).map((line) =>
+      line.state === 'running' || line.state === 'leased'
+        ? { ...line, state: 'pending', not_run_reason: 'interrupted' }
+        : line,
+    );
   const running = new Map(runningSteps(store, runId).map(({ trial_id, steps }) => [trial_id, steps]));
   return trialLines(store, runId).map((line) => ({
     ...line,
@@ -67,18 +73,21 @@ function liveLines(store: Store, runId: number): TrialLine[] {
 function printRuns(store: Store, root: string, asJson: boolean): void {
   const signs = lastSigns(store);
   const rows = listRuns(store).map((run) => {
-    const counts = Object.fromEntries(classCounts(store, run.id));
+    const trials = scoreRows(store, run.id);
+    const counts = countsOf(root, run, classesOf(trials));
+    const status = statusOf(root, run);
     const money = spentNano(store, run.id);
     const sign = signs.get(run.id);
     return {
       run: run.name,
-      status: run.status,
+      status,
       created_at: run.created_at,
       planned: Object.values(counts).reduce((a, b) => a + b, 0),
       counts,
+      scores: armScores(trials),
       cost_nano: money.nano,
       unknown_cost_calls: money.unknownCalls,
-      last_sign_at: run.status === 'running' && sign !== undefined ? new Date(sign).toISOString() : null,
+      last_sign_at: status === 'running' && sign !== undefined ? new Date(sign).toISOString() : null,
     };
   });
   const cells = () =>
@@ -87,16 +96,30 @@ function printRuns(store: Store, root: string, asJson: boolean): void {
       r.status,
       r.created_at.slice(5, 16).replace('T', ' '),
       String(r.planned),
+      scoresText(r.scores),
       countsText(r.counts, ' '),
       spentText({ nano: r.cost_nano, unknownCalls: r.unknown_cost_calls }),
     ]);
-  const head = ['run', 'status', 'created', 'planned', 'by class', 'cost'];
-  printResult(asJson, rows, () =>
+  const head = ['run', 'status', 'created', 'planned', 'resolved', 'by class', 'cost'];
+  const json = rows.map(({ scores, ...row }) => ({ ...row, scores: toJson(scores) }));
+  printResult(asJson, json, () =>
     rows.length === 0
       ? 'no runs yet; start one with "swebatch run"'
       : table(head, cells(), undefined, paintWord),
   );
   for (const { run, last_sign_at } of rows) sayWhenSilent(run, last_sign_at, root);
+}
+
+/** As `report` says it; of several arms without their intervals. */
+function scoresText(scores: readonly ArmScore[]): string {
+  const graded = scores.filter((score) => score.graded);
+  const [only] = graded;
+  if (!only) return '-';
+  if (scores.length === 1) return scoreText(only);
+  const share = ({ overInstances, resolved }: ArmScore) => overInstances?.mean ?? resolved.p;
+  return graded
+    .map((score) => `${inert(score.arm)} ${share(score) === null ? '-' : percent(share(score)!)}`)
+    .join(', ');
 }
 
 function trialsTable(lines: readonly TrialLine[]): string {
@@ -121,7 +144,7 @@ function trialsTable(lines: readonly TrialLine[]): string {
 /** Eight times as long as a process that works is silent by default. */
 const SILENT_MS = 120_000;
 
-/** A killed process cannot write that it ended: its run says "running" until somebody resumes it. */
+/** Of a process on another machine nobody can say whether it lives. */
 function sayWhenSilent(run: string, lastSign: string | null, root: string): void {
   if (lastSign === null) return;
   const silent = Date.now() - Date.parse(lastSign);

@@ -4,11 +4,15 @@ import { spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
 import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
+import { armScores, scoreText } from '../../report/measure/score.ts';
+import { toJson } from '../../report/render/document.ts';
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
+import { countsOf, statusOf } from '../../run/standing.ts';
 import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
 import { storedJson } from '../../store/query.ts';
 import { commandsOf, messagesOf, observedIn } from '../../store/records/attemptBodies.ts';
+import { scoreRows } from '../../store/records/reportQueries.ts';
 import {
   armsOf,
   findRun,
@@ -17,7 +21,13 @@ import {
   storedConfig,
   storedManifest,
 } from '../../store/records/runs.ts';
-import { attemptsOf, classCounts, type TrialLine, trialLines } from '../../store/records/trials.ts';
+import {
+  attemptsOf,
+  classCounts,
+  type TrialLine,
+  trialLines,
+  trialLinesNamed,
+} from '../../store/records/trials.ts';
 import { viewerQueries } from '../../store/records/viewerQueries.ts';
 import type { AttemptDocument, MessageChunk } from '../../viewer/documents/attemptDocuments.ts';
 import { createDocuments } from '../../viewer/documents/resources.ts';
@@ -62,30 +72,41 @@ export const showVerb = defineVerb({
 });
 
 function showRun(store: Store, run: RunRow, json: boolean): void {
-  const counts = Object.fromEntries(classCounts(store, run.id));
-  const money = spentNano(store, run.id);
-  const arms = armsOf(store, run.id);
   const root = dirname(store.name);
+  const status = statusOf(root, run);
+  const counts = countsOf(root, run, classCounts(store, run.id));
+  const money = spentNano(store, run.id);
+  const scores = armScores(scoreRows(store, run.id));
+  const arms = armsOf(store, run.id);
   if (json) {
     printJson({
       ...run,
+      status,
       config: storedConfig(run),
       manifest: storedManifest(run),
       counts,
       cost_nano: money.nano,
+      scores: toJson(scores),
     });
     return;
   }
   printData(
     [
-      `run       ${run.name} (${run.status})`,
+      `run       ${run.name} (${status}${status === run.status ? '' : ': its process is gone'})`,
       `created   ${run.created_at}${run.finished_at ? `, finished ${run.finished_at}` : ''}`,
       `dataset   ${inert(run.dataset_source)}${run.dataset_revision ? ` @ ${run.dataset_revision}` : ''}`,
       `arms      ${arms.map((a) => `${inert(a.name)} (${inert(a.model)})`).join(', ')}`,
+      ...scores.map((score, i) => {
+        const name = scores.length > 1 ? `${inert(score.arm)} ` : '';
+        return `${i === 0 ? 'resolved  ' : '          '}${name}${score.graded ? scoreText(score) : 'not graded'}`;
+      }),
       `trials    ${countsText(counts)}`,
       `cost      ${spentText(money)}`,
       `budget    ${run.budget_nano === null ? 'none' : formatCost(run.budget_nano)}`,
       '',
+      ...(status === run.status
+        ? []
+        : [`next      ${commandOn(root, `resume ${run.name}`)} goes on with it`]),
       `see also  ${commandOn(root, `ls ${run.name}`)}, ${commandOn(root, `report ${run.name}`)}`,
     ].join('\n'),
   );
@@ -124,14 +145,12 @@ function sayOthers(run: RunRow, root: string, shown: TrialLine, lines: readonly 
 }
 
 function pickTrial(store: Store, { run, arm, epoch }: NamedTrials, part: string): TrialLine {
-  const lines = trialLines(store, run.id).filter(
-    (line) => (arm ?? line.arm) === line.arm && (epoch ?? line.epoch) === line.epoch,
-  );
-  const exact = lines.filter((l) => l.instance_id === part);
-  const found = exact.length > 0 ? exact : lines.filter((l) => l.instance_id.includes(part));
+  const isMeant = (line: TrialLine) => (arm ?? line.arm) === line.arm && (epoch ?? line.epoch) === line.epoch;
+  const found = trialLinesNamed(store, run.id, part).filter(isMeant);
   const ids = new Set(found.map((l) => l.instance_id));
   if (ids.size === 1) return found.at(-1)!;
-  if (lines.length === 0 && epoch !== undefined) throw new UserError(`run ${run.name} has no epoch ${epoch}`);
+  if (ids.size === 0 && epoch !== undefined && !trialLines(store, run.id).some(isMeant))
+    throw new UserError(`run ${run.name} has no epoch ${epoch}`);
   if (ids.size === 0)
     throw new UserError(`run ${run.name} has no instance "${part}"`, {
       hint: `list them with ${commandOn(dirname(store.name), `ls ${run.name}`)}`,
@@ -160,9 +179,11 @@ function showInstance(store: Store, named: NamedTrials, args: ShowArgs): void {
   if (args.json) {
     const engines = viewerQueries(store).engineStays(attempt.id);
     const { submission, captured_patch, ...plain } = attempt;
+    const documents = createDocuments(viewerQueries(store), { title: '' });
     printJson({
       run: run.name,
       instance_id: line.instance_id,
+      why: (documents.read(`attempts/${attempt.id}`) as AttemptDocument).why,
       attempt: {
         ...plain,
         submission: submission?.toString('utf8') ?? null,
@@ -181,7 +202,7 @@ function showInstance(store: Store, named: NamedTrials, args: ShowArgs): void {
     else printExactly(patch);
     return;
   }
-  sayOthers(run, dirname(store.name), line, trialLines(store, run.id));
+  sayOthers(run, dirname(store.name), line, trialLinesNamed(store, run.id, line.instance_id));
   page(conversation(store, attempt.id, args.full));
 }
 

@@ -38,6 +38,9 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 /** A commit or ref is an argument of git, so it must not look like an option. */
 const GIT_REVISION = /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,254}$/;
 
+/** Makes a name of an image; any other id is tried. */
+const USUAL_ID = /^(?=.{1,200}$)[A-Za-z0-9]+(?:(?:__|[._-])[A-Za-z0-9]+)*$/;
+
 /** Only SWE-smith tasks may lack a commit, because they start from a branch named like the instance. */
 const needsCommit = (raw: RawRow) => !textOf(raw.repo).startsWith('swesmith/');
 
@@ -82,7 +85,12 @@ export function normaliseColumns(raw: RawRow, kind?: string, headIsBase = false)
   // The name is sent over the network, so an invalid one is refused here, with its line.
   const named = typeof image === 'string' ? parseReference(image) : null;
   if (named?.ok === false) messages.push(`image ${named.message}`);
-  if (parsed.success && image === undefined && !parseReference(imageOf(parsed.data)).ok)
+  if (
+    parsed.success &&
+    image === undefined &&
+    !USUAL_ID.test(parsed.data.instance_id) &&
+    !parseReference(imageOf(parsed.data)).ok
+  )
     messages.push(
       `instance_id ${JSON.stringify(parsed.data.instance_id)} makes no image name, and the row names no image`,
     );
@@ -142,17 +150,27 @@ export function parseTestIds(value: unknown): TestIds {
 
 // Hashes of rows: equal where the same rows came in another form of file.
 
-/** JSON with sorted keys: the same row has the same hash whether it was read from lines, an array or Parquet. */
-function canonical(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(canonical);
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(
-    Object.keys(value)
-      .sort()
-      .map((key) => [key, canonical(value[key])]),
-  );
+/**
+ * JSON with sorted keys: the same row has the same hash whether it was read from lines, an array or Parquet. Keys that look like numbers come
+ * first, in their order, as in every object of JavaScript. Undefined for what JSON does not have.
+ */
+function canonical(value: unknown): string | undefined {
+  if (Array.isArray(value))
+    return value.some((item) => typeof item === 'object' && item !== null)
+      ? `[${value.map((item) => canonical(item) ?? 'null').join()}]`
+      : JSON.stringify(value);
+  if (!isRecord(value)) return JSON.stringify(value);
+  let keys = Object.keys(value).sort();
+  if (keys.some((key) => key <= '9' && /^\d+$/.test(key)))
+    keys = Object.keys(Object.fromEntries(keys.map((key) => [key, null])));
+  const parts: string[] = [];
+  for (const key of keys) {
+    const text = canonical(value[key]);
+    if (text !== undefined) parts.push(`${JSON.stringify(key)}:${text}`);
+  }
+  return `{${parts.join()}}`;
 }
-const hashOf = (value: unknown) => sha256(JSON.stringify(canonical(value)));
+const hashOf = (value: unknown) => sha256(canonical(value)!);
 
 /** Hash of the whole normalised row. Its kind follows from the row. */
 export const rowHashOf = ({ kind: _, ...row }: Instance): string => hashOf(row);

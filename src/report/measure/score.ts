@@ -2,7 +2,7 @@
 
 import { percent } from '../../base/text/numbers.ts';
 import { SEALED_CLASSES } from '../../outcome.ts';
-import type { ReportTrial } from '../../store/records/reportQueries.ts';
+import type { ReportTrial, ScoreRow } from '../../store/records/reportQueries.ts';
 import { range, rate } from '../render/document.ts';
 import { type EpochEstimate, epochEstimate } from '../statistics/epochs.ts';
 import { mean, sum } from '../statistics/means.ts';
@@ -22,13 +22,15 @@ export interface Scored {
   readonly resolved: boolean;
 }
 
-export interface ScoredTrial extends Scored {
-  readonly trial: ReportTrial;
+export interface ScoredTrial<Trial = ReportTrial> extends Scored {
+  readonly trial: Trial;
   readonly standing: Standing;
 }
 
 /** Trials of one arm: whether it was graded at all is seen from all of them. */
-export function scoredTrials(trials: readonly ReportTrial[]): ScoredTrial[] {
+export function scoredTrials<Trial extends StandingFacts & Pick<ReportTrial, 'instanceId'>>(
+  trials: readonly Trial[],
+): ScoredTrial<Trial>[] {
   const graded = isGraded(trials);
   return trials.map((trial) => {
     const standing = standingOf(trial, graded);
@@ -70,7 +72,7 @@ export type Standing =
   | { readonly valid: true; readonly resolved: boolean }
   | { readonly valid: false; readonly why: Missing };
 
-type Facts = Pick<
+export type StandingFacts = Pick<
   ReportTrial,
   'state' | 'exitClass' | 'exitReason' | 'notRunReason' | 'outcome' | 'resolved' | 'patchEmpty'
 >;
@@ -79,7 +81,7 @@ type Facts = Pick<
  * `graded` says whether the run was graded at all: then an empty patch is a failure by the official rule even when the grader, as the
  * official one, never ran it.
  */
-export function standingOf(trial: Facts, graded: boolean): Standing {
+export function standingOf(trial: StandingFacts, graded: boolean): Standing {
   const { exitClass } = trial;
   if (exitClass === null || trial.state !== 'sealed') return { valid: false, why: unfinished(trial) };
   if (!SEALED_CLASSES.has(exitClass)) return { valid: false, why: unfinished(trial) };
@@ -102,7 +104,7 @@ export function standingOf(trial: Facts, graded: boolean): Standing {
   }
 }
 
-function unfinished(trial: Facts): Missing {
+function unfinished(trial: StandingFacts): Missing {
   if (trial.state === 'leased' || trial.state === 'running') return 'running';
   if (trial.exitClass === 'infra' || trial.exitClass === 'config' || trial.exitClass === 'cancelled')
     return trial.exitClass;
@@ -124,8 +126,10 @@ export const flagsOf = (trial: Pick<ReportTrial, 'suspicion' | 'gradeSuspicion'>
 /** The one that is `reward` itself. */
 const MAIN = 'reward';
 
+type Rewarded = ScoredTrial<Pick<ReportTrial, 'reward' | 'rewards'>>;
+
 /** Of a valid trial. One without a number, such as one whose tests ran out of time, has what its verdict says. */
-export const rewardOf = ({ trial, resolved }: Pick<ScoredTrial, 'trial' | 'resolved'>): number =>
+export const rewardOf = ({ trial, resolved }: Pick<Rewarded, 'trial' | 'resolved'>): number =>
   trial.reward ?? (resolved ? 1 : 0);
 
 /** Means by name, over those results that have the name. */
@@ -144,7 +148,7 @@ export function namedRewards(
 }
 
 /** Further rewards by name, over the instances that have them. They may be counts of anything, so they have no interval. */
-function namedMeans(groups: readonly (readonly ScoredTrial[])[]) {
+function namedMeans(groups: readonly (readonly Rewarded[])[]) {
   const found = new Map<string, number[]>();
   for (const group of groups)
     for (const [name, value] of namedRewards(group.map(({ trial }) => trial.rewards)))
@@ -153,7 +157,7 @@ function namedMeans(groups: readonly (readonly ScoredTrial[])[]) {
 }
 
 /** Null where no trial has a reward. */
-export function rewardSummary(rows: readonly ScoredTrial[]) {
+export function rewardSummary(rows: readonly Rewarded[]) {
   const valid = rows.filter((row) => row.valid);
   if (!valid.some(({ trial }) => trial.reward !== undefined)) return null;
   const groups = [...Map.groupBy(valid, (row) => row.instanceId).values()];
@@ -174,3 +178,38 @@ export function rewardSummary(rows: readonly ScoredTrial[]) {
 }
 
 export type RewardSummary = NonNullable<ReturnType<typeof rewardSummary>>;
+
+/** As `classCounts` of the store: a trial that had its result and was asked for once more has not run yet. */
+export const classesOf = (trials: readonly ScoreRow[]): Map<string, number> => {
+  const classOf = ({ state, exitClass }: ScoreRow): string => {
+    if (state === 'running' || state === 'leased') return 'running';
+    return exitClass === null || (state === 'pending' && SEALED_CLASSES.has(exitClass))
+      ? 'not_run'
+      : exitClass;
+  };
+  const found = [...Map.groupBy(trials, classOf)].map(([name, own]) => [name, own.length] as const);
+  return new Map(found.sort(([a], [b]) => (a < b ? -1 : 1)));
+};
+
+/** What each arm of a run scored, as `report` says it, of the few columns that decide it. */
+export function armScores(trials: readonly ScoreRow[]) {
+  return [...Map.groupBy(trials, (trial) => trial.arm)].map(([arm, own]) => {
+    const rows = scoredTrials(own);
+    const epochs = new Set(own.map((trial) => trial.epoch)).size;
+    const reward = rewardSummary(rows);
+    return {
+      arm,
+      planned: own.length,
+      sealed: own.filter((trial) => trial.state === 'sealed').length,
+      valid: rows.filter((row) => row.valid).length,
+      graded: isGraded(own),
+      epochs,
+      ...scoreOf(rows, epochs),
+      /** Absent where the suite gives no rewards. */
+      ...(reward && { reward }),
+      flagged: own.filter((trial) => trial.flagged).length,
+    };
+  });
+}
+
+export type ArmScore = ReturnType<typeof armScores>[number];

@@ -12,7 +12,7 @@ export interface PairedTable {
   readonly neither: number;
 }
 
-export const totalOf = (t: PairedTable): number => t.both + t.aOnly + t.bOnly + t.neither;
+const totalOf = (t: PairedTable): number => t.both + t.aOnly + t.bOnly + t.neither;
 /** A minus B. */
 export const differenceOf = (t: PairedTable): number => (t.aOnly - t.bOnly) / totalOf(t);
 

@@ -205,14 +205,43 @@ const OF_RUN = raw(
   'trials t JOIN attempts a ON a.trial_id = t.id LEFT JOIN attempt_sums k ON k.attempt_id = a.id',
 );
 
+const linesOf = (runId: number) =>
+  raw(
+    `SELECT l.* FROM ${OF_RUN.text} JOIN attempt_ledger l ON l.attempt_id = k.attempt_id WHERE t.run_id = ?
+    UNION ALL
+    SELECT * FROM (SELECT ${LINE.text} FROM ${OF_RUN.text} JOIN model_calls c ON c.attempt_id = a.id
+      WHERE t.run_id = ? AND k.attempt_id IS NULL GROUP BY 1, 2)`,
+    runId,
+    runId,
+  );
+
 /** By attempt. */
 const attemptLines = (db: Store, runId: number): Iterable<AttemptLine> =>
-  each(db)`
-    SELECT l.* FROM ${OF_RUN} JOIN attempt_ledger l ON l.attempt_id = k.attempt_id WHERE t.run_id = ${runId}
-    UNION ALL
-    SELECT * FROM (SELECT ${LINE} FROM ${OF_RUN} JOIN model_calls c ON c.attempt_id = a.id
-      WHERE t.run_id = ${runId} AND k.attempt_id IS NULL GROUP BY 1, 2)
-    ORDER BY 1`;
+  each(db)`${linesOf(runId)} ORDER BY 1`;
+
+/** What each attempt of a run cost, of those that asked a model. */
+export function* moneyOfAttempts(db: Store, runId: number): Generator<Sums & { trialId: number }> {
+  const trials = all(db)<{ id: number; trial: number }>`
+    SELECT a.id, a.trial_id AS trial FROM trials t JOIN attempts a ON a.trial_id = t.id WHERE t.run_id = ${runId}`;
+  const trialOf = new Map(trials.map(({ id, trial }) => [id, trial]));
+  for (const line of attemptLines(db, runId)) {
+    const sums = nothing();
+    add(sums, line);
+    yield { ...sums, trialId: trialOf.get(line.attempt_id)! };
+  }
+}
+
+/** All attempts of a run together. */
+export const runMoney = (
+  db: Store,
+  run: Pick<RunRow, 'id' | 'imported'>,
+): LedgerSums & { failedCalls: number } =>
+  first(db)`
+    SELECT coalesce(sum(calls), 0) AS calls, coalesce(sum(failed_calls), 0) AS failedCalls,
+      coalesce(${raw(safeSum('cost_nano'))}, CASE WHEN ${run.imported} OR count(*) > 0 THEN NULL ELSE 0 END) AS costNano,
+      coalesce(sum(unknown_calls), 0) + CASE WHEN ${run.imported} THEN (SELECT count(*) FROM trials t JOIN attempts a ON a.trial_id = t.id
+        WHERE t.run_id = ${run.id} AND NOT EXISTS (SELECT 1 FROM model_calls c WHERE c.attempt_id = a.id)) ELSE 0 END AS unknownCalls,
+      ${raw(tokenSums((column) => `sum(${column})`))} FROM (${linesOf(run.id)})`!;
 
 /** Where the time went, summed over the attempts of an arm. */
 export interface PhaseTotal {
@@ -232,6 +261,7 @@ export const phaseTotals = (db: Store, runId: number): PhaseTotal[] =>
 
 /** What one attempt cost, sealed or not. */
 export interface AttemptCost extends LedgerSums {
+  readonly failedCalls: number;
   readonly attemptId: number;
   readonly trialId: number;
   readonly number: number;
@@ -257,10 +287,11 @@ export interface LedgerLine extends LedgerSums {
 type Attempt = Pick<AttemptCost, 'attemptId' | 'trialId' | 'number' | 'exitReason'>;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-type Sums = Mutable<LedgerSums>;
+type Sums = Mutable<LedgerSums & Pick<AttemptCost, 'failedCalls'>>;
 
 const nothing = (): Sums => ({
   calls: 0,
+  failedCalls: 0,
   costNano: null,
   unknownCalls: 0,
   inputTokens: 0,
@@ -272,6 +303,7 @@ const nothing = (): Sums => ({
 
 function add(sums: Sums, line: AttemptLine): void {
   sums.calls += line.calls;
+  sums.failedCalls += line.failed_calls;
   if (line.cost_nano !== null) sums.costNano = (sums.costNano ?? 0) + line.cost_nano;
   sums.unknownCalls += line.unknown_calls;
   sums.inputTokens += line.input_tokens ?? 0;
@@ -305,7 +337,6 @@ export function moneyOf(
     const entry = entries.get(key) ?? entryOf(attempt.arm, line.model);
     entries.set(key, entry);
     add(entry.sums, line);
-    entry.failedCalls += line.failed_calls;
     entry.cacheWrite1hTokens += line.cache_write_1h_tokens;
     entry.asked.add(line.asked);
     entry.priceVersions.add(line.price_versions);
@@ -318,8 +349,12 @@ export function moneyOf(
 }
 
 const entryOf = (arm: string, model: string) => ({
-  ...{ arm, model, sums: nothing(), failedCalls: 0, cacheWrite1hTokens: 0 },
-  ...{ asked: new Set<string>(), priceVersions: new Set<string>() },
+  arm,
+  model,
+  sums: nothing(),
+  cacheWrite1hTokens: 0,
+  asked: new Set<string>(),
+  priceVersions: new Set<string>(),
 });
 type Entry = ReturnType<typeof entryOf>;
 

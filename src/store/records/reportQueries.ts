@@ -137,12 +137,36 @@ export function loadRunData(db: Store, runId: number): RunData | undefined {
       arms: armsOf(db, runId).map((arm) => ({ name: arm.name, model: arm.model, config: storedArm(arm) })),
       trials,
       ...moneyOf(db, row, trials),
-      phases: phaseTotals(db, runId),
-      firstResults: firstResultsOf(db, runId),
-      gold: new Map([...goldStandings(db)].map(([id, { standing }]) => [id, standing])),
     };
   });
-  return read();
+  const late = {
+    phases: remembered(() => phaseTotals(db, runId)),
+    firstResults: remembered(() => firstResultsOf(db, runId)),
+    gold: remembered(
+      () => new Map([...goldStandings(db)].map(([id, { standing }]) => [id, standing] as const)),
+    ),
+  };
+  // A comparison asks for none of these.
+  return {
+    ...read(),
+    get phases() {
+      return late.phases();
+    },
+    get firstResults() {
+      return late.firstResults();
+    },
+    get gold() {
+      return late.gold();
+    },
+  };
+}
+
+function remembered<T>(read: () => T): () => T {
+  let found: { readonly value: T } | undefined;
+  return () => {
+    found ??= { value: read() };
+    return found.value;
+  };
 }
 
 // Without the view trial_results: what belongs to an arm or an instance is the same text for many trials, and is read once.
@@ -156,6 +180,45 @@ const TRIALS =
     f.suspicion, coalesce(f.oom_kills, 0) AS oomKills, f.history, f.image_digest AS imageDigest, e.outcome, e.resolved,
     e.resolved_strict AS resolvedStrict, ${plausibleReward('e')}, e.rewards, e.suspicion AS gradeSuspicion, e.dialect, e.spec_hash AS specHash
   FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id LEFT JOIN evaluations e ON e.id = ${newestVerdict('f')}`);
+
+/** What decides the score of a trial, for lists that show many runs. */
+export type ScoreRow = Pick<
+  ReportTrial,
+  'arm' | 'epoch' | 'state' | 'exitClass' | 'exitReason' | 'notRunReason'
+> &
+  Pick<ReportTrial, 'outcome' | 'resolved' | 'patchEmpty' | 'reward' | 'rewards' | 'instanceId'> & {
+    readonly flagged: boolean;
+  };
+
+export function scoreRows(db: Store, runId: number): ScoreRow[] {
+  const once = sharedTexts();
+  const arms = new Map(armsOf(db, runId).map((arm) => [arm.id, arm.name]));
+  type Row = Pick<TrialRow, 'epoch' | 'state' | 'exitClass' | 'exitReason' | 'notRunReason' | 'outcome'> &
+    Pick<TrialRow, 'resolved' | 'patchEmpty' | 'reward' | 'rewards' | 'armId' | 'instancePk'>;
+  const rows: ScoreRow[] = [];
+  const found = each(db)<Row & { flagged: number }>`
+    SELECT t.arm_id AS armId, t.instance_pk AS instancePk, t.epoch, t.state, t.not_run_reason AS notRunReason, f.exit_reason AS exitReason,
+      f.exit_class AS exitClass, f.model_patch = '' AS patchEmpty, e.outcome, e.resolved, ${raw(plausibleReward('e'))}, e.rewards,
+      coalesce(f.suspicion, '[]') <> '[]' OR coalesce(e.suspicion, '[]') <> '[]' AS flagged
+    FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id LEFT JOIN evaluations e ON e.id = ${raw(newestVerdict('f'))}
+    WHERE t.run_id = ${runId}`;
+  for (const row of found)
+    rows.push({
+      arm: arms.get(row.armId)!,
+      instanceId: String(row.instancePk),
+      epoch: row.epoch,
+      state: once(row.state),
+      exitReason: once(row.exitReason),
+      exitClass: once(row.exitClass),
+      notRunReason: once(row.notRunReason),
+      outcome: once(row.outcome),
+      resolved: flag(row.resolved),
+      patchEmpty: row.patchEmpty === 1,
+      ...(row.reward !== null && { reward: row.reward, ...namedRewards(row.rewards) }),
+      flagged: row.flagged === 1,
+    });
+  return rows;
+}
 
 type OfArm = 'arm' | 'model';
 type OfInstance = 'instanceId' | 'repo' | 'difficulty' | 'rowHash' | 'weight';

@@ -12,7 +12,7 @@ import {
   type PatchState,
   SEALED_CLASSES,
 } from '../../outcome.ts';
-import { durably, type Store, together } from '../open.ts';
+import { durably, type Store, safeSum, together } from '../open.ts';
 import { all, assignments, cell, change, first, insert, raw } from '../query.ts';
 import { knownCost, sumAttempt } from './modelCalls.ts';
 
@@ -313,10 +313,26 @@ const LISTED = [
 /** A trial in listings. `cost_nano` is that of the final attempt, null when a part is unknown. */
 export type TrialLine = Pick<TrialResultRow, (typeof LISTED)[number]> & { cost_nano: number | null };
 
+const LINES = raw(`SELECT ${LISTED.map((column) => `v.${column}`).join(', ')},
+    CASE WHEN EXISTS (SELECT 1 FROM attempt_sums k WHERE k.attempt_id = v.attempt_id)
+      THEN (SELECT CASE WHEN coalesce(sum(l.unknown_calls), 0) > 0 THEN NULL ELSE coalesce(${safeSum('l.cost_nano')}, 0) END
+        FROM attempt_ledger l WHERE l.attempt_id = v.attempt_id)
+      ELSE ${knownCost('v.attempt_id')} END AS cost_nano
+  FROM trial_results v`);
+
 export const trialLines = (db: Store, runId: number): TrialLine[] =>
-  all(db)`SELECT ${raw(LISTED.map((column) => `v.${column}`).join(', '))},
-       ${raw(knownCost('v.attempt_id'))} AS cost_nano
-     FROM trial_results v WHERE v.run_id = ${runId} ORDER BY v.position`;
+  all(db)`${LINES} WHERE v.run_id = ${runId} ORDER BY v.position`;
+
+/** The trials of those instances whose id is this text, or else holds it. */
+export function trialLinesNamed(db: Store, runId: number, part: string): TrialLine[] {
+  const exact = all(
+    db,
+  )<TrialLine>`${LINES} WHERE v.run_id = ${runId} AND v.instance_id = ${part} ORDER BY v.position`;
+  if (exact.length > 0) return exact;
+  return all(
+    db,
+  )<TrialLine>`${LINES} WHERE v.run_id = ${runId} AND instr(v.instance_id, ${part}) > 0 ORDER BY v.position`;
+}
 
 /** How long an attempt took in any run of the results root, for the scheduler's estimates. */
 export interface PastDuration {

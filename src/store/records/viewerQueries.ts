@@ -1,8 +1,9 @@
 /**
  * The read-only queries of the viewer. Rows are returned as stored; src/viewer turns them into documents. Safe beside a run that writes.
  */
-import { type Store, safeSum } from '../open.ts';
-import { all, first, raw } from '../query.ts';
+import { dirname } from 'node:path';
+import type { Store } from '../open.ts';
+import { all, column, first, raw } from '../query.ts';
 import {
   type CommandRow,
   type EventRow,
@@ -17,10 +18,13 @@ import type { EvaluationRow } from './evaluations.ts';
 import {
   type LedgerSums,
   type ModelCallRow,
+  moneyOfAttempts,
   type ProgramCallFacts,
   programCallFacts,
+  runMoney,
   tokenSums,
 } from './modelCalls.ts';
+import { loadRunData, scoreRows } from './reportQueries.ts';
 import type { RunRow } from './runs.ts';
 import { type AttemptRow, newestVerdict, plausibleReward, type TrialResultRow } from './trials.ts';
 
@@ -73,6 +77,7 @@ export interface TrialHeadRow
     | 'difficulty'
   > {
   trial: number;
+  imported: number;
   final_attempt_id: number | null;
   image: string;
   row: string;
@@ -136,8 +141,16 @@ const EVALUATION =
 export type ViewerQueries = ReturnType<typeof viewerQueries>;
 
 export const viewerQueries = (db: Store) => ({
+  root: dirname(db.name),
   /** Changes whenever another connection commits: what live updates poll. */
   dataVersion: () => db.pragma('data_version', { simple: true }) as number,
+  /** Changes with this connection's own writes too. */
+  version: () =>
+    `${db.pragma('data_version', { simple: true })} ${first(db)<{ n: number }>`SELECT total_changes() AS n`!.n}`,
+  runData: (runId: number) => loadRunData(db, runId),
+  scoreRows: (runId: number) => scoreRows(db, runId),
+  moneyOf: (run: Pick<RunRow, 'id'>) => moneyOfAttempts(db, run.id),
+  runMoney: (run: Pick<RunRow, 'id' | 'imported'>) => runMoney(db, run),
 
   runs: () => all(db)<ShownRun>`SELECT ${RUN} FROM runs ORDER BY id DESC`,
   run: (runId: number) => first(db)<ShownRun & { config: string; manifest: string }>`
@@ -165,20 +178,25 @@ export const viewerQueries = (db: Store) => ({
 
   trials: (runId: number, limit: number, offset: number) => all(db)<ShownTrial>`
     ${TRIAL} WHERE t.run_id = ${runId} ORDER BY t.position, t.id LIMIT ${limit} OFFSET ${offset}`,
+  instanceIds: (runId: number) => column(db)<string>`
+    SELECT instance_id FROM instances WHERE run_id = ${runId} ORDER BY position`,
   trialsPlanned: (runId: number) => first(db)<{ n: number }>`
     SELECT count(*) AS n FROM trials WHERE run_id = ${runId}`,
   anyVerdict: (runId: number) => first(db)<{ outcome: string }>`
-    SELECT outcome FROM (${TRIAL} WHERE t.run_id = ${runId}) WHERE outcome IS NOT NULL LIMIT 1`,
+    SELECT e.outcome FROM trials t JOIN attempts f ON f.id = t.final_attempt_id JOIN evaluations e ON e.id = ${raw(newestVerdict('f'))}
+    WHERE t.run_id = ${runId} LIMIT 1`,
   history: (instanceId: string) => all(db)<ShownTrial & { run: string; created_at: string }>`
     SELECT h.*, r.name AS run, r.created_at FROM (${TRIAL} WHERE i.instance_id = ${instanceId}) h JOIN runs r ON r.id = h.run_id ORDER BY r.id, h.arm, h.epoch`,
   trialHead: (trialId: number) => first(db)<TrialHeadRow>`
-    SELECT t.id AS trial, t.run_id, r.name AS run, a.name AS arm, a.model, t.epoch, t.state, t.not_run_reason, t.final_attempt_id,
+    SELECT t.id AS trial, t.run_id, r.name AS run, r.imported, a.name AS arm, a.model, t.epoch, t.state, t.not_run_reason, t.final_attempt_id,
        i.instance_id, i.repo, i.difficulty, i.image, i.row
      FROM trials t JOIN runs r ON r.id = t.run_id JOIN arms a ON a.id = t.arm_id JOIN instances i ON i.id = t.instance_pk WHERE t.id = ${trialId}`,
   attemptsOf: (trialId: number) => all(db)<AttemptRow>`
     SELECT * FROM attempts WHERE trial_id = ${trialId} ORDER BY number`,
-  attemptIds: (runId: number) => all(db)<Pick<AttemptRow, 'id' | 'trial_id' | 'state' | 'ended_at'>>`
-    SELECT a.id, a.trial_id, a.state, a.ended_at FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = ${runId} ORDER BY a.id`,
+  attemptIds: (runId: number) => all(db)<{ id: number }>`
+    SELECT a.id FROM trials t JOIN attempts a ON a.trial_id = t.id WHERE t.run_id = ${runId} ORDER BY a.id`,
+  attemptEnds: (runId: number) => all(db)<{ id: number; at: string }>`
+    SELECT a.id, a.ended_at AS at FROM trials t JOIN attempts a ON a.trial_id = t.id WHERE t.run_id = ${runId} AND a.ended_at IS NOT NULL ORDER BY a.id`,
   evaluationsOf: (trialId: number) => all(db)<Omit<ShownEvaluation, 'log'>>`
     SELECT ${EVALUATION} FROM evaluations WHERE trial_id = ${trialId} ORDER BY id`,
   evaluation: (id: number) => first(db)<ShownEvaluation>`
@@ -187,7 +205,7 @@ export const viewerQueries = (db: Store) => ({
   attempt: (attemptId: number) => first(db)<AttemptRow>`SELECT * FROM attempts WHERE id = ${attemptId}`,
   cost: (attemptId: number) => first(db)<AttemptMoney>`
     SELECT c.cost_nano AS costNano, c.unknown_calls AS unknownCalls, c.calls,
-       (SELECT count(*) FROM model_calls f WHERE f.attempt_id = c.attempt_id AND f.state = 'failed') AS failedCalls,
+       (SELECT count(*) FROM model_calls f WHERE f.attempt_id = c.attempt_id AND f.state <> 'ok') AS failedCalls,
        ${raw(tokenSums((column) => `c.${column}`))} FROM attempt_costs c WHERE c.attempt_id = ${attemptId}`,
   engineStays: (attemptId: number) => all(db)<{
     engine: string;
@@ -226,7 +244,5 @@ export const viewerQueries = (db: Store) => ({
     SELECT ${raw(CALL.join(', '))}, call FROM model_calls WHERE attempt_id = ${attemptId} AND call IS NOT NULL ORDER BY id`,
   phases: (attemptId: number) => all(db)<ShownPhase>`
     SELECT seq, name, offset_ms, duration_ms FROM phases WHERE attempt_id = ${attemptId} ORDER BY seq`,
-  phaseTotals: (attemptId: number) => all(db)<{ name: string; n: number; ms: number }>`
-    SELECT name, count(*) AS n, coalesce(${raw(safeSum('duration_ms'))}, 0) AS ms FROM phases WHERE attempt_id = ${attemptId} AND offset_ms >= 0 GROUP BY name`,
   programCalls: (attemptId: number) => programCallFacts(db, attemptId),
 });

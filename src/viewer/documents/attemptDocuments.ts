@@ -14,7 +14,7 @@ import type {
   ViewedCommand,
   ViewerQueries,
 } from '../../store/records/viewerQueries.ts';
-import { parts, type StepAction, type StepFacts, stepFacts } from '../steps/stepFacts.ts';
+import { answersByCode, parts, type StepAction, type StepFacts, stepFacts } from '../steps/stepFacts.ts';
 import { MESSAGES_PER_CHUNK } from './documents.ts';
 import {
   lenientJson,
@@ -27,6 +27,7 @@ import {
   readTexts,
 } from './lenient.ts';
 import type { ViewedRecord } from './trialDocuments.ts';
+import { whyOf } from './why.ts';
 
 /** Longest test output sent to a page; the middle is left out and counted. */
 const LOG_LIMIT = 2_000_000;
@@ -43,8 +44,24 @@ export function attemptDocument(record: ViewedRecord, attemptId: number) {
   const row = readRow(head.row);
   const { outline, threads } = outlineOf(record, attemptId);
   const engines = record.engineStays(attemptId);
+  const evaluations = record
+    .evaluationsOf(head.trial)
+    .map((evaluation) => evaluationSummary(evaluation, attempt))
+    .map((summary, i, list) => ({
+      ...summary,
+      current: summary.current && !list.slice(i + 1).some((later) => later.current),
+    }));
+  const ended = {
+    state: attempt.state,
+    exitReason: attempt.exit_reason,
+    exitClass: attempt.exit_class,
+    exitDetail: attempt.exit_detail,
+    error: attempt.error_message,
+  };
+  const current = evaluations.find((evaluation) => evaluation.current);
+  const patch = attempt.model_patch ?? '';
   return {
-    run: { id: head.run_id, name: head.run },
+    run: { id: head.run_id, name: head.run, imported: head.imported === 1 },
     trial: {
       id: head.trial,
       arm: head.arm,
@@ -74,20 +91,16 @@ export function attemptDocument(record: ViewedRecord, attemptId: number) {
       steps: a.steps,
       elapsedMs: a.elapsed_ms,
       startedAt: a.started_at,
-      costNano: record.money(a).costNano,
+      costNano: record.money(a.id).costNano,
     })),
     attempt: {
       id: attempt.id,
       number: attempt.number,
-      state: attempt.state,
+      ...ended,
       slot: attempt.slot,
       startedAt: attempt.started_at,
       endedAt: attempt.ended_at,
-      exitReason: attempt.exit_reason,
-      exitClass: attempt.exit_class,
-      exitDetail: attempt.exit_detail,
       exitStatus: attempt.exit_status,
-      error: attempt.error_message,
       steps: attempt.steps,
       elapsedMs: attempt.elapsed_ms,
       workingMs: attempt.working_ms,
@@ -99,12 +112,13 @@ export function attemptDocument(record: ViewedRecord, attemptId: number) {
       patchState: attempt.patch_state,
       notes: readTexts(attempt.notes),
       flags: readFlags(attempt.suspicion),
-      money: record.money(attempt),
+      money: record.money(attempt.id),
       program: readEvidence(attempt.error_evidence),
       /** Only of a run on several engines. */
       ...(engines.length > 0 && { engines }),
     },
-    patch: attempt.model_patch ?? '',
+    patch,
+    why: whyOf(head.run, ended, patch, current && evaluationDocument(record, current.id)),
     submission: readBytes(attempt.submission),
     captured: readBytes(attempt.captured_patch),
     phases: record.phases(attemptId),
@@ -112,13 +126,7 @@ export function attemptDocument(record: ViewedRecord, attemptId: number) {
     /** The agent's own first; empty for the built-in agent. */
     threads,
     chunks: Math.ceil(((outline.at(-1)?.seq ?? -1) + 1) / MESSAGES_PER_CHUNK),
-    evaluations: record
-      .evaluationsOf(head.trial)
-      .map((evaluation) => evaluationSummary(evaluation, attempt))
-      .map((summary, i, list) => ({
-        ...summary,
-        current: summary.current && !list.slice(i + 1).some((later) => later.current),
-      })),
+    evaluations,
   };
 }
 
@@ -311,11 +319,13 @@ function actionsBehind(
 ) {
   const actionsOf = (seq: number | null): StepAction[] =>
     (commands.get(seq) ?? []).map(({ command }) => ({ name: 'bash', text: command }));
-  const facts = new Map<number, StepFacts>();
+  const facts = new Map<number, { does: StepFacts; asks: boolean }>();
+  const note = (seq: number, own: readonly StepAction[]) =>
+    facts.set(seq, { does: stepFacts(own), asks: answersByCode(own.at(-1)?.text ?? '') });
   if ([...commands.keys()].every((seq) => seq === null)) {
     for (const { seq, content, data } of queries.answers(attemptId)) {
       const { toolCalls } = readMessage(data);
-      facts.set(seq, stepFacts(toolCalls.length > 0 ? toolCalls : fencedActions(content)));
+      note(seq, toolCalls.length > 0 ? toolCalls : fencedActions(content));
     }
     return facts;
   }
@@ -327,7 +337,7 @@ function actionsBehind(
   }
   // The command that hands in the work ends the attempt: no observation shows it.
   if (answer !== null && actions.get(answer)?.length === 0) actions.set(answer, actionsOf(null));
-  for (const [seq, own] of actions) facts.set(seq, stepFacts(own));
+  for (const [seq, own] of actions) note(seq, own);
   return facts;
 }
 
@@ -348,6 +358,7 @@ function outlineOf(queries: ViewerQueries, attemptId: number) {
   const timed = heads.some((head) => head.created_at !== heads[0]!.created_at);
   let step: number | null = null;
   let turn = 0;
+  let asks = false;
   const outline = heads.map((message) => {
     const calls = behind.get(message.seq) ?? [];
     if (message.role === 'assistant') {
@@ -356,6 +367,9 @@ function outlineOf(queries: ViewerQueries, attemptId: number) {
       step = calls[0]?.step ?? (program.length > 0 ? step : turn);
     }
     const own = commands.get(message.seq);
+    const acts = does.get(message.seq);
+    if (message.role === 'assistant') asks = acts?.asks ?? false;
+    const exitCode = own?.at(-1)?.exit_code ?? (observes(message.role) ? shownExit(message.head) : null);
     return {
       seq: message.seq,
       role: message.role,
@@ -368,9 +382,10 @@ function outlineOf(queries: ViewerQueries, attemptId: number) {
       call: calls.findLast((call) => call.state === 'ok') ?? null,
       tries: calls.length,
       execMs: own?.reduce((sum, command) => sum + command.duration_ms, 0) ?? null,
-      exitCode: own?.at(-1)?.exit_code ?? (observes(message.role) ? shownExit(message.head) : null),
+      /** Null too where 1 is an answer: a search without a hit did not fail. */
+      exitCode: exitCode === 1 && asks ? null : exitCode,
       timedOut: own?.some((command) => command.timed_out === 1) ?? false,
-      does: does.get(message.seq) ?? null,
+      does: acts?.does ?? null,
     };
   });
   return { outline, threads: threadDocuments(heads, program, byCall) };

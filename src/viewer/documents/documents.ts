@@ -9,6 +9,13 @@ import type { ShownTrial } from '../../store/records/viewerQueries.ts';
 export const TRIALS_PER_PAGE = 1000;
 export const MESSAGES_PER_CHUNK = 40;
 
+/** A page names some of what there may be thousands of; `report --json` and `compare --json` name all. */
+const NAMED = 200;
+export const fewNamed = <T>(value: T): T =>
+  JSON.parse(
+    JSON.stringify(value, (_key, part: unknown) => (Array.isArray(part) ? part.slice(0, NAMED) : part)),
+  ) as T;
+
 export interface MoneyDocument {
   costNano: number | null;
   /** Calls whose price is unknown: the cost is then a lower bound. */

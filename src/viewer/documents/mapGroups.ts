@@ -1,7 +1,14 @@
-/** What the page of a run says about its trials: groups with their shares, sizes by cost, and what is missing. */
-/** Every trial of a run in few bytes. */
+/** What the page of a run says about its trials: groups, sizes by cost, and what is missing. */
+import { isGraded, standingOf } from '../../report/measure/score.ts';
+import type { RunData } from '../../store/records/reportQueries.ts';
+
+/** More are not drawn: no eye and no browser has use for them. */
+export const MOST_CELLS = 6000;
+
+/** Trials of a run in few bytes. */
 export interface RunMap {
   run: number;
+  total: number;
   /** Repositories, difficulties, arms, verdicts, classes and reasons, as cells name them by their place. */
   words: string[];
   cells: [
@@ -62,9 +69,7 @@ const byVerdictAndCost = (a: MapCell, b: MapCell): number =>
 export function groupCells(cells: readonly MapCell[], by: GroupBy) {
   const groups = [...Map.groupBy(cells, (cell) => cell[by])].map(([name, own]) => {
     const sorted = own.toSorted(byVerdictAndCost);
-    const resolved = own.filter((cell) => cell.verdict === 'resolved').length;
-    const unresolved = own.filter((cell) => cell.verdict === 'unresolved').length;
-    return { name, cells: sorted, graded: resolved + unresolved, resolved };
+    return { name, cells: sorted };
   });
   if (by === 'difficulty')
     return groups.sort(
@@ -73,13 +78,21 @@ export function groupCells(cells: readonly MapCell[], by: GroupBy) {
   return groups.sort((a, b) => b.cells.length - a.cells.length || a.name.localeCompare(b.name));
 }
 
-/** Trials without a verdict, by why; the most frequent first. */
-export function missingParts(cells: readonly MapCell[]) {
-  const missing = cells.filter((cell) => !ORDER.includes(cell.verdict));
-  const parts = Map.groupBy(missing, ({ verdict, reason }) => JSON.stringify([verdict, reason]));
-  return [...parts.values()]
-    .map((own) => ({ verdict: own[0]!.verdict, reason: own[0]!.reason, n: own.length }))
-    .sort((a, b) => b.n - a.n || a.reason.localeCompare(b.reason));
+/** Trials without a verdict, by why and by how they ended; the most frequent first. */
+export function missingParts({ trials }: Pick<RunData, 'trials'>) {
+  const parts = new Map<string, { verdict: string; reason: string; n: number }>();
+  for (const own of Map.groupBy(trials, ({ arm }) => arm).values()) {
+    const graded = isGraded(own);
+    for (const trial of own) {
+      const standing = standingOf(trial, graded);
+      if (standing.valid) continue;
+      const reason = trial.exitReason ?? trial.notRunReason ?? trial.state;
+      const part = { verdict: standing.why, reason, n: 0 };
+      const key = `${standing.why} ${reason}`;
+      parts.set(key, { ...part, n: (parts.get(key)?.n ?? 0) + 1 });
+    }
+  }
+  return [...parts.values()].sort((a, b) => b.n - a.n || a.reason.localeCompare(b.reason));
 }
 
 const COST_SIZES = 5;

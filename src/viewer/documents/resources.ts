@@ -1,18 +1,16 @@
 /** Names every document by a path, so that a live server, a static bundle and a single page answer the same questions. */
-import type { ShownEvent, ShownRun, ShownTrial, ViewerQueries } from '../../store/records/viewerQueries.ts';
+import { armScores, classesOf } from '../../report/measure/score.ts';
+import { summarize } from '../../report/measure/summary.ts';
+import { summaryDocument } from '../../report/render/summaryDocument.ts';
+import { pricesOfRun } from '../../run/record/tokenPrices.ts';
+import { countsOf, statusOf } from '../../run/standing.ts';
+import type { ShownEvent, ShownRun, ViewerQueries } from '../../store/records/viewerQueries.ts';
 import { attemptDocument, evaluationDocument, messageChunk, rawChunk } from './attemptDocuments.ts';
-import { endingOf, TRIALS_PER_PAGE, type TrialDocument } from './documents.ts';
+import { comparedDocument, sidesIn } from './compared.ts';
+import { endingOf, fewNamed, TRIALS_PER_PAGE } from './documents.ts';
 import { lenientJson } from './lenient.ts';
-import type { RunMap } from './mapGroups.ts';
-import {
-  addMoney,
-  history,
-  tally,
-  trialPage,
-  trialsWithMoney,
-  type ViewedRecord,
-  viewedRecord,
-} from './trialDocuments.ts';
+import { MOST_CELLS, missingParts, type RunMap } from './mapGroups.ts';
+import { history, trialDocuments, trialPage, type ViewedRecord, viewedRecord } from './trialDocuments.ts';
 
 export interface Documents {
   /** The document of a path such as `runs/3` or `attempts/12/messages/0`; undefined where there is none. */
@@ -32,54 +30,51 @@ export function createDocuments(
   options: { title: string; onlyRuns?: ReadonlySet<number>; madeAt?: string },
 ): Documents {
   const record = viewedRecord(queries);
-  const summaries = new Map<number, { key: string; summary: RunSummary }>();
+  const summaryOf = record.kept((id) => runSummary(record, record.run(id)!));
+  const runOf = record.kept((id) => runDocument(record, summaryOf(id)));
   const runs = (): RunList => ({
     title: options.title,
     madeAt: options.madeAt ?? null,
     runs: record
       .runs()
-      .filter((run) => options.onlyRuns?.has(run.id) ?? true)
-      .map((run) => {
-        const key = `${run.status} ${run.finished_at} ${JSON.stringify(record.runSignature(run.id))}`;
-        const known = summaries.get(run.id);
-        if (known?.key === key && run.status !== 'running') return known.summary;
-        const summary = runSummary(record, run, record.trials(run.id, -1, 0));
-        summaries.set(run.id, { key, summary });
-        return summary;
-      }),
+      .filter(({ id }) => options.onlyRuns?.has(id) ?? true)
+      .map(({ id }) => summaryOf(id)),
   });
-  return { read: (path) => (path === 'runs' ? runs() : readOne(record, path, options.onlyRuns)) };
-}
-
-function readOne(record: ViewedRecord, path: string, onlyRuns: ReadonlySet<number> | undefined): unknown {
-  const [kind, name = '', part, chunk, ...rest] = path.split('/');
-  if (rest.length > 0) return undefined;
-  if (kind === 'history' && part === undefined) {
-    const rows = history(record, name).filter((row) => onlyRuns?.has(row.runId) ?? true);
-    return rows.length > 0 ? rows : undefined;
-  }
-  const id = numberOf(name);
-  if (id === undefined || id === 0) return undefined;
-  const n = chunk === undefined ? undefined : numberOf(chunk);
-  if (part !== undefined && n === undefined) return undefined;
-  switch (part === undefined ? kind : `${kind}/${part}`) {
-    case 'runs':
-      return runDocument(record, id);
-    case 'runs/trials':
-      return record.run(id) && trialPage(record, id, n!);
-    case 'runs/map':
-      return n === 0 && record.run(id) ? runMap(record, id) : undefined;
-    case 'attempts':
-      return attemptDocument(record, id);
-    case 'attempts/messages':
-      return record.attempt(id) && messageChunk(record, id, n!);
-    case 'attempts/raw':
-      return record.attempt(id) && rawChunk(record, id, n!);
-    case 'evaluations':
-      return evaluationDocument(record, id);
-    default:
-      return undefined;
-  }
+  const readOne = (path: string): unknown => {
+    const [kind, name = '', part, chunk, ...rest] = path.split('/');
+    if (kind === 'compare') {
+      const sides = sidesIn(record, path.split('/').slice(1));
+      return sides && comparedDocument(record, sides);
+    }
+    if (rest.length > 0) return undefined;
+    if (kind === 'history' && part === undefined) {
+      const rows = history(record, name).filter((row) => options.onlyRuns?.has(row.runId) ?? true);
+      return rows.length > 0 ? rows : undefined;
+    }
+    const id = numberOf(name);
+    if (id === undefined || id === 0) return undefined;
+    const n = chunk === undefined ? undefined : numberOf(chunk);
+    if (part !== undefined && n === undefined) return undefined;
+    switch (part === undefined ? kind : `${kind}/${part}`) {
+      case 'runs':
+        return record.run(id) && runOf(id);
+      case 'runs/trials':
+        return record.run(id) && trialPage(record, id, n!);
+      case 'runs/map':
+        return n === 0 && record.run(id) ? runMap(record, id) : undefined;
+      case 'attempts':
+        return attemptDocument(record, id);
+      case 'attempts/messages':
+        return record.attempt(id) && messageChunk(record, id, n!);
+      case 'attempts/raw':
+        return record.attempt(id) && rawChunk(record, id, n!);
+      case 'evaluations':
+        return evaluationDocument(record, id);
+      default:
+        return undefined;
+    }
+  };
+  return { read: (path) => (path === 'runs' ? runs() : readOne(path)) };
 }
 
 const numberOf = (text: string): number | undefined => (/^\d{1,12}$/.test(text) ? Number(text) : undefined);
@@ -99,7 +94,7 @@ function wordList(): { words: string[]; place: (word: string) => number } {
 
 function runMap(record: ViewedRecord, runId: number): RunMap {
   const { words, place } = wordList();
-  const rows = trialsWithMoney(record, runId, record.trials(runId, -1, 0));
+  const rows = trialDocuments(record, runId, MOST_CELLS);
   const cells = rows.map((row): RunMap['cells'][number] => [
     row.instance_id,
     place(row.repo),
@@ -113,16 +108,19 @@ function runMap(record: ViewedRecord, runId: number): RunMap {
     row.steps,
     row.attempt,
   ]);
-  return { run: runId, words, cells };
+  return { run: runId, total: record.trialsPlanned(runId)!.n, words, cells };
 }
 
 export type RunSummary = ReturnType<typeof runSummary>;
 
-function runSummary(record: ViewedRecord, run: ShownRun, rows: readonly ShownTrial[]) {
+function runSummary(record: ViewedRecord, run: ShownRun) {
+  const trials = record.scoreRows(run.id);
+  const scores = armScores(trials);
+  const status = statusOf(record.root, run);
   return {
     id: run.id,
     name: run.name,
-    status: run.status,
+    status,
     createdAt: run.created_at,
     finishedAt: run.finished_at,
     imported: run.imported === 1,
@@ -130,45 +128,43 @@ function runSummary(record: ViewedRecord, run: ShownRun, rows: readonly ShownTri
     datasetRevision: run.dataset_revision,
     datasetHash: run.dataset_hash,
     configHash: run.config_hash,
-    arms: record.arms(run.id).map(({ name, model }) => ({ name, model })),
-    tally: tally(rows),
-    money: addMoney(record.attemptIds(run.id).map((attempt) => record.money(attempt))),
+    arms: record.arms(run.id).map(({ name, model }) => ({
+      name,
+      model,
+      score: scores.find(({ arm }) => arm === name) ?? null,
+    })),
+    planned: scores.reduce((sum, { planned }) => sum + planned, 0),
+    sealed: scores.reduce((sum, { sealed }) => sum + sealed, 0),
+    flagged: scores.reduce((sum, { flagged }) => sum + flagged, 0),
+    /** Trials by the class of their end. */
+    classes: { running: 0, not_run: 0, ...countsOf(record.root, run, classesOf(trials)) },
+    money: record.runMoney({ id: run.id, imported: run.imported }),
     budgetNano: run.budget_nano,
   };
 }
 
 const SERIES_POINTS = 600;
 
+type RunData = NonNullable<ReturnType<ViewedRecord['reportData']>>;
+
 /** Where attempts ended: sums of spend, ended, sealed, resolved. None of an import, which knows no times. */
-function seriesOf(record: ViewedRecord, runId: number, rows: readonly ShownTrial[]) {
-  const trials = new Map(rows.map((row) => [row.trial, row]));
-  const ended = record
-    .attemptIds(runId)
-    .filter((attempt) => attempt.ended_at !== null)
-    .sort((a, b) => a.ended_at!.localeCompare(b.ended_at!));
+function seriesOf(record: ViewedRecord, runId: number, data: RunData) {
+  const finals = new Map(data.trials.map((trial) => [trial.attemptId, trial]));
+  const costs = new Map(data.costs.map(({ attemptId, costNano }) => [attemptId, costNano]));
+  const ended = record.attemptEnds(runId).sort((a, b) => (a.at < b.at ? -1 : 1));
   let [costNano, sealed, resolved] = [0, 0, 0];
-  const points = ended.map((attempt, i) => {
-    const trial = trials.get(attempt.trial_id);
-    costNano += record.money(attempt).costNano ?? 0;
-    if (trial?.state === 'sealed' && trial.attempt === attempt.id) {
+  const points = ended.map(({ id, at }, i) => {
+    const trial = finals.get(id);
+    costNano += costs.get(id) ?? 0;
+    if (trial?.state === 'sealed') {
       sealed += 1;
-      resolved += trial.resolved ?? 0;
+      resolved += trial.resolved ? 1 : 0;
     }
-    return { at: attempt.ended_at!, costNano, ended: i + 1, sealed, resolved };
+    return { at, costNano, ended: i + 1, sealed, resolved };
   });
   // A line on a screen has no room for more.
   const every = Math.ceil(points.length / SERIES_POINTS);
   return points.filter((_point, i) => i % every === 0 || i === points.length - 1);
-}
-
-function armsOf(trials: readonly ShownTrial[], documents: readonly TrialDocument[]) {
-  const names = [...new Set(trials.map((row) => row.arm))];
-  return names.map((arm) => ({
-    arm,
-    model: trials.find((row) => row.arm === arm)!.model,
-    tally: tally(trials.filter((row) => row.arm === arm)),
-    money: addMoney(documents.filter((row) => row.arm === arm).map((row) => row.money)),
-  }));
 }
 
 const HELD = new Set(['breaker', 'paused']);
@@ -189,20 +185,14 @@ function pauseReason(data: string): string {
   return typeof event === 'object' && event !== null && 'reason' in event ? String(event.reason) : data;
 }
 
-export type RunDocument = NonNullable<ReturnType<typeof runDocument>>;
+export type RunDocument = ReturnType<typeof runDocument>;
 
-function runDocument(record: ViewedRecord, runId: number) {
-  const run = record.run(runId);
-  if (!run) return undefined;
-  const rows = record.trials(runId, -1, 0);
-  const documents = trialsWithMoney(record, runId, rows);
-  const totals = new Map<string, { n: number; ms: number }>();
-  for (const attempt of record.attemptIds(runId))
-    for (const { name, n, ms } of record.phasesOf(attempt)) {
-      const known = totals.get(name) ?? { n: 0, ms: 0 };
-      totals.set(name, { n: known.n + n, ms: known.ms + ms });
-    }
-  const slots = record.slots(runId).map((row) => ({
+function runDocument(record: ViewedRecord, summary: RunSummary) {
+  const run = record.run(summary.id)!;
+  const data = record.reportData(summary.id)!;
+  const report = summarize(data, { pricesOf: pricesOfRun(data) });
+  const works = summary.status === 'running' || summary.status === 'paused';
+  const slots = (works ? record.slots(run.id) : []).map((row) => ({
     slot: row.slot,
     trial: row.trial,
     attempt: row.attempt,
@@ -216,23 +206,28 @@ function runDocument(record: ViewedRecord, runId: number) {
         ? null
         : new Date(Date.parse(row.started_at) + row.phase_offset_ms).toISOString(),
     startedAt: row.started_at,
-    costNano: record.money({ id: row.attempt, state: 'running' }).costNano,
+    costNano: record.money(row.attempt).costNano,
   }));
+  const phases = Map.groupBy(data.phases, ({ name }) => name);
   return {
-    summary: runSummary(record, run, rows),
-    arms: armsOf(rows, documents),
+    summary,
+    /** What `report --json` says, with fewer names, and how `report` words it. */
+    report: fewNamed(report),
+    words: fewNamed(summaryDocument(report)),
+    missing: missingParts(data),
     config: run.config,
-    manifest: run.manifest,
-    trialPages: Math.max(1, Math.ceil(rows.length / TRIALS_PER_PAGE)),
+    manifest: run.manifest.length > LONGEST_MANIFEST ? '' : run.manifest,
+    trialPages: Math.max(1, Math.ceil(summary.planned / TRIALS_PER_PAGE)),
     slots,
-    series: run.imported === 1 ? [] : seriesOf(record, runId, rows),
-    phases: [...totals].map(([name, total]) => ({ name, ...total })).sort((a, b) => b.ms - a.ms),
-    breaker: breakerOf(record.lastEventsByType(runId)),
-    pulls: {
-      now: slots.filter((slot) => slot.phase === 'pull').length,
-      done: totals.get('pull')?.n ?? 0,
-      ms: totals.get('pull')?.ms ?? 0,
-    },
-    events: record.events(runId, 50),
+    series: summary.imported ? [] : seriesOf(record, run.id, data),
+    phases: [...phases]
+      .map(([name, own]) => ({ name, ms: own.reduce((sum, { totalMs }) => sum + totalMs, 0) }))
+      .sort((a, b) => b.ms - a.ms),
+    breaker: breakerOf(record.lastEventsByType(run.id)),
+    pulling: slots.filter((slot) => slot.phase === 'pull').length,
+    events: record.events(run.id, 50),
   };
 }
+
+/** It may name every instance of a large dataset. */
+const LONGEST_MANIFEST = 200_000;

@@ -14,7 +14,7 @@ export function paceOf(
   if (hours <= 0 || recent.length === 0) return null;
   // Points may stand for several endings each.
   const before = run.series.at(-recent.length - 1) ?? { costNano: 0, ended: 0 };
-  const left = run.summary.tally.planned - run.summary.tally.sealed;
+  const left = run.summary.planned - run.summary.sealed;
   const perHour = (last.ended - before.ended) / hours;
   return {
     perHour,

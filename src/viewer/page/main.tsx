@@ -2,7 +2,7 @@
 import { Component, type ReactNode, StrictMode, useEffect, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import type { RunList } from '../documents/resources.ts';
-import { type LiveState, useDocument, useLiveUpdates } from './data/source.ts';
+import { type LiveState, mode, useDocument, useLiveUpdates } from './data/source.ts';
 import { useKeys } from './keys.ts';
 import { AlignedPage } from './pages/Aligned.tsx';
 import { AttemptPage } from './pages/Attempt.tsx';
@@ -17,11 +17,19 @@ import { href, keep, kept, useRoute } from './route.ts';
 import { plain } from './text/foreignText.ts';
 import './style.css';
 
+/** A file that holds one run opens it. */
+function Front() {
+  const { data } = useDocument<RunList>('runs');
+  const [only, ...others] = data?.runs ?? [];
+  return mode === 'single' && only && others.length === 0 ? <RunPage run={only.name} /> : <RunsPage />;
+}
+
 function View() {
   const { path } = useRoute();
   const [kind, name = '', part] = path;
   switch (kind) {
     case undefined:
+      return <Front />;
     case 'runs':
       return <RunsPage />;
     case 'run':

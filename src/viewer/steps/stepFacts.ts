@@ -133,6 +133,37 @@ export function stepFacts(actions: readonly StepAction[]): StepFacts {
   return { kind, files, command: own.slice(0, SHOWN), digest: digestOf(own) };
 }
 
+/** They say "no" with exit code 1: a search without a hit and two files that differ are answers. */
+const ANSWER_BY_CODE = new Set('grep egrep fgrep zgrep rg ag ack diff cmp test [ [[ which pgrep'.split(' '));
+const BEFORE_A_COMMAND = /^(?:time|sudo|nice|timeout|env|command|!|\d+[smh]?|-[a-z]+|\w+=\S*)$/;
+
+/** Whether exit code 1 of this command says that something is not there, and not that something failed. */
+export function answersByCode(command: string): boolean {
+  const words = lastCommandOf(command.trim().slice(0, READ_AT_MOST)).trim().split(/\s+/);
+  const at = words.findIndex((word) => !BEFORE_A_COMMAND.test(word));
+  const name = (words[at] ?? '').split('/').at(-1)!;
+  if (name !== 'git') return ANSWER_BY_CODE.has(name);
+  const rest = words.slice(at + 1);
+  return (
+    rest.includes('grep') ||
+    (rest.includes('diff') && rest.some((word) => /^--(quiet|exit-code|no-index)$/.test(word)))
+  );
+}
+
+/** Behind the last `|`, `;`, `&` or line break that stands in no quotes. */
+function lastCommandOf(command: string): string {
+  let from = 0;
+  let quote = '';
+  for (let at = 0; at < command.length; at += 1) {
+    const sign = command[at]!;
+    if (sign === '\\' && quote !== "'") at += 1;
+    else if (quote !== '') quote = sign === quote ? '' : quote;
+    else if (sign === '"' || sign === "'") quote = sign;
+    else if ('|;&\n'.includes(sign) && command[at - 1] !== '>' && command[at + 1] !== '>') from = at + 1;
+  }
+  return command.slice(from);
+}
+
 /** FNV-1a: it only tells two texts apart. */
 function digestOf(text: string): number {
   let hash = 0x811c9dc5;

@@ -39,8 +39,8 @@ describe.skipIf(!browserAvailable())('rewards', () => {
 
   test('documents hold them, and those of a suite without rewards have no word of them', async () => {
     const run = await get<RunDocument>('runs/1');
-    expect(run.summary.tally.reward).toMatchObject({ n: 8, mean: (1 + 7 * 0.25) / 8 });
-    expect(run.arms[0]!.tally.reward).toEqual(run.summary.tally.reward);
+    expect(run.summary.arms[0]!.score!.reward).toMatchObject({ n: 8, mean: (1 + 7 * 0.25) / 8 });
+    expect(run.report.arms[0]!.reward).toEqual(run.summary.arms[0]!.score!.reward);
     expect((await get<TrialPage>('runs/1/trials/0')).rows.map(({ reward }) => reward)).toEqual([
       1,
       ...Array(7).fill(0.25),
@@ -66,10 +66,7 @@ describe.skipIf(!browserAvailable())('rewards', () => {
         await page.getByText(text).first().waitFor();
       };
       await said('run/a', 'Mean reward 0.344 · 95 % interval');
-      await said(
-        'compare?s=1:default|2:default',
-        '7 better, 0 worse. Sign test p 0.0156, sign-flip permutation p 0.0156.',
-      );
+      await said('compare?s=a|b', 'sign test p = .0156, sign-flip permutation (exact) p = .0156');
       await said('attempt/2?tab=patch', 'reward 0.250 (reward 0.250, found 3.000)');
     } finally {
       await browser.close();

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { outputIn } from '../../../src/viewer/page/text/foreignText.ts';
 import { colouringOf, diffPieces, jsonPieces } from '../../../src/viewer/page/text/jsonTokens.ts';
-import { stepFacts } from '../../../src/viewer/steps/stepFacts.ts';
+import { answersByCode, stepFacts } from '../../../src/viewer/steps/stepFacts.ts';
 import { cpuMs } from '../../support/cpuTime.ts';
 
 const shell = (text: string) => stepFacts([{ name: 'bash', text }]);
@@ -116,4 +116,28 @@ test('the output of an imported observation is found inside of what is wrapped a
   expect(outputIn('<returncode>0</returncode>\n<output>\n</output>')).toBe('');
   expect(outputIn('<returncode>0</returncode>\n<output>\na</output>\nand more')).toBeUndefined();
   expect(outputIn('please read <output>')).toBeUndefined();
+});
+
+describe('exit code 1 as an answer', () => {
+  test.each([
+    'grep -rn separable .',
+    'cd /testbed && grep -n "a|b; c" x.py',
+    'ls src | grep foo',
+    "git grep 'x && y'",
+    'git diff --quiet',
+    'timeout 60 rg needle',
+    'LC_ALL=C grep x y 2>/dev/null',
+    'test -f setup.py',
+    'diff a b',
+  ])('%s', (command) => expect(answersByCode(command)).toBe(true));
+
+  test.each([
+    'python -m pytest -q',
+    'grep x y && python t.py',
+    'grep x y | python t.py',
+    'git diff --stat',
+    'echo "grep x"',
+    'python -c "import re; grep"',
+    '',
+  ])('not %s', (command) => expect(answersByCode(command)).toBe(false));
 });

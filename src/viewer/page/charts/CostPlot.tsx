@@ -1,9 +1,11 @@
 /** Resolved share against cost, each run a point with its Wilson interval; the numbers stand in the summary table. */
 import { useMemo } from 'react';
 import type uPlot from 'uplot';
-import { wilson } from '../../../report/statistics/proportions.ts';
-import type { Side } from '../tables/PairSection.tsx';
-import { nano, rate } from '../text/numbers.ts';
+import type { ComparedDocument } from '../../documents/compared.ts';
+import { scoreOfArm } from '../report/ArmTable.tsx';
+import { shareOf } from '../report/Headline.tsx';
+import { plain } from '../text/foreignText.ts';
+import { nano } from '../text/numbers.ts';
 import { type Box, labelPlaces } from './labelPlaces.ts';
 import { axis, ink, Plot } from './Plot.tsx';
 
@@ -16,7 +18,7 @@ interface Point {
   text: string;
 }
 
-export function CostPlot({ sides }: { sides: readonly Side[] }) {
+export function CostPlot({ sides }: { sides: ComparedDocument['sides'] }) {
   const points = useMemo(() => pointsOf(sides), [sides]);
   const { options, data } = useMemo(() => plotOf(points), [points]);
   if (points.length === 0) return <p className="quiet">No run here has both a cost and a verdict.</p>;
@@ -29,18 +31,19 @@ export function CostPlot({ sides }: { sides: readonly Side[] }) {
   );
 }
 
-const pointsOf = (sides: readonly Side[]): Point[] =>
+const pointsOf = (sides: ComparedDocument['sides']): Point[] =>
   sides
-    .flatMap(({ label, score: { graded, resolved, money } }) => {
-      if (graded === 0 || money.costNano === null) return [];
-      const { low, high } = wilson(resolved, graded);
+    .flatMap(({ label, report }) => {
+      const share = report.graded ? shareOf({ resolved: report.resolved, over: report.estimate }) : null;
+      const { nano: costNano } = report.accounting.cost;
+      if (!share || costNano === null) return [];
       return {
-        label,
-        dollars: money.costNano / 1e9,
-        share: (resolved / graded) * 100,
-        low: low * 100,
-        high: high * 100,
-        text: `${label} ${nano(money.costNano)} ${rate(resolved, graded)}`,
+        label: plain(label),
+        dollars: costNano / 1e9,
+        share: share.at * 100,
+        low: share.low * 100,
+        high: share.high * 100,
+        text: `${plain(label)} ${nano(costNano)} ${scoreOfArm(report)}`,
       };
     })
     .sort((one, other) => one.dollars - other.dollars);
@@ -54,7 +57,7 @@ function plotOf(points: readonly Point[]) {
     scales: { x: { time: false, range: [0, most * 1.25 || 1] }, y: { range: [0, 100] } },
     axes: [
       axis('cost of all attempts', { values: (_u, ticks) => ticks.map((tick) => `$${tick}`) }),
-      axis('resolved of graded, %'),
+      axis('resolved, %'),
     ],
     series: [
       {},

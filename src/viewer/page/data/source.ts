@@ -204,8 +204,11 @@ async function trialsFrom(run: number, page: number, pages: number): Promise<Tri
   return (await Promise.all(paths.map(readDocument<TrialPage>))).flatMap(({ rows }) => rows);
 }
 
-/** All trials of a run: the first page at once, then the others. */
-export function useTrials(runId: number | undefined) {
+/** Of more pages than this only the first is read before somebody asks for the others: 50,000 trials are 40 MB. */
+const AT_ONCE = 5;
+
+/** The trials of a run: the first page at once, then the others, of a very large run only where all are `wanted`. */
+export function useTrials(runId: number | undefined, wanted: boolean) {
   const first = useDocument<TrialPage>(runId === undefined ? undefined : `runs/${runId}/trials/0`);
   const total = first.data?.total ?? 0;
   const pages = Math.ceil(total / TRIALS_PER_PAGE);
@@ -214,16 +217,16 @@ export function useTrials(runId: number | undefined) {
   // The list of runs counts what ended: whenever it changes, the pages after the first are read again.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the list stands for "something changed"
   useEffect(() => {
-    if (runId === undefined || pages < 2) return setMore([]);
-    let wanted = true;
+    if (runId === undefined || pages < 2 || (pages > AT_ONCE && !wanted)) return setMore([]);
+    let isAsked = true;
     void trialsFrom(runId, 1, pages).then(
-      (rest) => wanted && setMore(rest),
+      (rest) => isAsked && setMore(rest),
       () => undefined,
     );
     return () => {
-      wanted = false;
+      isAsked = false;
     };
-  }, [runId, pages, list.data]);
+  }, [runId, pages, list.data, wanted]);
   const data = useMemo(() => (first.data ? [...first.data.rows, ...more] : undefined), [first.data, more]);
   return { data, error: first.error, total };
 }

@@ -2,13 +2,14 @@
 import { useMemo, useState } from 'react';
 import type { AttemptDocument, RawChunk } from '../../documents/attemptDocuments.ts';
 import { staysText } from '../../documents/documents.ts';
+import type { Why } from '../../documents/why.ts';
 import { mode, readDocument, useDocument, useTrials } from '../data/source.ts';
 import { Badge, type Fact, Facts, Flags, Foldout, parsed, Scrolled, save, Tabs, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
 import { rowsOfList } from '../tables/columns.tsx';
 import { plain } from '../text/foreignText.ts';
 import { cost, duration, integer, reward, rewardNames, short, time, tokens, words } from '../text/numbers.ts';
-import { Output } from '../text/Text.tsx';
+import { CopyButton, Output } from '../text/Text.tsx';
 import { PatchPanel } from '../trajectory/PatchPanel.tsx';
 import { Trajectory } from '../trajectory/Trajectory.tsx';
 import { Waterfall } from '../trajectory/Waterfall.tsx';
@@ -84,11 +85,24 @@ export function Head({ doc }: { doc: AttemptDocument }) {
         ) : null}
       </p>
       <Facts facts={factsOf(doc)} />
-      {attempt.error ? (
+      {doc.why ? <WhySection why={doc.why} /> : null}
+      {attempt.error && attempt.error !== doc.why?.firstError ? (
         <p className="problem" role="note">
           {plain(attempt.error.slice(0, 2000))}
         </p>
       ) : null}
+      {run.imported ? null : (
+        <p className="quiet again">
+          Run it again:{' '}
+          <code>
+            swebatch resume {plain(run.name)} --retry --id {plain(instance.instanceId)}
+          </code>{' '}
+          <CopyButton
+            text={`swebatch resume ${run.name} --retry --id ${instance.instanceId}`}
+            what="the command that runs it again"
+          />
+        </p>
+      )}
       {attempt.program ? (
         <Foldout
           title={
@@ -101,6 +115,61 @@ export function Head({ doc }: { doc: AttemptDocument }) {
         </Foldout>
       ) : null}
     </header>
+  );
+}
+
+const NAMED = 5;
+
+const Names = ({ title, names }: { title: string; names: readonly string[] }) =>
+  names.length === 0 ? null : (
+    <div>
+      <dt>
+        {title} ({integer(names.length)})
+      </dt>
+      <dd>
+        {names.slice(0, NAMED).map((name) => (
+          <code key={name}>{plain(name)}</code>
+        ))}
+        {names.length > NAMED ? `and ${names.length - NAMED} more, see “Patch and tests”` : ''}
+      </dd>
+    </div>
+  );
+
+/** Why it failed, before anything else. */
+function WhySection({ why }: { why: Why }) {
+  return (
+    <Scrolled className="why" label="Why">
+      <p>
+        <strong>{plain(why.says)}</strong>
+        {why.next ? (
+          <>
+            {' '}
+            <code>swebatch {plain(why.next.command)}</code> {why.next.does}.
+          </>
+        ) : null}
+      </p>
+      <dl>
+        <Names title="Should pass now and does not" names={why.notPassed} />
+        <Names title="Passed before and is broken" names={why.broken} />
+        {why.firstError ? (
+          <div>
+            <dt>First error</dt>
+            <dd>
+              <code>{plain(why.firstError.slice(0, 2000))}</code>
+            </dd>
+          </div>
+        ) : null}
+        <Names
+          title="The patch touches"
+          names={why.touched.map(({ file, added, removed }) => `${file} +${added} −${removed}`)}
+        />
+      </dl>
+      {why.logEnd.length > 0 ? (
+        <Foldout title="the end of the test output">
+          {() => <Output text={why.logEnd.join('\n')} label="the test output" />}
+        </Foldout>
+      ) : null}
+    </Scrolled>
   );
 }
 
@@ -198,7 +267,7 @@ function Neighbours({ doc }: { doc: AttemptDocument }) {
   const { query } = useRoute();
   const list = query.get('list') ?? '';
   const tab = query.get('tab') ?? undefined;
-  const { data, total } = useTrials(doc.run.id);
+  const { data, total } = useTrials(doc.run.id, list !== '');
   const rows = useMemo(
     () => rowsOfList(data ?? [], new URLSearchParams(list)).filter((row) => row.attempt !== null),
     [data, list],

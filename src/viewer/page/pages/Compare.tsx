@@ -1,38 +1,48 @@
-/** Runs against each other on the same instances: who resolved what, at which price, and where two disagree. */
+/** Arms against each other on the same instances: what `compare` says, who resolved what, at which price. */
 import { useMemo } from 'react';
-import { scoreOfRows } from '../../documents/pairs.ts';
+import { dollars, money } from '../../../report/render/document.ts';
+import type { ComparedDocument } from '../../documents/compared.ts';
 import type { RunList } from '../../documents/resources.ts';
 import { CostPlot } from '../charts/CostPlot.tsx';
-import { useDocument, useManyTrials } from '../data/source.ts';
+import { useDocument } from '../data/source.ts';
 import { Nothing, type PlainColumn, PlainTable, Scrolled, Up, Waiting } from '../parts.tsx';
+import { scoreOfArm } from '../report/ArmTable.tsx';
+import { Blocks } from '../report/Blocks.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
-import { Matrix } from '../tables/Matrix.tsx';
-import { PairSection, type Side } from '../tables/PairSection.tsx';
+import { Matrix, type Side } from '../tables/Matrix.tsx';
 import { plain } from '../text/foreignText.ts';
-import { cost, costOfEach, DASH, rate, rewardRange } from '../text/numbers.ts';
+import { DASH, rewardRange } from '../text/numbers.ts';
 
 const MOST = 8;
+/** More trials than this make a table that nobody reads; `compare` names who changed. */
+const MOST_TRIALS = 10_000;
 
 const NO_RUNS: RunList['runs'] = [];
+
+const sidesOf = (runs: RunList['runs']): Side[] =>
+  runs.flatMap((run) =>
+    run.arms.map(({ name: arm }, i) => ({
+      name: run.arms.length > 1 ? `${run.name}/${arm}` : run.name,
+      run,
+      arm,
+      path: `${run.id}.${i}`,
+    })),
+  );
 
 function useSides(runs: RunList['runs']) {
   const { query } = useRoute();
   const asked = query.get('s');
   const first = query.get('a');
   return useMemo(() => {
-    const all = runs.flatMap((run) =>
-      run.arms.map(({ name }) => ({
-        key: `${run.id}:${name}`,
-        run,
-        arm: name,
-        label: plain(run.arms.length > 1 ? `${run.name} / ${name}` : run.name),
-      })),
-    );
+    const all = sidesOf(runs);
     if (asked !== null) {
-      const keys = asked.split('|');
-      return { all, chosen: keys.flatMap((key) => all.filter((side) => side.key === key)).slice(0, MOST) };
+      const names = asked.split('|');
+      return {
+        all,
+        chosen: names.flatMap((name) => all.filter((side) => side.name === name)).slice(0, MOST),
+      };
     }
-    const start = all.find((side) => String(side.run.id) === first) ?? all[0];
+    const start = all.find((side) => side.run.name === first) ?? all[0];
     const other =
       all.find((side) => side !== start && side.run.datasetHash === start?.run.datasetHash) ??
       all.find((side) => side !== start);
@@ -43,16 +53,8 @@ function useSides(runs: RunList['runs']) {
 export function ComparePage() {
   const entry = useDocument<RunList>('runs');
   const { all, chosen } = useSides(entry.data?.runs ?? NO_RUNS);
-  const runs = useMemo(() => [...new Set(chosen.map((side) => side.run.id))], [chosen]);
-  const { trials, error } = useManyTrials(runs, entry.data);
-  const sides = useMemo(
-    () =>
-      chosen.map((side): Side => {
-        const rows = (trials.get(side.run.id) ?? []).filter((row) => row.arm === side.arm);
-        return { ...side, rows, score: scoreOfRows(rows) };
-      }),
-    [chosen, trials],
-  );
+  const path = chosen.map((side) => side.path).join('/');
+  const found = useDocument<ComparedDocument>(path === '' ? undefined : `compare/${path}`);
   if (!entry.data) return <Waiting entry={entry} />;
   if (all.length < 2)
     return (
@@ -64,69 +66,78 @@ export function ComparePage() {
         </p>
       </Nothing>
     );
-  const [a, b] = sides;
+  const trials = chosen.reduce((sum, { run }) => sum + run.planned, 0);
   return (
     <article className="page scroll">
       <Up to={href(['runs'])}>All runs</Up>
       <h1>Compare</h1>
-      <Picker all={all} keys={chosen.map((side) => side.key)} />
-      {error ? <p role="alert">{plain(error)}</p> : null}
-      {a ? (
+      <Picker all={all} names={chosen.map((side) => side.name)} />
+      {chosen.length === 0 ? (
+        <p>None of the runs of this address is here.</p>
+      ) : found.data ? (
         <>
-          <Summary sides={sides} />
-          {b ? <PairSection a={a} b={b} /> : <p>Choose a second run to see where the two disagree.</p>}
+          <Summary sides={found.data.sides} />
+          <Words compared={found.data} chosen={chosen} />
           <h2>Cost against resolved</h2>
-          <CostPlot sides={sides} />
-          <h2>Matrix</h2>
-          <Matrix sides={sides} />
+          <CostPlot sides={found.data.sides} />
         </>
       ) : (
-        <p>None of the runs of this address is here.</p>
+        <Waiting entry={found} />
       )}
+      {chosen.length > 0 && trials <= MOST_TRIALS ? (
+        <>
+          <h2>Every instance</h2>
+          <Matrix sides={chosen} list={entry.data} />
+        </>
+      ) : null}
     </article>
   );
 }
 
-function Picker({ all, keys }: { all: readonly { key: string; label: string }[]; keys: readonly string[] }) {
+function Picker({ all, names }: { all: readonly Side[]; names: readonly string[] }) {
   const choose = (next: readonly string[]) => setQuery({ s: next.join('|'), a: undefined });
   return (
     <fieldset className="bar sidepicker">
       <legend>Runs, A first</legend>
-      {keys.map((key, i) => (
-        <label key={key}>
+      {names.map((name, i) => (
+        <label key={name}>
           <span className="quiet">{['A', 'B'][i] ?? ''}</span>{' '}
           <select
-            value={key}
+            value={name}
             aria-label={`run ${i + 1}`}
-            onChange={(event) => choose(keys.with(i, event.target.value))}
+            onChange={(event) => choose(names.with(i, event.target.value))}
           >
             {all.map((side) => (
-              <option key={side.key} value={side.key} disabled={side.key !== key && keys.includes(side.key)}>
-                {side.label}
+              <option
+                key={side.name}
+                value={side.name}
+                disabled={side.name !== name && names.includes(side.name)}
+              >
+                {plain(side.name)}
               </option>
             ))}
           </select>
-          {keys.length > 1 ? (
+          {names.length > 1 ? (
             <button
               type="button"
               aria-label={`leave out run ${i + 1}`}
-              onClick={() => choose(keys.toSpliced(i, 1))}
+              onClick={() => choose(names.toSpliced(i, 1))}
             >
               ×
             </button>
           ) : null}
         </label>
       ))}
-      {keys.length < MOST && keys.length < all.length ? (
+      {names.length < MOST && names.length < all.length ? (
         <button
           type="button"
-          onClick={() => choose([...keys, all.find((side) => !keys.includes(side.key))!.key])}
+          onClick={() => choose([...names, all.find((side) => !names.includes(side.name))!.name])}
         >
           add a run
         </button>
       ) : null}
-      {keys.length > 1 ? (
-        <button type="button" onClick={() => choose([keys[1]!, keys[0]!, ...keys.slice(2)])}>
+      {names.length > 1 ? (
+        <button type="button" onClick={() => choose([names[1]!, names[0]!, ...names.slice(2)])}>
           swap A and B
         </button>
       ) : null}
@@ -134,26 +145,55 @@ function Picker({ all, keys }: { all: readonly { key: string; label: string }[];
   );
 }
 
-function Summary({ sides }: { sides: readonly Side[] }) {
-  const reward: PlainColumn<Side> = {
-    header: 'Reward, 95 % interval',
-    cell: ({ score }) => rewardRange(score.reward),
-  };
-  const columns: PlainColumn<Side>[] = [
-    { header: 'Run', cell: (side) => `${['A: ', 'B: '][sides.indexOf(side)] ?? ''}${side.label}` },
-    { header: 'Graded of planned', cell: ({ score }) => `${score.graded} / ${score.planned}` },
+type SideReport = ComparedDocument['sides'][number];
+
+/** What each side is by itself, as `report` says it; what both have in common follows below. */
+function Summary({ sides }: { sides: readonly SideReport[] }) {
+  const columns: readonly PlainColumn<SideReport>[] = [
+    { header: 'Run', cell: (side) => `${['A: ', 'B: '][sides.indexOf(side)] ?? ''}${plain(side.label)}` },
+    { header: 'Trials with a result', cell: ({ report }) => `${report.valid} of ${report.planned}` },
+    { header: 'Resolved, 95 % interval', cell: ({ report }) => scoreOfArm(report) },
+    { header: 'Reward, 95 % interval', cell: ({ report }) => rewardRange(report.reward) },
+    { header: 'Cost', cell: ({ report: { accounting } }) => money(accounting.cost) },
     {
-      header: 'Resolved, 95 % interval',
-      cell: ({ score: { graded, resolved } }) =>
-        graded === 0 ? DASH : `${resolved}: ${rate(resolved, graded)}`,
+      header: 'Cost per resolved instance',
+      cell: ({ report: { accounting } }) =>
+        accounting.costPerResolved?.nano == null ? DASH : dollars(accounting.costPerResolved.nano),
     },
-    ...(sides.some(({ score }) => score.reward !== undefined) ? [reward] : []),
-    { header: 'Cost', cell: ({ score }) => cost(score.money) },
-    { header: 'Cost of one resolved', cell: ({ score }) => costOfEach(score.money, score.resolved) },
   ];
+  const shown = columns.filter(({ cell }) => sides.some((side) => cell(side) !== DASH));
   return (
     <Scrolled className="wide" label="Summary of the runs">
-      <PlainTable columns={columns} rows={sides} rowId={(side) => side.key} />
+      <PlainTable columns={shown} rows={sides} rowId={(side) => side.label} />
     </Scrolled>
+  );
+}
+
+function Words({ compared, chosen }: { compared: ComparedDocument; chosen: readonly Side[] }) {
+  const [a, b] = chosen;
+  const only = compared.compared?.comparisons.length === 1 ? compared.compared.comparisons[0] : undefined;
+  if (!compared.words || !a || !b) return <p>Choose a second run to see where the two disagree.</p>;
+  const steps = (id: string) => (
+    <>
+      <a href={href(['compare', a.name, b.name, id])} title="their steps beside each other">
+        {plain(id)}
+      </a>{' '}
+      <a className="quiet" href={href(['history', id])}>
+        history
+      </a>
+    </>
+  );
+  return (
+    <section className="compared">
+      {only ? (
+        <h2>
+          {plain(a.name)} (A) against {plain(b.name)} (B): {only.broken.length} broken, {only.fixed.length}{' '}
+          fixed
+        </h2>
+      ) : (
+        <h2>Each against each</h2>
+      )}
+      <Blocks blocks={compared.words} name={only ? steps : undefined} />
+    </section>
   );
 }

@@ -1,6 +1,7 @@
 /** One instance across all runs: does it always resolve, never, or by luck? */
 
-import { scoreOfRows } from '../../documents/pairs.ts';
+import { rate } from '../../../report/render/document.ts';
+import { proportion } from '../../../report/statistics/proportions.ts';
 import type { HistoryRow } from '../../documents/trialDocuments.ts';
 import { useDocument } from '../data/source.ts';
 import { CsvButton, Up, Waiting } from '../parts.tsx';
@@ -9,7 +10,7 @@ import { type Column, TRIAL_COLUMNS, textColumn } from '../tables/columns.tsx';
 import { DataTable } from '../tables/DataTable.tsx';
 import { useSort } from '../tables/FilteredTable.tsx';
 import { plain } from '../text/foreignText.ts';
-import { rate, time } from '../text/numbers.ts';
+import { time } from '../text/numbers.ts';
 
 const SHOWN = new Set('verdict reason class arm model epoch steps cost time flags'.split(' '));
 const COLUMNS: readonly Column<HistoryRow>[] = [
@@ -24,15 +25,17 @@ export function HistoryPage({ instanceId }: { instanceId: string }) {
   const sorting = useSort('-date');
   const rows = entry.data;
   if (!rows) return <Waiting entry={entry} />;
-  const { graded, resolved } = scoreOfRows(rows);
+  const graded = rows.filter(({ verdict }) => verdict === 'resolved' || verdict === 'unresolved');
+  const models = [...Map.groupBy(graded, ({ model }) => model)].map(([model, own]) => {
+    const found = proportion(own.filter(({ verdict }) => verdict === 'resolved').length, own.length);
+    return `${plain(model)} ${rate(found)}`;
+  });
   return (
     <section className="page">
       <Up to={href(['runs'])}>All runs</Up>
       <h1>History of {plain(instanceId)}</h1>
       <div className="bar">
-        <p>
-          Resolved {resolved} of {graded} times: {rate(resolved, graded)}
-        </p>
+        <p>{models.length > 0 ? `Resolved: ${models.join('; ')}` : 'No verdict yet'}</p>
         <ol className="strip" aria-label="verdicts, oldest first">
           {rows.map((row) => (
             <li

@@ -5,24 +5,14 @@ import type { RunDocument } from '../../documents/resources.ts';
 import { RunSeries } from '../charts/RunSeries.tsx';
 import { useDocument, useRun, useRunId } from '../data/source.ts';
 import { Badge, type Fact, Facts, Foldout, NoRun, parsed, Up, Waiting } from '../parts.tsx';
-import { ArmTable, cacheShare, MissingList } from '../report/ArmTable.tsx';
+import { ArmTable, MissingList } from '../report/ArmTable.tsx';
+import { Blocks } from '../report/Blocks.tsx';
 import { GroupTable, Headline } from '../report/Headline.tsx';
 import { InstanceMap } from '../report/InstanceMap.tsx';
 import { Now } from '../report/Now.tsx';
 import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
-import {
-  cost,
-  costOfEach,
-  duration,
-  integer,
-  nano,
-  percent,
-  short,
-  time,
-  tokens,
-  words,
-} from '../text/numbers.ts';
+import { cost, duration, integer, nano, percent, short, time, tokens, words } from '../text/numbers.ts';
 
 export function RunPage({ run }: { run: string }) {
   const found = useRunId(run);
@@ -52,22 +42,20 @@ function Report({ run }: { run: RunDocument }) {
       </div>
       <Ways run={run} />
       {isGoing ? <Now run={run} /> : null}
-      {cells && cells.length > 0 ? (
-        <>
-          <InstanceMap cells={cells} run={summary.name} />
-          <MissingList cells={cells} run={summary.name} working={isGoing} />
-          <div className="pair">
-            <GroupTable title="By repository" cells={cells} by="repo" run={summary.name} />
-            <GroupTable title="By difficulty" cells={cells} by="difficulty" run={summary.name} />
-          </div>
-        </>
-      ) : summary.tally.planned > 0 ? (
-        <Waiting entry={map} />
-      ) : (
+      {summary.planned === 0 ? (
         <p className="quiet">
           No instance has been chosen yet: they appear here as soon as the run has its list.
         </p>
+      ) : cells ? (
+        <InstanceMap cells={cells} total={summary.planned} run={summary.name} />
+      ) : (
+        <Waiting entry={map} />
       )}
+      <MissingList run={run} working={isGoing} />
+      <div className={run.report.arms.length > 1 ? undefined : 'pair'}>
+        <GroupTable title="By repository" run={run} by="repo" />
+        <GroupTable title="By difficulty" run={run} by="difficulty" />
+      </div>
       <ArmTable run={run} />
       {/* Times of an import say nothing about a run, so there is nothing to draw. */}
       {run.series.length > 1 || isGoing ? (
@@ -90,16 +78,18 @@ function when({ imported, createdAt, finishedAt }: RunDocument['summary']): stri
 
 /** Where to go from here. */
 function Ways({ run: { summary } }: { run: RunDocument }) {
-  const { tally } = summary;
   const instances = (query: Record<string, string> = {}) => href(['run', summary.name, 'instances'], query);
-  const infra = tally.classes.some(([name]) => name === 'infra' || name === 'config');
+  const { infra = 0, config = 0 } = summary.classes as Record<string, number>;
+  const failed = summary.arms.some(({ score }) => score?.graded && score.resolved.x < score.resolved.n);
   return (
     <p className="ways noprint">
       <a href={instances()}>All instances</a>
-      {tally.graded > tally.resolved ? <a href={instances({ verdict: 'unresolved' })}>unresolved</a> : null}
-      {infra ? <a href={instances({ class: 'infra|config' })}>infrastructure failures</a> : null}
-      {tally.flagged > 0 ? <a href={instances({ f: 'flags:any' })}>flagged</a> : null}
-      <a href={href(['compare'], { a: summary.id })}>compare with another run</a>
+      {failed ? <a href={instances({ verdict: 'unresolved' })}>unresolved</a> : null}
+      {infra + config > 0 ? <a href={instances({ class: 'infra|config' })}>infrastructure failures</a> : null}
+      {summary.flagged > 0 ? <a href={instances({ f: 'flags:any' })}>flagged</a> : null}
+      <a href={href(['compare'], { a: summary.name })}>
+        {summary.arms.length > 1 ? 'compare its arms, or with another run' : 'compare with another run'}
+      </a>
     </p>
   );
 }
@@ -113,6 +103,9 @@ function Foldouts({ run }: { run: RunDocument }) {
     );
   return (
     <div className="foldouts noprint">
+      <Foldout title="The whole report, as `swebatch report` words it">
+        {() => <Blocks blocks={run.words} />}
+      </Foldout>
       {run.events.length > 0 ? (
         <Foldout title="Events">
           {() => (
@@ -133,47 +126,38 @@ function Foldouts({ run }: { run: RunDocument }) {
   );
 }
 
-/** Only what there is: an imported run has no pulls and no breaker. */
-function factsOf({ summary, breaker, pulls }: RunDocument): Fact[] {
-  const { tally, money, budgetNano } = summary;
-  const { costNano, cacheReadTokens } = money;
+/** Only what there is: an imported run has no calls and no pauses. */
+function factsOf({ summary, breaker, pulling, report }: RunDocument): Fact[] {
+  const { money, budgetNano, classes } = summary;
+  const { costNano } = money;
   const ofBudget = budgetNano ? ` of ${nano(budgetNano)} (${percent((costNano ?? 0) / budgetNano)})` : '';
-  const cached = cacheReadTokens > 0 ? `, ${percent(cacheShare(money))} of what was sent from cache` : '';
-  const pulling = pulls.now > 0 ? `${pulls.now} now, ` : '';
   const shown = (isKnown: boolean, text: string) => (isKnown ? text : null);
+  const valid = report.arms.reduce((sum, arm) => sum + arm.valid, 0);
+  const pending = classes.not_run;
   return [
     ['Cost', shown(costNano !== null || money.calls > 0, cost(money) + ofBudget)],
+    ['Tokens', shown(tokens(money) > 0, short(tokens(money)))],
     [
-      'Cost of one resolved',
-      shown(costNano !== null && tally.resolved > 0, costOfEach(money, tally.resolved)),
-    ],
-    ['Tokens', shown(tokens(money) > 0, short(tokens(money)) + cached)],
-    [
-      'Valid',
-      `${integer(tally.valid)} of ${integer(tally.planned)}`,
+      'Trials with a result',
+      `${integer(valid)} of ${integer(summary.planned)}`,
       'trials whose ending says something final about the model',
     ],
+    ['Running', shown(classes.running > 0, integer(classes.running))],
+    ['Still to run', shown(pending > 0, integer(pending))],
     [
-      'Running, pending',
-      shown(tally.running + tally.pending > 0, `${integer(tally.running)}, ${integer(tally.pending)}`),
-    ],
-    [
-      'Failed calls',
+      'Model calls that failed',
       shown(money.failedCalls > 0, `${integer(money.failedCalls)} of ${integer(money.calls)}`),
     ],
     [
-      'Breaker',
+      'Paused',
       breaker?.open ? (
         <span key="breaker" className="badge warn">
-          open: {plain(breaker.reason)}
+          {plain(breaker.reason)}
         </span>
       ) : null,
     ],
-    [
-      'Image pulls',
-      shown(pulls.done + pulls.now > 0, `${pulling}${integer(pulls.done)} in ${duration(pulls.ms)}`),
-    ],
-    ['Flagged', shown(tally.flagged > 0, integer(tally.flagged))],
+    ['Waiting for an image', shown(pulling > 0, integer(pulling))],
+    ['Flagged trials', shown(summary.flagged > 0, integer(summary.flagged))],
   ];
 }
 
@@ -189,7 +173,7 @@ function Phases({ run }: { run: RunDocument }) {
             <span>{plain(words(phase.name))}</span>
             <meter min={0} max={total} value={phase.ms} aria-label={plain(phase.name)} />
             <span>
-              {duration(phase.ms)} ({percent(phase.ms / total)}), {integer(phase.n)} times
+              {duration(phase.ms)} ({percent(phase.ms / total)})
             </span>
           </li>
         ))}

@@ -1,5 +1,6 @@
 /** All runs of a results root. */
 
+import { scoreText } from '../../../report/measure/score.ts';
 import type { Facet } from '../../documents/facets.ts';
 import type { Fields } from '../../documents/filter.ts';
 import type { RunList, RunSummary } from '../../documents/resources.ts';
@@ -16,16 +17,36 @@ import {
 } from '../tables/columns.tsx';
 import { FilteredTable } from '../tables/FilteredTable.tsx';
 import { plain } from '../text/foreignText.ts';
-import { duration, integer, nano, percent, rate, time } from '../text/numbers.ts';
+import { DASH, duration, integer, nano, percent, time } from '../text/numbers.ts';
 
 const elapsed = (run: RunSummary): number =>
   (run.finishedAt === null ? Date.now() : Date.parse(run.finishedAt)) - Date.parse(run.createdAt);
-const infra = (run: RunSummary): number =>
-  run.tally.classes
-    .filter(([name]) => name === 'infra' || name === 'config')
-    .reduce((sum, [, n]) => sum + n, 0);
-const share = (run: RunSummary): number | null =>
-  run.tally.graded === 0 ? null : run.tally.resolved / run.tally.graded;
+const infra = ({ classes }: RunSummary): number => {
+  const { infra: failed = 0, config = 0 } = classes as Record<string, number>;
+  return failed + config;
+};
+
+const valid = ({ arms }: RunSummary): number => arms.reduce((sum, { score }) => sum + (score?.valid ?? 0), 0);
+
+type ArmOfList = RunSummary['arms'][number];
+
+const NO_ARM: ArmOfList = { name: '', model: '', score: null };
+
+/** As `report` and `ls` say it. */
+const shareOf = ({ score }: ArmOfList = NO_ARM): number | null =>
+  score?.graded ? (score.overInstances?.mean ?? score.resolved.p) : null;
+const scoreOf = (arm: ArmOfList): string =>
+  arm.score && shareOf(arm) !== null ? scoreText(arm.score) : DASH;
+const scoresOf = ({ arms }: RunSummary): string =>
+  arms.length === 1
+    ? scoreOf(arms[0]!)
+    : arms
+        .map((arm) => [plain(arm.name), shareOf(arm)] as const)
+        .map(([name, share]) => `${name} ${share === null ? DASH : percent(share)}`)
+        .join(', ');
+const allScores = ({ arms }: RunSummary): string =>
+  arms.map((arm) => `${plain(arm.name)}: ${scoreOf(arm)}`).join('\n');
+
 const spentShare = (run: RunSummary): number | null =>
   run.budgetNano ? (run.money.costNano ?? 0) / run.budgetNano : null;
 
@@ -34,7 +55,11 @@ const armsOf = ({ arms }: RunSummary): string =>
   arms.length === 1 ? arms[0]!.model : arms.map((arm) => `${arm.name}: ${arm.model}`).join(', ');
 
 const COLUMNS: readonly Column<RunSummary>[] = [
-  textColumn('run', 'Run', 165, (r) => r.name),
+  textColumn('run', 'Run', 130, (r) => r.name),
+  numberColumn('resolved', 'Resolved, 95 % interval', 232, ({ arms }) => shareOf(arms[0]), {
+    title: 'of the trials with a result; with several epochs the mean over instances',
+    cell: (r) => <span title={allScores(r)}>{scoresOf(r)}</span>,
+  }),
   badgeColumn('status', 'Status', 112, (r) => r.status),
   {
     id: 'arms',
@@ -43,25 +68,20 @@ const COLUMNS: readonly Column<RunSummary>[] = [
     value: (r) => r.arms.map((arm) => arm.model),
     cell: (r) => plain(armsOf(r)),
   },
-  numberColumn('coverage', 'Valid', 80, (r) => r.tally.valid, {
+  numberColumn('valid', 'With a result', 105, valid, {
     title: 'trials whose ending says something final about the model, of those planned',
-    cell: (r) => `${integer(r.tally.valid)} / ${integer(r.tally.planned)}`,
+    cell: (r) => `${integer(valid(r))} / ${integer(r.planned)}`,
   }),
-  numberColumn('resolved', 'Resolved, 95 % interval', 195, share, {
-    title: 'resolved of the graded, with its Wilson interval',
-    cell: (r) => rate(r.tally.resolved, r.tally.graded),
-  }),
-  numberColumn('graded', 'Graded', 78, (r) => r.tally.graded),
   costColumn(85),
   numberColumn('budget', 'Of budget', 85, spentShare, {
     cell: (r) => (r.budgetNano ? <span title={nano(r.budgetNano)}>{percent(spentShare(r)!)}</span> : '–'),
   }),
   tokensColumn(),
   numberColumn('time', 'Time', 90, elapsed, { cell: (r) => duration(elapsed(r)) }),
-  numberColumn('infra', 'Infra', 55, infra, {
+  numberColumn('infra', 'Infra failed', 95, infra, {
     title: 'trials that ended for reasons that are not the model’s',
   }),
-  numberColumn('flags', 'Flags', 60, (r) => r.tally.flagged, { title: 'trials with a suspicion' }),
+  numberColumn('flags', 'Flagged', 72, (r) => r.flagged, { title: 'trials with a suspicion' }),
   textColumn('created', 'Started', 148, (r) => r.createdAt, { cell: (r) => time(r.createdAt) }),
   textColumn('dataset', 'Dataset', 220, (r) => r.dataset),
 ];

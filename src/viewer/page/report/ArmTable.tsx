@@ -1,64 +1,61 @@
-/** Money, tokens and cache of each arm. Columns that no arm has a value for are left out. */
-import { useMemo } from 'react';
-import type { MoneyDocument } from '../../documents/documents.ts';
+/** Money and tokens of each arm, and what is missing from the score. Columns that no arm has a value for are left out. */
+import { percent } from '../../../base/text/numbers.ts';
+import { scoreText } from '../../../report/measure/score.ts';
+import { count, dollars, money } from '../../../report/render/document.ts';
 import { writeChosen } from '../../documents/facets.ts';
-import { type MapCell, missingParts } from '../../documents/mapGroups.ts';
 import type { RunDocument } from '../../documents/resources.ts';
 import { Badge, type PlainColumn, PlainTable, Scrolled } from '../parts.tsx';
 import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
-import {
-  cost,
-  costOfEach,
-  DASH,
-  integer,
-  percent,
-  rate,
-  rewardRange,
-  short,
-  words,
-} from '../text/numbers.ts';
+import { DASH, integer, rewardRange, words } from '../text/numbers.ts';
 
-type ArmDocument = RunDocument['arms'][number];
+export type ArmReport = RunDocument['report']['arms'][number];
 
-/** Of what was sent, how much the provider had in its cache. */
-export const cacheShare = (money: MoneyDocument): number => money.cacheReadTokens / Math.max(1, sent(money));
-const sent = (money: MoneyDocument): number =>
-  money.inputTokens + money.cacheReadTokens + money.cacheWriteTokens;
+/** As `report` says it: with several epochs the mean over instances. */
+export const scoreOfArm = ({ graded, resolved, estimate }: ArmReport): string =>
+  graded && resolved.n > 0 ? scoreText({ resolved, overInstances: estimate }) : DASH;
 
-const COLUMNS: readonly (readonly [header: string, text: (arm: ArmDocument) => string, title?: string])[] = [
+const tokens = (n: number): string => (n > 0 ? count(n) : DASH);
+
+const COLUMNS: readonly (readonly [header: string, text: (arm: ArmReport) => string, title?: string])[] = [
+  ['Resolved, 95 % interval', scoreOfArm],
+  ['Reward', ({ reward }) => rewardRange(reward), 'mean over instances, 95 % interval'],
+  ['Cost', ({ accounting: { cost } }) => (cost.nano === null ? DASH : money(cost))],
+  ['Cost per resolved instance', ({ accounting: { costPerResolved: per } }) => (per ? money(per) : DASH)],
   [
-    'Resolved, 95 % interval',
-    ({ tally: { resolved, graded } }) => (graded > 0 ? `${resolved}: ${rate(resolved, graded)}` : DASH),
+    'Cost per trial, median',
+    ({ accounting: { perTrial } }) => (perTrial.p50 === null ? DASH : dollars(perTrial.p50)),
   ],
-  ['Reward', ({ tally }) => rewardRange(tally.reward), 'mean over instances, 95 % interval'],
-  ['Cost', ({ money }) => (money.costNano === null ? DASH : cost(money))],
-  ['Of one resolved', ({ money, tally }) => costOfEach(money, tally.resolved)],
-  ['Sent', ({ money }) => short(sent(money) || null), 'tokens of all requests, cached or not'],
   [
-    'From cache',
-    ({ money }) =>
-      money.cacheReadTokens > 0 ? `${short(money.cacheReadTokens)} (${percent(cacheShare(money))})` : DASH,
-    'of what was sent',
+    'Input tokens',
+    ({ accounting: { tokens: used } }) => tokens(used.input),
+    'neither read from nor written to a cache',
   ],
-  ['Written to cache', ({ money }) => short(money.cacheWriteTokens || null)],
-  ['Answered', ({ money }) => short(money.outputTokens || null), 'output tokens'],
-  ['Of it reasoning', ({ money }) => short(money.reasoningTokens || null)],
-  ['Calls', ({ money }) => integer(money.calls || null)],
-  ['Failed', ({ money }) => integer(money.failedCalls || null)],
+  [
+    'read from a cache',
+    ({ accounting: { tokens: used, cachedShare } }) =>
+      used.cache_read > 0 ? `${count(used.cache_read)} (${percent(cachedShare!)})` : DASH,
+    'and their share of all that was sent',
+  ],
+  ['written to a cache', ({ accounting: { tokens: used } }) => tokens(used.cache_write)],
+  ['Output tokens', ({ accounting: { tokens: used } }) => tokens(used.output)],
+  ['for reasoning', ({ accounting: { tokens: used } }) => tokens(used.reasoning)],
+  ['Model calls', ({ accounting: { calls } }) => (calls > 0 ? integer(calls) : DASH)],
+  ['failed', ({ accounting: { failedCalls } }) => (failedCalls > 0 ? integer(failedCalls) : DASH)],
 ];
 
-export function ArmTable({ run: { arms, summary } }: { run: RunDocument }) {
+export function ArmTable({ run: { report, summary } }: { run: RunDocument }) {
+  const { arms } = report;
   const known = COLUMNS.filter(([, text]) => arms.some((arm) => text(arm) !== DASH));
   if (known.length === 0) return null;
-  const arm: PlainColumn<ArmDocument> = {
+  const arm: PlainColumn<ArmReport> = {
     header: 'Arm',
     cell: (row) => (
       <>
         <a href={href(['run', summary.name, 'instances'], { arm: writeChosen([row.arm]) })}>
           {plain(row.arm)}
         </a>{' '}
-        <span className="quiet">{plain(row.model)}</span>
+        {row.model === row.arm ? null : <span className="quiet">{plain(row.model)}</span>}
       </>
     ),
   };
@@ -81,29 +78,24 @@ const NEXT: Readonly<Record<string, (run: string) => string>> = {
   not_run: (run) => `swebatch resume ${run} runs it`,
 };
 
-interface Missing {
-  cells: readonly MapCell[];
-  run: string;
-  /** The run works still: what is missing may come by itself. */
-  working: boolean;
-}
-
-export function MissingList({ cells, run, working }: Missing) {
-  const parts = useMemo(() => missingParts(cells), [cells]);
-  if (parts.length === 0) return null;
-  const total = parts.reduce((sum, part) => sum + part.n, 0);
+/** `working`: the run works still, so what is missing may come by itself. */
+export function MissingList({ run: { missing, summary }, working }: { run: RunDocument; working: boolean }) {
+  if (missing.length === 0) return null;
+  const total = missing.reduce((sum, part) => sum + part.n, 0);
   return (
     <section className="keep">
       <h2>Missing from the score: {integer(total)}</h2>
       <ul className="plainlist missing">
-        {parts.map(({ verdict, reason, n }) => (
+        {missing.map(({ verdict, reason, n }) => (
           <li key={`${verdict} ${reason}`}>
             <span className="count">{integer(n)}</span>
-            <a href={href(['run', run, 'instances'], { verdict, reason })}>
+            <a href={href(['run', summary.name, 'instances'], { verdict, reason })}>
               <Badge word={verdict} />
               {reason === verdict ? null : <span className="reason">{plain(words(reason))}</span>}
             </a>
-            {working || !NEXT[verdict] ? null : <span className="quiet"> {NEXT[verdict](run)}</span>}
+            {working || !NEXT[verdict] ? null : (
+              <span className="quiet"> {NEXT[verdict](plain(summary.name))}</span>
+            )}
           </li>
         ))}
       </ul>

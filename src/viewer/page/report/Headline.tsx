@@ -1,53 +1,72 @@
-/** What a run came to, in the largest type of the page, for several arms one line each; and the share of each group of instances. */
-import { type CSSProperties, useMemo } from 'react';
-import { wilson } from '../../../report/statistics/proportions.ts';
+/** What each arm came to, in the largest type of the page, and the share of each group of instances. */
+import type { CSSProperties } from 'react';
+import { percent } from '../../../base/text/numbers.ts';
+import { scoreText } from '../../../report/measure/score.ts';
 import { writeChosen } from '../../documents/facets.ts';
-import { type CellGroup, groupCells, type MapCell } from '../../documents/mapGroups.ts';
 import type { RunDocument } from '../../documents/resources.ts';
-import type { Tally } from '../../documents/trialDocuments.ts';
 import { type PlainColumn, PlainTable } from '../parts.tsx';
 import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
-import { integer, nano, percent, rate, reward } from '../text/numbers.ts';
+import { integer, reward } from '../text/numbers.ts';
+import type { ArmReport } from './ArmTable.tsx';
 
 const bare = (share: number): string => (share * 100).toFixed(1);
 
-function Rate({ tally, name }: { tally: Tally; name?: string }) {
-  const { resolved, graded, planned } = tally;
-  const armName = name ? <span className="armname">{plain(name)}</span> : null;
-  if (graded === 0)
+/** With several epochs the mean over instances, since trials of one instance are no independent sample. */
+export const shareOf = ({
+  resolved,
+  over,
+}: {
+  resolved: ArmReport['resolved'];
+  over: ArmReport['estimate'];
+}) =>
+  over ? { at: over.mean, ...over.interval } : resolved.interval && { at: resolved.p!, ...resolved.interval };
+
+function Rate({ arm, named }: { arm: ArmReport; named: boolean }) {
+  const { resolved, estimate, planned, valid, bounds } = arm;
+  const share = arm.graded ? shareOf({ resolved, over: estimate }) : null;
+  const armName = named ? <span className="armname">{plain(arm.arm)}</span> : null;
+  if (!share)
     return (
       <div className="rate">
         {armName}
         <p className="quiet">
-          No verdict yet: {integer(planned)} planned, {integer(tally.sealed)} done.{' '}
+          No verdict yet: {integer(planned)} planned, {integer(arm.sealed)} done.{' '}
           <code>swebatch evaluate</code> grades what is done.
         </p>
       </div>
     );
-  const { low, high } = wilson(resolved, graded);
   return (
     <div className="rate">
       {armName}
       <p className="number">
-        {bare(resolved / graded)}
+        {bare(share.at)}
         <span className="unit"> % resolved</span>
       </p>
       <div className="beside">
-        <Interval x={resolved} n={graded} big />
+        <Interval share={share} big />
         <p>
-          {integer(resolved)} of {integer(graded)} graded · 95 % interval {bare(low)} to {bare(high)} %
+          {estimate
+            ? `mean of ${integer(estimate.n)} instances over ${arm.epochs} epochs`
+            : `${integer(resolved.x)} of ${integer(resolved.n)} graded`}{' '}
+          · 95 % interval {bare(share.low)} to {bare(share.high)} %
         </p>
-        {tally.reward ? (
-          <p title="over instances; Wilson's interval, which is never too short for numbers between 0 and 1">
-            Mean reward {reward(tally.reward.mean)} · 95 % interval {reward(tally.reward.interval.low)} to{' '}
-            {reward(tally.reward.interval.high)}
+        {estimate ? (
+          <p className="quiet">
+            {integer(resolved.x)} of {integer(resolved.n)} trials resolved; trials of one instance are no
+            independent sample
           </p>
         ) : null}
-        {graded < planned ? (
+        {arm.reward ? (
+          <p title="over instances; Wilson's interval, which is never too short for numbers between 0 and 1">
+            Mean reward {reward(arm.reward.mean)} · 95 % interval {reward(arm.reward.interval.low)} to{' '}
+            {reward(arm.reward.interval.high)}
+          </p>
+        ) : null}
+        {bounds && valid < planned ? (
           <p className="quiet" title="everything missing counted as failed, and as resolved">
-            Bounds over all planned: {percent(resolved / planned)} to{' '}
-            {percent((resolved + planned - graded) / planned)}
+            Over all {integer(planned)} planned: at least {percent(bounds.worst)}, at most{' '}
+            {percent(bounds.best)}
           </p>
         ) : null}
       </div>
@@ -55,21 +74,22 @@ function Rate({ tally, name }: { tally: Tally; name?: string }) {
   );
 }
 
-export function Headline({ run }: { run: RunDocument }) {
-  if (run.arms.length < 2) return <Rate tally={run.summary.tally} />;
-  return (
-    <div className="rates">
-      {run.arms.map(({ arm, tally }) => (
-        <Rate key={arm} name={arm} tally={tally} />
-      ))}
-    </div>
-  );
+export const Headline = ({ run: { report } }: { run: RunDocument }) => (
+  <div className="rates">
+    {report.arms.map((arm) => (
+      <Rate key={arm.arm} arm={arm} named={report.arms.length > 1} />
+    ))}
+  </div>
+);
+
+interface IntervalProps {
+  share: { at: number; low: number; high: number } | null;
+  big?: boolean;
 }
 
-function Interval({ x, n, big = false }: { x: number; n: number; big?: boolean }) {
-  if (n === 0) return <span className="interval none" aria-hidden="true" />;
-  const { low, high } = wilson(x, n);
-  const places = { '--low': low, '--high': high, '--at': x / n } as CSSProperties;
+function Interval({ share, big = false }: IntervalProps) {
+  if (!share) return <span className="interval none" aria-hidden="true" />;
+  const places = { '--low': share.low, '--high': share.high, '--at': share.at } as CSSProperties;
   return (
     <span className={big ? 'interval big' : 'interval'} style={places} aria-hidden="true">
       <span className="range" />
@@ -80,57 +100,66 @@ function Interval({ x, n, big = false }: { x: number; n: number; big?: boolean }
 
 interface GroupTableProps {
   title: string;
-  cells: readonly MapCell[];
+  run: RunDocument;
   by: 'repo' | 'difficulty';
-  run: string;
+}
+
+interface GroupRow {
+  readonly key: string;
+  /** By arm. */
+  readonly slices: readonly (ArmReport['byRepo'][number] | undefined)[];
 }
 
 /** One group says nothing that the headline does not. */
-export function GroupTable({ title, cells, by, run }: GroupTableProps) {
-  const groups = useMemo(() => groupCells(cells, by), [cells, by]);
-  if (groups.length < 2) return null;
-  const shares: PlainColumn<CellGroup>[] = [
-    {
-      header: 'Interval, drawn',
-      drawn: true,
-      cell: ({ resolved, graded }) => <Interval x={resolved} n={graded} />,
-    },
-    { header: 'Resolved, 95 % interval', cell: ({ resolved, graded }) => rate(resolved, graded) },
-  ];
-  const columns: PlainColumn<CellGroup>[] = [
+export function GroupTable({ title, run: { report, summary }, by }: GroupTableProps) {
+  const { arms } = report;
+  const lists = arms.map((arm) => (by === 'repo' ? arm.byRepo : arm.byDifficulty));
+  const keys = [...new Set(lists.flatMap((list) => list.map(({ key }) => key)))];
+  if (keys.length < 2) return null;
+  const rows = keys.map(
+    (key): GroupRow => ({ key, slices: lists.map((list) => list.find((one) => one.key === key)) }),
+  );
+  const columns: PlainColumn<GroupRow>[] = [
     {
       header: by === 'repo' ? 'Repository' : 'Difficulty',
-      cell: ({ name }) =>
-        name === '' ? (
+      cell: ({ key }) =>
+        key === '(none)' ? (
           'not said'
         ) : (
-          <a href={href(['run', run, 'instances'], { [by]: writeChosen([name]) })}>{plain(name)}</a>
+          <a href={href(['run', summary.name, 'instances'], { [by]: writeChosen([key]) })}>{plain(key)}</a>
         ),
     },
+    // Every arm plans the same.
     {
-      header: 'Graded',
-      cell: ({ graded, cells: own }) => (
-        <>
-          {integer(graded)}
-          {graded < own.length ? <span className="quiet"> of {integer(own.length)}</span> : null}
-        </>
-      ),
+      header: arms.length > 1 ? 'Trials of an arm' : 'Trials',
+      cell: ({ slices }) => integer(Math.max(...slices.map((slice) => slice?.planned ?? 0))),
     },
-    // Before the first verdict there is no share to draw.
-    ...(groups.some(({ graded }) => graded > 0) ? shares : []),
-    { header: 'Median cost', cell: (group) => nano(medianCost(group)) },
+    ...arms.flatMap((arm, i): PlainColumn<GroupRow>[] =>
+      // Before the first verdict there is no share to draw.
+      arm.graded
+        ? [
+            {
+              header: `Interval of ${plain(arm.arm)}, drawn`,
+              drawn: true,
+              cell: ({ slices }) => {
+                const slice = slices[i];
+                return <Interval share={slice ? shareOf({ ...slice, over: slice.overInstances }) : null} />;
+              },
+            },
+            {
+              header: arms.length > 1 ? plain(arm.arm) : 'Resolved of valid, 95 % interval',
+              cell: ({ slices }) => (slices[i] ? scoreText(slices[i]) : '–'),
+            },
+          ]
+        : [],
+    ),
   ];
   return (
     <section className="keep">
       <h2>{title}</h2>
       <div className="wide">
-        <PlainTable className="forest" columns={columns} rows={groups} rowId={({ name }) => name} />
+        <PlainTable className="forest" columns={columns} rows={rows} rowId={({ key }) => key} />
       </div>
     </section>
   );
-}
-
-function medianCost({ cells }: CellGroup): number | null {
-  const costs = cells.flatMap(({ costNano }) => costNano ?? []).sort((a, b) => a - b);
-  return costs[Math.floor(costs.length / 2)] ?? null;
 }

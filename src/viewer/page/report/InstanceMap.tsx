@@ -13,28 +13,31 @@ import { go, href, setQuery, useRoute } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
 import { integer, nano, words } from '../text/numbers.ts';
 
-/** More cells than this are not drawn: no eye and no browser has use for them. */
-const MOST = 12_000;
-
 const GROUPS: readonly [GroupBy, string][] = [
   ['repo', 'repository'],
   ['difficulty', 'difficulty'],
   ['arm', 'arm'],
 ];
 
-export function InstanceMap({ cells: all, run }: { cells: readonly MapCell[]; run: string }) {
+interface MapProps {
+  cells: readonly MapCell[];
+  /** Trials of the run; more than `cells` where there are too many to draw. */
+  total: number;
+  run: string;
+}
+
+export function InstanceMap({ cells, total, run }: MapProps) {
   const { query } = useRoute();
-  const possible = GROUPS.filter(([by]) => new Set(all.map((cell) => cell[by])).size > 1);
+  const possible = GROUPS.filter(([by]) => new Set(cells.map((cell) => cell[by])).size > 1);
   const several = possible.some(([by]) => by === 'arm');
   // Arms side by side are what a run with several is made for.
   const usual = several ? 'arm' : (possible[0]?.[0] ?? 'repo');
   const by = possible.find(([name]) => name === query.get('by'))?.[0] ?? usual;
   const colour: Colour = query.get('colour') === 'class' ? 'exitClass' : 'verdict';
-  const cells = useMemo(() => all.slice(0, MOST), [all]);
   const groups = useMemo(() => groupCells(cells, by), [cells, by]);
   return (
     <section className="mapbox keep" aria-labelledby="map-title">
-      <h2 id="map-title">Every instance</h2>
+      <h2 id="map-title">Every trial</h2>
       <div className="bar noprint">
         {possible.length > 1 ? (
           <label>
@@ -58,13 +61,13 @@ export function InstanceMap({ cells: all, run }: { cells: readonly MapCell[]; ru
             <option value="class">exit class</option>
           </select>
         </label>
-        {all.length > MOST ? (
+        {total > cells.length ? (
           <span className="quiet">
-            the first {integer(MOST)} of {integer(all.length)}
+            the first {integer(cells.length)} of {integer(total)} trials
           </span>
         ) : null}
       </div>
-      <MapLegend cells={all} colour={colour} run={run} />
+      <MapLegend cells={cells} colour={colour} run={run} />
       <Cells groups={groups} colour={colour} nameOf={several ? withArm : withEpoch} />
     </section>
   );
@@ -164,12 +167,7 @@ const Groups = memo(function Groups({ groups, colour, nameOf }: CellsProps) {
     // biome-ignore lint/a11y/useSemanticElements: options of a listbox are grouped by this role
     <div key={group.name} role="group" aria-label={plain(group.name) || 'not said'} className="cellgroup">
       <div className="cellname" aria-hidden="true">
-        {plain(group.name) || 'not said'}{' '}
-        <span className="quiet">
-          {group.graded > 0
-            ? `${integer(group.resolved)} of ${integer(group.graded)}`
-            : integer(group.cells.length)}
-        </span>
+        {plain(group.name) || 'not said'} <span className="quiet">{integer(group.cells.length)}</span>
       </div>
       <div className="cells" role="presentation">
         {group.cells.map((cell, n) => (

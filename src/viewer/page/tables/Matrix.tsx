@@ -3,12 +3,22 @@
 import { type ReactNode, useMemo } from 'react';
 import type { TrialDocument } from '../../documents/documents.ts';
 import type { Fields, FieldValue } from '../../documents/filter.ts';
-import { pairKeyOf } from '../../documents/pairs.ts';
+import type { RunList } from '../../documents/resources.ts';
+import { useManyTrials } from '../data/source.ts';
 import { Badge } from '../parts.tsx';
 import { href } from '../route.ts';
+import { plain } from '../text/foreignText.ts';
 import { type Column, numberColumn, textColumn } from './columns.tsx';
 import { FilteredTable } from './FilteredTable.tsx';
-import type { Side } from './PairSection.tsx';
+
+/** An arm of a run, by the name that `compare` takes. */
+export interface Side {
+  readonly name: string;
+  readonly run: RunList['runs'][number];
+  readonly arm: string;
+  /** As documents are named. */
+  readonly path: string;
+}
 
 interface MatrixRow {
   readonly instanceId: string;
@@ -17,14 +27,15 @@ interface MatrixRow {
   readonly cells: (TrialDocument | undefined)[];
 }
 
-function rowsOf(sides: readonly Side[]): MatrixRow[] {
+function rowsOf(sides: readonly Side[], trials: ReadonlyMap<number, readonly TrialDocument[]>): MatrixRow[] {
   const rows = new Map<string, MatrixRow>();
   for (const [i, side] of sides.entries())
-    for (const trial of side.rows) {
+    for (const trial of trials.get(side.run.id) ?? []) {
+      if (trial.arm !== side.arm) continue;
       const { instance_id: instanceId, repo, epoch } = trial;
-      const row = rows.get(pairKeyOf(trial)) ?? { instanceId, repo, epoch, cells: [] };
+      const row = rows.get(`${instanceId} ${epoch}`) ?? { instanceId, repo, epoch, cells: [] };
       row.cells[i] = trial;
-      rows.set(pairKeyOf(trial), row);
+      rows.set(`${instanceId} ${epoch}`, row);
     }
   return [...rows.values()];
 }
@@ -54,7 +65,7 @@ const columnsOf = (sides: readonly Side[]): Column<MatrixRow>[] => [
   textColumn('instance', 'Instance', 230, (r) => r.instanceId),
   ...sides.map((side, i) => ({
     id: `side${i}`,
-    header: `${['A ', 'B '][i] ?? ''}${side.label}`,
+    header: `${['A ', 'B '][i] ?? ''}${plain(side.name)}`,
     width: 150,
     value: (r: MatrixRow) => r.cells[i]?.verdict,
     cell: (r: MatrixRow) => verdictCell(r.cells[i]),
@@ -67,10 +78,14 @@ const columnsOf = (sides: readonly Side[]): Column<MatrixRow>[] => [
   textColumn('repo', 'Repository', 150, (r) => r.repo),
 ];
 
-export function Matrix({ sides }: { sides: readonly Side[] }) {
-  const rows = useMemo(() => rowsOf(sides), [sides]);
+export function Matrix({ sides, list }: { sides: readonly Side[]; list: RunList }) {
+  const runs = useMemo(() => [...new Set(sides.map((side) => side.run.id))], [sides]);
+  const { trials, error } = useManyTrials(runs, list);
+  const rows = useMemo(() => rowsOf(sides, trials), [sides, trials]);
   const columns = useMemo(() => columnsOf(sides), [sides]);
-  return (
+  return error ? (
+    <p role="alert">{plain(error)}</p>
+  ) : (
     <FilteredTable
       label="Matrix"
       rows={rows}

@@ -24,9 +24,6 @@ export function cost(money: Pick<MoneyDocument, 'costNano' | 'unknownCalls'>): s
   const text = formatCost(money.costNano);
   return money.unknownCalls > 0 && money.costNano !== null ? `≥ ${text}` : text;
 }
-/** What one of `n` cost. */
-export const costOfEach = (money: Pick<MoneyDocument, 'costNano' | 'unknownCalls'>, n: number): string =>
-  n === 0 || money.costNano === null ? DASH : cost({ ...money, costNano: Math.round(money.costNano / n) });
 
 export const nano = (value: number | null | undefined): string =>
   value === null || value === undefined ? DASH : formatCost(value);

@@ -9,6 +9,7 @@ import { useDocument } from '../data/source.ts';
 import { Foldout } from '../parts.tsx';
 import { href, useRoute } from '../route.ts';
 import { countIn, outputIn, plain } from '../text/foreignText.ts';
+import { Markdown } from '../text/Markdown.tsx';
 import { duration, integer, nano, short, size } from '../text/numbers.ts';
 import { Ansi, CopyButton, Output } from '../text/Text.tsx';
 
@@ -124,7 +125,7 @@ export const Conversation = memo(function Conversation({
   const body = useMemo(() => (isAnswer ? parts(content) : []), [isAnswer, content]);
   const fold = (title: string, text: string) => (
     <Foldout title={`${title}${size(text.length)}${inside(text, asked)}`}>
-      {() => <pre className="prose">{plain(text)}</pre>}
+      {() => <Markdown text={text} />}
     </Foldout>
   );
   return (
@@ -136,9 +137,7 @@ export const Conversation = memo(function Conversation({
           <Code key={i} text={part.text} asked={asked} />
         ) : (
           // biome-ignore lint/suspicious/noArrayIndexKey: parts of one immutable message
-          <pre key={i} className="prose">
-            {plain(part.text.trim())}
-          </pre>
+          <Markdown key={i} text={part.text.trim()} />
         ),
       )}
       {toolCalls.map((call, i) => (
