@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createAgent } from '../../src/agent/loop/agent.ts';
 import { startDeadline } from '../../src/agent/loop/deadline.ts';
 import { TimeExceeded } from '../../src/agent/loop/exceptions.ts';
+import { createMeter } from '../../src/agent/loop/meter.ts';
 import { EnvironmentError } from '../../src/environment/environment.ts';
 import type { CallListener, CallRecord } from '../../src/model/model.ts';
 import { bash, config, fakeEnvironment, fakeModel, result, submitted } from './fakes.ts';
@@ -166,10 +167,16 @@ describe('what the provider keeps us waiting is no time of the agent', () => {
   }
   const seconds = ({ elapsedMs }: { elapsedMs(): number }) => elapsedMs() / 1000;
 
+  test('what listens between a call and the record passes on what the call has to wait for', () => {
+    const recorded = new Promise<void>(() => {});
+    const { deadline } = setUp();
+    const call = deadline.listen(createMeter().listen({ ...quiet, began: () => recorded }));
+    expect(call.began(begun)).toBe(recorded);
+  });
   test('a rate limit, and the pause before the next try', () => {
     const { deadline, call, pass } = setUp(30);
     pass(5);
-    call.began(begun);
+    void call.began(begun);
     pass(1);
     call.ended(record({ state: 'failed', errorCode: 'RATE_LIMITED' }));
     call.phase?.('backoff');
@@ -177,7 +184,7 @@ describe('what the provider keeps us waiting is no time of the agent', () => {
     call.phase?.('rate_wait');
     pass(40);
     expect(deadline.signal.aborted).toBe(false);
-    call.began(begun);
+    void call.began(begun);
     pass(4);
     call.ended(wrote(20));
     expect(seconds(deadline)).toBe(9);
@@ -191,7 +198,7 @@ describe('what the provider keeps us waiting is no time of the agent', () => {
   test('a provider that is silent for 52 s, and answers in a line', () => {
     const { deadline, call, pass } = setUp();
     pass(2);
-    call.began(begun);
+    void call.began(begun);
     pass(52);
     expect(deadline.signal.aborted).toBe(false);
     call.ended(wrote(40));
@@ -201,11 +208,11 @@ describe('what the provider keeps us waiting is no time of the agent', () => {
 
   test('a long answer is the work of the model, and ends the attempt with its last word', () => {
     const { deadline, call, pass } = setUp();
-    call.began(begun);
+    void call.began(begun);
     pass(52);
     call.ended(wrote(2000));
     expect(seconds(deadline)).toBe(52);
-    call.began(begun);
+    void call.began(begun);
     pass(5);
     expect(deadline.signal.aborted).toBe(true);
     deadline.stop();
@@ -214,7 +221,7 @@ describe('what the provider keeps us waiting is no time of the agent', () => {
   test('tries that failed, however long they took', () => {
     const { deadline, call, pass } = setUp(30);
     for (let tried = 0; tried < 4; tried += 1) {
-      call.began(begun);
+      void call.began(begun);
       pass(20);
       call.ended(OUTAGE);
       call.phase?.('backoff');
@@ -227,7 +234,7 @@ describe('what the provider keeps us waiting is no time of the agent', () => {
   test('of several calls all must wait', () => {
     const { deadline, call, pass } = setUp();
     const other = deadline.listen(quiet);
-    call.began(begun);
+    void call.began(begun);
     other.phase?.('rate_wait');
     pass(8);
     expect(seconds(deadline)).toBe(8);
@@ -237,7 +244,7 @@ describe('what the provider keeps us waiting is no time of the agent', () => {
     call.ended(wrote(10));
     pass(5);
     expect(seconds(deadline)).toBe(10);
-    other.began(begun);
+    void other.began(begun);
     pass(3);
     other.ended(wrote(10));
     pass(1);

@@ -79,7 +79,7 @@ describe('the meter', () => {
     const model = fakeModel([
       async ({ options }: { options: QueryOptions }) => {
         for (const more of records) {
-          options.listener?.began({
+          void options.listener?.began({
             try: more.try ?? 0,
             modelAsked: 'm',
             startedAt: 0,
@@ -118,7 +118,7 @@ describe('the meter', () => {
   test('a failed try of unknown cost is not charged its estimate', () => {
     const meter = createMeter();
     const listener = meter.listen({ began() {}, ended() {} });
-    listener.began({ try: 0, modelAsked: 'm', startedAt: 0, estimateNano: 5 });
+    void listener.began({ try: 0, modelAsked: 'm', startedAt: 0, estimateNano: 5 });
     listener.ended(record({ state: 'failed', costNano: null }));
     expect(meter.spentNano).toBe(0);
   });

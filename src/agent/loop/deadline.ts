@@ -96,7 +96,7 @@ function createWorkClock(now: () => number, changed: () => void) {
         wanted: async (estimate, signal) => to.wanted?.(estimate, signal),
         began(begun) {
           becomes(false);
-          to.began(begun);
+          return to.began(begun);
         },
         ended(record) {
           look();

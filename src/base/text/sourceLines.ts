@@ -22,7 +22,7 @@ function mapOf(file: string): SourceMap | null {
   return map;
 }
 
-const PLACE = /(file:[^\s()]+):(\d+):(\d+)/g;
+const PLACE = /(file:[^\s():]+):(\d+):(\d+)/g;
 
 /** The stack of an error; undefined where it has none. */
 export const stackOf = (error: unknown): string | undefined =>

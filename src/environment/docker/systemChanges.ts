@@ -15,8 +15,14 @@ const PROGRAM =
   /^(?:\/usr(?:\/local)?)?\/s?bin\/[^/]+$|^\/(?:root|home\/[^/]+)\/\.(?:local|cargo)\/bin\/[^/]+$/;
 const LIBRARY = /^(?:\/usr(?:\/local)?)?\/lib(?:32|64|x32|exec)?\/|^\/opt\/.*\/(?:bin|lib)\//;
 /** What the loader, shells and Python read unasked. */
-const STARTUP =
-  /^\/etc\/(?:ld\.so\.(?:preload|conf)|ld\.so\.conf\.d\/.*|profile|profile\.d\/.*|bash\.bashrc|environment)$|^\/root\/\.(?:bashrc|bash_profile|bash_login|profile)$|\/(?:sitecustomize|usercustomize)\.py$|\/[^/]*\.pth$/;
+const STARTUP_FILES = [
+  ...['/etc/ld.so.preload', '/etc/ld.so.conf', '/etc/profile', '/etc/bash.bashrc', '/etc/environment'],
+  ...['.bashrc', '.bash_profile', '.bash_login', '.profile'].map((name) => `/root/${name}`),
+];
+const isStartup = (path: string): boolean =>
+  STARTUP_FILES.includes(path) ||
+  ['/etc/ld.so.conf.d/', '/etc/profile.d/'].some((folder) => path.startsWith(folder)) ||
+  ['/sitecustomize.py', '/usercustomize.py', '.pth'].some((ending) => path.endsWith(ending));
 /** Python writes them whenever it runs. */
 const CACHE = /\/__pycache__(?:\/|$)/;
 
@@ -65,12 +71,12 @@ export async function systemChangesOf(container: Docker.Container): Promise<Syst
   const parents = new Set(diff.map(({ Path }) => posix.dirname(Path)));
   const wanted = diff.filter(
     ({ Path, Kind }) =>
-      (isProgram(Path) || LIBRARY.test(Path) || STARTUP.test(Path)) &&
+      (isProgram(Path) || LIBRARY.test(Path) || isStartup(Path)) &&
       !isBelow(Path, workdir) &&
       !(parents.has(Path) && Kind !== DELETED) &&
       !CACHE.test(Path) &&
       // New libraries replace none.
-      (Kind !== ADDED || isProgram(Path) || STARTUP.test(Path)),
+      (Kind !== ADDED || isProgram(Path) || isStartup(Path)),
   );
   const added = new Set(diff.filter(({ Kind }) => Kind === ADDED).map(({ Path }) => Path));
   const limit = pLimit(AT_ONCE);
@@ -80,7 +86,7 @@ export async function systemChangesOf(container: Docker.Container): Promise<Syst
     const stat = await statOf(container, Path);
     if (!stat || stat.isFolder) return undefined;
     if (Kind !== ADDED) return 'changed';
-    if (STARTUP.test(Path)) return 'before';
+    if (isStartup(Path)) return 'before';
     for (const folder of folders)
       if (await isThere(posix.join(folder, posix.basename(Path)))) return 'before';
     return stat.size < SMALL_BYTES && !stat.isLink ? 'small' : undefined;

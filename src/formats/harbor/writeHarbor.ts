@@ -50,7 +50,7 @@ function uuidOf(...of: readonly string[]): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
-const agentOf = ({ agent }: WrittenArm): string => agent.replace(/\s.*$/, '');
+const agentOf = ({ agent }: WrittenArm): string => agent.split(/\s/, 1)[0]!;
 
 /** "vendor/name" has a provider; Harbor puts both together again. */
 function modelOf(model: string): { name: string; provider: string | null } {

@@ -86,8 +86,8 @@ function standsIn(spec: DoubtedRow): (path: string) => boolean {
   const modules = new Set<string>();
   for (const id of [...own, ...spec.failToPass, ...spec.passToPass]) {
     const file = id.split('::')[0]!;
-    const stem = /^(.{1,4096})\.(?:py|js|cjs|mjs|jsx|ts|tsx)$/.exec(file)?.[1];
-    if (stem !== undefined) stems.add(stem);
+    const ending = /\.(?:py|js|cjs|mjs|jsx|ts|tsx)$/.exec(file);
+    if (ending && ending.index > 0) stems.add(file.slice(0, ending.index));
     const dotted = /\(([\w.]{1,400})\)$/.exec(id)?.[1]?.split('.') ?? [];
     for (let length = 2; length <= dotted.length; length++) modules.add(dotted.slice(0, length).join('/'));
   }

@@ -50,7 +50,7 @@ export async function answerFrom(
   if (signal?.aborted) throw abortError(signal);
   const startedAt = clock.wall();
   const start = clock.now();
-  listener?.began({ try: answer.try ?? 0, modelAsked: name, startedAt, estimateNano: 0 });
+  void listener?.began({ try: answer.try ?? 0, modelAsked: name, startedAt, estimateNano: 0 });
   listener?.phase?.('model');
   const { value: body, notes: odd } = cutNesting(answer.body);
   const read = readCompletion(body);

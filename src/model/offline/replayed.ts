@@ -142,7 +142,7 @@ function answerOf(recorded: RecordedSuccess): CannedAnswer {
 function tellFailedTries(tries: readonly CallRecord[], options: QueryOptions, clock: Clock): void {
   for (const row of tries) {
     const startedAt = clock.wall();
-    options.listener?.began({ try: row.try, modelAsked: row.modelAsked, startedAt, estimateNano: 0 });
+    void options.listener?.began({ try: row.try, modelAsked: row.modelAsked, startedAt, estimateNano: 0 });
     options.listener?.ended({
       ...row,
       startedAt,
@@ -256,7 +256,7 @@ const NOTE = 'replayed: nothing was paid';
 function tellTries({ tries }: RecordedWireCall, listener: CallListener | undefined, clock: Clock): void {
   for (const row of tries) {
     const startedAt = clock.wall();
-    listener?.began({ try: row.try, modelAsked: row.modelAsked, startedAt, estimateNano: 0 });
+    void listener?.began({ try: row.try, modelAsked: row.modelAsked, startedAt, estimateNano: 0 });
     listener?.phase?.('model');
     listener?.ended({
       ...row,

@@ -374,14 +374,14 @@ describe('the record of an installed agent', () => {
         const [one, two] = [0, 1].map((index) =>
           request.listener({ index, step: 1, label: { kind: 'main' } }),
         ) as [CallListener, CallListener];
-        one.began(began);
+        void one.began(began);
         one.phase?.('model');
         two.phase?.('rate_wait');
         one.ended({ try: 0 } as never);
         one.phase?.('backoff');
-        two.began(began);
+        void two.began(began);
         two.phase?.('model');
-        one.began({ ...began, try: 1 });
+        void one.began({ ...began, try: 1 });
         one.phase?.('model');
         two.ended({ try: 0 } as never);
         one.ended({ try: 1 } as never);
