@@ -209,7 +209,7 @@ describe.skipIf(!browserAvailable())('one figure on every surface', () => {
       expect(document.words).toEqual(plainJson(compareDocument(said)));
       await open(`compare?s=${a}|${b}`, '.blocks');
       const sides = [a, b].map((side) => report(side.split('/')[0]!));
-      expect(await strange('.blocks', [said, sides])).toEqual([]);
+      expect(await strange('.blocks', [said, sides, document.words])).toEqual([]);
       expect(await strange('[aria-label="Summary of the runs"]', [said, sides])).toEqual([]);
     },
   );
