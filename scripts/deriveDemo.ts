@@ -47,15 +47,15 @@ type TestOutcome = 'PASSED' | 'FAILED';
 
 /** Name and outcome in a line of each runner; names are those of the official parsers. */
 const FORMS: Record<string, (line: string) => [string, TestOutcome] | undefined> = {
-  pytest(line) {
+  parse_log_pytest(line) {
     const found = /^(PASSED|FAILED|ERROR) (\S+)/.exec(line);
     return found ? [found[2]!, found[1] === 'PASSED' ? 'PASSED' : 'FAILED'] : undefined;
   },
-  django(line) {
+  parse_log_django(line) {
     const found = /^(.+) \.\.\. (ok|FAIL|ERROR)$/.exec(line);
     return found ? [found[1]!, found[2] === 'ok' ? 'PASSED' : 'FAILED'] : undefined;
   },
-  tap(line) {
+  parse_log_tap(line) {
     const found = /^(ok|not ok) (\d+) (.+)$/.exec(line);
     return found ? [found[3]!, found[1] === 'ok' ? 'PASSED' : 'FAILED'] : undefined;
   },
