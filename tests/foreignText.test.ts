@@ -40,6 +40,7 @@ const APART: Readonly<Record<string, string>> = {
   parseForeignJson: 'part of every reader of files',
   readForeign: 'part of every reader of files',
   isEmptyPatch: 'looks at a length',
+  readEvalResults: 'reads a file of ours back in its own test',
   jsonChildren: 'part of the readers of predictions and datasets',
   patchHash: 'a hash',
   modelInName: 'a name of a file on this disk',

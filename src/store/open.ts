@@ -83,7 +83,7 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
 
 function prepareForWriting(db: Store, path: string): void {
   // Only a database without a page can be told so: what is deleted can be given back to the disk.
-  db.pragma('auto_vacuum = INCREMENTAL');
+  if (db.pragma('page_count', { simple: true }) === 0) db.pragma('auto_vacuum = INCREMENTAL');
   db.pragma('journal_mode = WAL');
   db.pragma('synchronous = NORMAL');
   db.pragma('foreign_keys = ON');

@@ -2,15 +2,18 @@
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { expect, test } from 'vitest';
-import { allFormats } from '../../src/formats/formats.ts';
+import { allFormats, WRITTEN_FORMATS, writerOf } from '../../src/formats/formats.ts';
 
 const SRC = join(import.meta.dirname, '..', '..', 'src');
 const folders = readdirSync(join(SRC, 'formats'), { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name);
 
-test('every folder is in the table', async () => {
-  expect(await allFormats()).toHaveLength(folders.length);
+test('every folder is in the tables, and each format can be loaded', async () => {
+  const tables = readFileSync(join(SRC, 'formats', 'formats.ts'), 'utf8');
+  expect(folders.filter((folder) => !tables.includes(`import('./${folder}/`))).toEqual([]);
+  expect(await allFormats()).not.toEqual([]);
+  for (const word of WRITTEN_FORMATS) expect(await writerOf(word)).toBeTypeOf('function');
 });
 
 test('results, store, viewer and comparisons import no format', () => {

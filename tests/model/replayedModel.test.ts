@@ -68,7 +68,7 @@ describe('replay', () => {
   });
 
   test('a recorded failure is that failure, after the tries that came before it, without their waits', async () => {
-    await using wired = await wire({ replies: [{ status: 429, headers: { 'retry-after': '9' } }] });
+    await using wired = await wire({ replies: [{ status: 503, headers: { 'retry-after': '9' } }] });
     const original = recorder();
     const failure = await modelOf(wired).query(ASK, original);
     if (failure.success) throw new Error('expected a failure');

@@ -94,8 +94,9 @@ test.each([
   [13_200_000, { low: 12_100_000, high: 14_500_000 }, ['$0.0132', '$0.0121', '$0.0145']],
   [12.5e9, { low: 10e9, high: 15e9 }, ['$12.50', '$10.00', '$15.00']],
   [4_200, { low: 4_000, high: 4_500 }, ['$0.00000420', '$0.00000400', '$0.00000450']],
+  [1e9, { low: 1e9, high: 1.64e9 }, ['$1.00', '$1.00', '$1.64']],
   [13_200_000, null, ['$0.01', '$0.01', '$0.01']],
 ])('money has the digits of its interval: %d', (nano, interval, texts) => {
-  const show = dollarsWithin(nano, interval);
+  const show = dollarsWithin(interval);
   expect([nano, interval?.low ?? nano, interval?.high ?? nano].map(show)).toEqual(texts);
 });

@@ -180,7 +180,7 @@ function resourceTable({ ratios, costPerResolved, seed }: Comparison): Block[] {
       String(r.n),
     ];
   const ratio = (x: number) => x.toFixed(3);
-  const inDollars = (r: Bootstrapped | null) => dollarsWithin(r?.estimate ?? 0, r?.interval ?? null);
+  const inDollars = (r: Bootstrapped | null) => dollarsWithin(r?.interval ?? null);
   const rows = compact([
     row('cost, B / A', ratios.cost, ratio),
     row('tokens, B / A', ratios.tokens, ratio),

@@ -132,9 +132,9 @@ export const money = ({ nano, atLeast }: Money): string =>
 export const dollars = (nano: number): string =>
   Number.isFinite(nano) ? formatCost(Math.round(nano)) : 'unbounded';
 
-/** Two digits of the shorter half of an interval: with fewer, its ends are one number. */
-export function dollarsWithin(nano: number, interval: Interval | null): (nano: number) => string {
-  const half = interval === null ? 0 : Math.min(nano - interval.low, interval.high - nano) / 1e9;
+/** Two digits of half an interval: with fewer, its ends are one number. */
+export function dollarsWithin(interval: Interval | null): (nano: number) => string {
+  const half = interval === null ? 0 : (interval.high - interval.low) / 2e9;
   if (!(half > 0)) return dollars;
   const digits = Math.min(9, Math.max(2, 1 - Math.floor(Math.log10(half))));
   return (one) => (Number.isFinite(one) ? `$${(one / 1e9).toFixed(digits)}` : 'unbounded');

@@ -4,7 +4,16 @@ import { percent } from '../../base/text/numbers.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import type { Comparisons } from '../compare/compareSides.ts';
 import type { ArmSummary, Summary } from '../measure/summary.ts';
-import { block, type Document, dollarsWithin, plural, pointDifference, pValue, range } from './document.ts';
+import {
+  block,
+  type Document,
+  dollarsWithin,
+  money,
+  plural,
+  pointDifference,
+  pValue,
+  range,
+} from './document.ts';
 
 export interface PaperRow {
   readonly arm: string;
@@ -82,7 +91,7 @@ function testOf(all: Comparisons | null, k: number): PaperRow['test'] {
 function rowOf(arm: ArmSummary, agent: string, test: PaperRow['test']): PaperRow {
   const { cost, costPerResolved: per } = arm.accounting;
   const within = per?.atLeast ? null : (per?.bootstrap?.interval ?? null);
-  const show = dollarsWithin(per?.nano ?? 0, within);
+  const show = dollarsWithin(within);
   return {
     arm: arm.arm,
     model: arm.model,
@@ -93,7 +102,7 @@ function rowOf(arm: ArmSummary, agent: string, test: PaperRow['test']): PaperRow
     interval: arm.graded ? (arm.estimate?.interval ?? arm.resolved.interval) : null,
     planned: arm.planned,
     missing: arm.planned - arm.valid,
-    cost: cost.nano === null ? 'unknown' : `${cost.atLeast ? '≥ ' : ''}${dollarsWithin(0, null)(cost.nano)}`,
+    cost: money(cost),
     costPerResolved:
       per === null || per.nano === null
         ? '–'

@@ -294,7 +294,7 @@ function resourceRows(arm: ArmSummary): Fact[] {
   const per = a.costPerResolved;
   // Of a lower bound no interval is known.
   const interval = per?.atLeast ? undefined : per?.bootstrap?.interval;
-  const inDigits = dollarsWithin(per?.nano ?? 0, interval ?? null);
+  const inDigits = dollarsWithin(interval ?? null);
   return compact<Fact>([
     [
       'cost',

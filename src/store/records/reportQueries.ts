@@ -137,36 +137,12 @@ export function loadRunData(db: Store, runId: number): RunData | undefined {
       arms: armsOf(db, runId).map((arm) => ({ name: arm.name, model: arm.model, config: storedArm(arm) })),
       trials,
       ...moneyOf(db, row, trials),
+      phases: phaseTotals(db, runId),
+      firstResults: firstResultsOf(db, runId),
+      gold: new Map([...goldStandings(db)].map(([id, { standing }]) => [id, standing])),
     };
   });
-  const late = {
-    phases: remembered(() => phaseTotals(db, runId)),
-    firstResults: remembered(() => firstResultsOf(db, runId)),
-    gold: remembered(
-      () => new Map([...goldStandings(db)].map(([id, { standing }]) => [id, standing] as const)),
-    ),
-  };
-  // A comparison asks for none of these.
-  return {
-    ...read(),
-    get phases() {
-      return late.phases();
-    },
-    get firstResults() {
-      return late.firstResults();
-    },
-    get gold() {
-      return late.gold();
-    },
-  };
-}
-
-function remembered<T>(read: () => T): () => T {
-  let found: { readonly value: T } | undefined;
-  return () => {
-    found ??= { value: read() };
-    return found.value;
-  };
+  return read();
 }
 
 // Without the view trial_results: what belongs to an arm or an instance is the same text for many trials, and is read once.
