@@ -43,8 +43,9 @@ export function parseReference(name: string): ParsedReference {
     return wrong('its digest is malformed');
   const slash = beforeDigest.indexOf('/');
   const head = slash < 0 ? '' : beforeDigest.slice(0, slash);
-  // Docker's rule: the first part is a host when it has a dot or a port, or is "localhost".
-  const hasHost = /[.:]/.test(head) || head === 'localhost' || head !== head.toLowerCase();
+  // Docker's rule: the first part is a host when it has a dot or a port, or is "localhost". Newer engines take capitals for a host too, older ones
+  // refuse them: no registry has such a name.
+  const hasHost = /[.:]/.test(head) || head === 'localhost';
   const path = hasHost ? beforeDigest.slice(slash + 1) : beforeDigest;
   const colon = path.indexOf(':');
   const repository = colon < 0 ? path : path.slice(0, colon);

@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { extname, resolve } from 'node:path';
 import { isRecord } from '../base/isRecord.ts';
 import { sha256 } from '../base/sha256.ts';
-import { kindOf } from '../base/text/errorText.ts';
+import { fileErrorText, kindOf } from '../base/text/errorText.ts';
 import type { Dataset, LoadedRow } from '../dataset/dataset.ts';
 import { BUILT, imageNameOf } from '../dataset/imageNames.ts';
 import type { Instance } from '../dataset/instance.ts';
@@ -87,7 +87,17 @@ export interface LoadOptions extends LocateOptions {
   readonly images?: string | undefined;
 }
 
+/** What the system says of a file is a problem of the dataset. */
 export async function loadDataset(source: string, options: LoadOptions = {}): Promise<LoadResult> {
+  try {
+    return await loadNamed(source, options);
+  } catch (error) {
+    if (typeof (error as NodeJS.ErrnoException).syscall !== 'string') throw error;
+    return { ok: false, problems: [{ message: `${source} cannot be read: ${fileErrorText(error)}` }] };
+  }
+}
+
+async function loadNamed(source: string, options: LoadOptions): Promise<LoadResult> {
   const added = addedDataset(source, options.env);
   if (!added) return loadPlace(source, options);
   const { split = added.split ?? undefined } = options;

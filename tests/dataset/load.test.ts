@@ -196,6 +196,13 @@ describe('bad rows', () => {
 });
 
 describe('places', () => {
+  test('links that lead in a circle are a problem of the dataset, in one sentence', async () => {
+    symlinkSync('b', join(dir, 'a'));
+    symlinkSync('a', join(dir, 'b'));
+    const [problem] = await problemsIn(join(dir, 'a'));
+    expect(problem?.message).toBe(`${join(dir, 'a')} cannot be read: its links lead in a circle`);
+  });
+
   test('a directory with <split>.parquet: test by default, a named split, and a clear word when there is none', async () => {
     file('ds/test.parquet', parquet([rawRow(a)]));
     file('ds/dev.jsonl', lines(rawRow(b)));

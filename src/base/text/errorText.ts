@@ -9,6 +9,7 @@ const OF_FILES: Readonly<Record<string, string>> = {
   ENOTDIR: 'a part of its path is a file',
   EISDIR: 'it is a folder',
   EACCES: 'you may not read it',
+  ELOOP: 'its links lead in a circle',
 };
 
 /** Why a file could not be read. */

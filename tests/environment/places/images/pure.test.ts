@@ -54,6 +54,13 @@ describe('image names', () => {
     expect(again.ok && canonicalName(again.reference)).toBe(whole);
   });
 
+  test('capitals before the first slash are no host, whatever newer engines make of them', () => {
+    expect(parseReference('UPPER/case')).toMatchObject({
+      message: expect.stringContaining('lower case'),
+    });
+    expect(parseReference('Registry.example/case').ok).toBe(true);
+  });
+
   test('nothing that is not a name gets through, whatever the text', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
