@@ -209,7 +209,8 @@ test('what cannot be graded is counted like the rest, says why, and needs no eng
 describe('what is missing is said', () => {
   test.each([
     [[], /name what to evaluate/],
-    [['preds.json'], /--subset is missing/],
+    [['preds.json'], /preds\.json cannot be read: there is no such file/],
+    [['stranger.json'], /--subset is missing/],
     [['--regrade', '.'], /--regrade needs the dataset/],
     [['--regrade', 'nowhere', '--subset', 'data.jsonl'], /no folder nowhere/],
     [['preds.json', '--subset', 'data.jsonl'], /preds\.json cannot be read/],

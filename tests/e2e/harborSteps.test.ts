@@ -121,7 +121,7 @@ describe.skipIf(!available)('a task of three steps (needs Docker)', () => {
 
     const messages = queryRun<{ role: string; content: string; data: string }>(
       dir,
-      `SELECT m.role, m.content, m.data FROM messages m JOIN attempts a ON a.id = m.attempt_id JOIN trials t ON t.id = a.trial_id
+      `SELECT m.role, m.content, m.data FROM message_texts m JOIN attempts a ON a.id = m.attempt_id JOIN trials t ON t.id = a.trial_id
        JOIN instances i ON i.id = t.instance_pk WHERE i.instance_id = 'all-three' ORDER BY m.seq`,
     );
     const marked = messages.map(

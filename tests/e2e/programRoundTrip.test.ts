@@ -90,7 +90,7 @@ describe.skipIf(!available)('the record of a program (needs Docker)', () => {
     );
 
     for (const run of [bench.id, `${bench.id}-again`]) await verb('verify', run);
-    await verb('compare', bench.id, `${bench.id}-again`);
+    await verb('compare', bench.id, `${bench.id}-again`, '--instance', ID);
     const shown = await verb('show', bench.id, ID);
     expect(shown).toMatch(
       /conversations: main · 2 calls · \$[\d.]+; title · 1 call · \$[\d.]+; look \(subagent\) · 1 call/,
@@ -109,7 +109,7 @@ describe.skipIf(!available)('the record of a program (needs Docker)', () => {
     ]);
     await verb('import', join(bench.out, bench.id), '--run-id', 'imported');
     await verb('verify', 'imported');
-    await verb('compare', bench.id, 'imported');
+    await verb('compare', bench.id, 'imported', '--instance', ID);
     expect(bench.query('SELECT DISTINCT patch_sha256 FROM attempts')).toHaveLength(1);
 
     const blobs = bench.query<{ request: Buffer; response: Buffer }>(

@@ -140,9 +140,8 @@ describe.skipIf(!docker)('refusals', () => {
 
 describe.skipIf(!docker)('odd replies', () => {
   test('T-12 replies with nothing in them are never "done": three in a row end the attempt, and each is billed', async () => {
-    const none = { choices: [], usage: { prompt_tokens: 10, completion_tokens: 0 } };
     const { result, one, abnormal } = await runWith({
-      'a__a-1': [{ body: none }],
+      'a__a-1': [{ content: '', finish_reason: 'stop' }],
       'a__a-2': [{ content: null }],
       'a__a-3': [{ content: '' }],
     });

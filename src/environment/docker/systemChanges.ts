@@ -27,7 +27,11 @@ const isStartup = (path: string): boolean =>
 const CACHE = /\/__pycache__(?:\/|$)/;
 
 /** Of the engine: 0 was changed, 1 was added, 2 was deleted. */
-const diffSchema = z.array(z.object({ Path: z.string(), Kind: z.number() })).nullable();
+const diffSchema = z
+  .array(z.object({ Path: z.string(), Kind: z.number() }))
+  .nullable()
+  // The engine says "null" where nothing was changed, which docker-modem hands on as the bytes that came.
+  .or(z.instanceof(Uint8Array).transform(() => null));
 const [ADDED, DELETED] = [1, 2];
 
 const MOST = 1000;

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
+import { sqlarUncompress } from '../../../src/store/longText.ts';
 import { AGENTS, addedFromNpm, REAL_KEY } from '../../support/agents/agentBench.ts';
 import { startFakeProvider, type Turn } from '../../support/agents/playedProvider.ts';
 import { cli, tempDir } from '../../support/cli.ts';
@@ -15,6 +16,7 @@ const given = available ? await givenTasks(dir) : 'Docker is not here';
 
 function query<T>(out: string, sql: string): T[] {
   const db = new Database(join(out, 'swebatch.db'), { readonly: true });
+  db.function('sqlar_uncompress', sqlarUncompress);
   try {
     return db.prepare(sql).all() as T[];
   } finally {
@@ -33,7 +35,7 @@ const all = (outcome: string, reward: number) =>
 const searched = (out: string): string[] =>
   query<{ text: string }>(
     out,
-    `SELECT content || coalesce(data, '') AS text FROM messages WHERE role <> 'assistant'`,
+    `SELECT content || coalesce(data, '') AS text FROM message_texts WHERE role <> 'assistant'`,
   ).flatMap(({ text }) => /searched \d+ files[^\n"\\<]*/.exec(text)?.[0] ?? []);
 
 const reply = (command: string) => ({ content: `\`\`\`bash\n${command}\n\`\`\``, finish_reason: 'stop' });

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { GatewayCall } from '../../../src/agent/gateway/gateway.ts';
 import type { DialectName } from '../../../src/model/dialects/dialects.ts';
+import { sqlarUncompress } from '../../../src/store/longText.ts';
 import { type CliResult, cli, machineNetwork, REPO, type RunningCli, startCli, tempDir } from '../cli.ts';
 import type { SeenRequest, Turn } from './playedProvider.ts';
 
@@ -178,6 +179,7 @@ export function agentBench(options: AgentBenchOptions): AgentBench {
     resume: (...more) => cli(['resume', id, '-o', out, ...more], { env }),
     query<T>(sql: string) {
       const db = new Database(join(out, 'swebatch.db'), { readonly: true });
+      db.function('sqlar_uncompress', sqlarUncompress);
       try {
         return db.prepare(sql).all() as T[];
       } finally {

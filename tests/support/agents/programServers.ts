@@ -42,7 +42,7 @@ export async function asksServer(one: AgentUnderTest): Promise<void> {
   expect(bench.query('SELECT outcome, reward FROM evaluations')).toEqual([
     { outcome: 'resolved', reward: 1 },
   ]);
-  const said = bench.query<{ data: string }>('SELECT data FROM messages').map(({ data }) => data);
+  const said = bench.query<{ data: string }>('SELECT data FROM message_texts').map(({ data }) => data);
   for (const [name, [, word]] of Object.entries(TICKETS))
     expect(said.some((data) => data.includes(`"task_step":"${name}"`) && data.includes(word))).toBe(true);
 }

@@ -3,6 +3,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
+import { sqlarUncompress } from '../../../src/store/longText.ts';
 import { cli } from '../cli.ts';
 import { docker } from '../docker.ts';
 import { derivedImage } from '../dockerEnvironment.ts';
@@ -76,6 +77,7 @@ interface Attempt {
 
 export function queryRun<Row>(out: string, sql: string): Row[] {
   const db = new Database(join(out, 'swebatch.db'), { readonly: true });
+  db.function('sqlar_uncompress', sqlarUncompress);
   try {
     return db.prepare(sql).all() as Row[];
   } finally {
