@@ -105,6 +105,7 @@ test('a trial runs in it, by its own key; nothing of pods is loaded', async () =
   writeFileSync(
     join(dir, 'toy.yaml'),
     JSON.stringify({
+      agent: { system_template: 'You help.', instance_template: '{{task}}' },
       environment: { environment_class: 'toy', toy: { greeting: 'good day' } },
       run: { disk_floor: '0' },
     }),

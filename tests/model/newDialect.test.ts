@@ -23,7 +23,7 @@ export const toyDialect: Dialect = {
   read: (body) => {
     const content = String((body as { said: unknown }).said);
     const message = { role: 'assistant', content } as const;
-    return { kind: 'reply', reply: { ...NO_FACTS, message, content, toolCalls: [] } };
+    return { kind: 'reply', reply: { ...NO_FACTS, finishReason: 'stop', message, content, toolCalls: [] } };
   },
   factsOf: () => NO_FACTS,
   readUsage: () => ({ usage: null, cacheWrite1h: 0, notes: [] }),
