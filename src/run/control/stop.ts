@@ -79,7 +79,9 @@ export function createStopLadder(options: StopOptions) {
     },
     /** One press of Ctrl-C or one SIGTERM. Returns the sentence to show. */
     interrupt(signalName: string): string {
-      interruptedBy ??= signalName;
+      // Of two signals that wait together the kernel may hand over the later one first, so "ctl stop --now" is Ctrl-C in either order.
+      if (interruptedBy === null || (interruptedBy === 'SIGTERM' && signalName === 'SIGINT'))
+        interruptedBy = signalName;
       why ??= { reason: 'cancelled', message: `interrupted by ${signalName}` };
       stage = Math.min(3, stage + 1) as 0 | 1 | 2 | 3;
       if (stage === 1 && options.onInterrupt === 'capture') stage = 2;

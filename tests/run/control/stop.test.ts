@@ -27,6 +27,17 @@ describe('stop ladder', () => {
     expect(stop.interruptedBy).toBe('SIGTERM');
   });
 
+  test('an interrupt and a terminate that come together are an interrupt, whichever is handed over first', () => {
+    for (const pair of [
+      ['SIGINT', 'SIGTERM'],
+      ['SIGTERM', 'SIGINT'],
+    ] as const) {
+      const stop = createStopLadder({ onInterrupt: 'finish', graceS: 30, exitNow: () => {} });
+      for (const name of pair) stop.interrupt(name);
+      expect([stop.stage, stop.interruptedBy]).toEqual([2, 'SIGINT']);
+    }
+  });
+
   test('the grace after the second press is kept: capturing ends in time for the removal, and that ends too', () => {
     const timers: { fn: () => void; ms: number }[] = [];
     const stop = createStopLadder({
