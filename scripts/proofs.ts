@@ -1,5 +1,5 @@
 // Which test proves what. A test that proves a line of a list carries the line's id in its title: `… is paused [T-33, M-48]`, or `T-33 …`. From the titles this
-// writes docs/proofs.md and the last column of docs/seeds.md. tests/proofs.test.ts fails when the pages are not what this would write.
+// writes docs/appendix/proofs.md and the last column of docs/appendix/seeds.md. tests/proofs.test.ts fails when the pages are not what this would write.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -85,7 +85,7 @@ Which test shows what, written by \`npm run docs:proofs\` from the titles of the
 |---|---|
 `;
 
-/** docs/proofs.md. */
+/** docs/appendix/proofs.md. */
 export function proofsPage(proofs: readonly Proof[]): string {
   const lines = allIds().filter((id) => !id.startsWith('S'));
   return (
@@ -96,7 +96,7 @@ export function proofsPage(proofs: readonly Proof[]): string {
   );
 }
 
-/** docs/seeds.md with its last column. */
+/** docs/appendix/seeds.md with its last column. */
 export const seedsPage = (page: string, proofs: readonly Proof[]): string =>
   page.replace(
     /^(\| (S-\d\d) \|.*\|)[^|]*(?:\\\|[^|]*)*\|$/gm,
@@ -104,7 +104,7 @@ export const seedsPage = (page: string, proofs: readonly Proof[]): string =>
   );
 
 if (import.meta.main) {
-  const [proofs, seeds] = [allProofs(), join(ROOT, 'docs', 'seeds.md')];
-  writeFileSync(join(ROOT, 'docs', 'proofs.md'), proofsPage(proofs));
+  const [proofs, seeds] = [allProofs(), join(ROOT, 'docs', 'appendix', 'seeds.md')];
+  writeFileSync(join(ROOT, 'docs', 'appendix', 'proofs.md'), proofsPage(proofs));
   writeFileSync(seeds, seedsPage(readFileSync(seeds, 'utf8'), proofs));
 }

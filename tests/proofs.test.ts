@@ -1,11 +1,11 @@
-// Every line of the lists of docs/proofs.md and docs/seeds.md is proved by a test that exists, or is not ours for a reason.
+// Every line of the lists of docs/appendix/proofs.md and docs/appendix/seeds.md is proved by a test that exists, or is not ours for a reason.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { allIds, allProofs, NOT_OURS, proofsIn, proofsPage, seedsPage } from '../scripts/proofs.ts';
 import { AGENT_ERROR_CODES } from '../src/agent/errors.ts';
 
-const page = (name: string) => readFileSync(join(import.meta.dirname, '..', 'docs', name), 'utf8');
+const page = (name: string) => readFileSync(join(import.meta.dirname, '..', 'docs', 'appendix', name), 'utf8');
 const proofs = allProofs();
 
 test('the pages are what "npm run docs:proofs" writes', () => {

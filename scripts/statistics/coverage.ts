@@ -1,5 +1,5 @@
 // How often the intervals of the reports hold the truth, and how often their tests find something where nothing is: simulated with truths that
-// are known. `npx node scripts/statistics/coverage.ts` prints the tables of docs/statistics.md.
+// are known. `npx node scripts/statistics/coverage.ts` prints the tables of docs/appendix/simulations.md.
 
 import { holm } from '../../src/report/compare/compareSides.ts';
 import { forecast } from '../../src/report/measure/forecast.ts';

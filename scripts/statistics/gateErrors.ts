@@ -196,7 +196,7 @@ function decayTable(series: number): string[] {
   );
 }
 
-/** The tables of docs/statistics.md: `npx node scripts/statistics/gateErrors.ts [nights|recipes|limit|decay] [EFFORT]`. */
+/** The tables of docs/appendix/simulations.md: `npx node scripts/statistics/gateErrors.ts [nights|recipes|limit|decay] [EFFORT]`. */
 const TABLES: Readonly<Record<string, (effort?: number) => string[]>> = {
   nights: (effort = 200_000) => gateTable(effort),
   recipes: (effort = 300_000) => recipeTable(effort),

@@ -1,4 +1,4 @@
-// The names, defaults and texts of the seeds are ours; docs/seeds.md has where everything else of them is.
+// The names, defaults and texts of the seeds are ours; docs/appendix/seeds.md has where everything else of them is.
 import { describe, expect, test } from 'vitest';
 import { agentConfigSchema } from '../../src/agent/agentConfig.ts';
 import { templatesOf } from '../../src/agent/loop/templates.ts';

@@ -1,6 +1,6 @@
 /**
  * What every Environment must do, as one suite. Point it at another implementation by giving it a bench: see
- * docker/conformance.test.ts, local/conformance.test.ts and docs/extension.md. docs/proofs.md lists the ids in brackets.
+ * docker/conformance.test.ts, local/conformance.test.ts and docs/extension.md. docs/appendix/proofs.md lists the ids in brackets.
  */
 import { describe } from 'vitest';
 import type { Environment } from '../../src/environment/environment.ts';

@@ -1,4 +1,4 @@
-// The common set-up of the fault suite (docs/faults.md): four instances on a small image, a fake model server, the real program
+// The common set-up of the fault suite (docs/appendix/proofs.md): four instances on a small image, a fake model server, the real program
 // as a child process, and the assertions that hold at the end of every scenario.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// The model layer against a server that misbehaves (T-01 to T-13, T-16, T-17 of docs/faults.md): what a person reads, what the
+// The model layer against a server that misbehaves (T-01 to T-13, T-16, T-17 of docs/appendix/proofs.md): what a person reads, what the
 // ledger holds, and how many requests the server saw. Back-off takes no time; deadlines are real and short.
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';

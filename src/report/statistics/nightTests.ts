@@ -1,6 +1,6 @@
 /**
  * The tests of a night share one error rate: of the nights on which nothing changed, at most that share fails any of them (the sum of
- * their shares, by Bonferroni). `docs/statistics.md` shows the simulated rates.
+ * their shares, by Bonferroni). `docs/appendix/simulations.md` shows the simulated rates.
  */
 import { halfBinomialCdf, logChoose, normalCdf } from './special.ts';
 
