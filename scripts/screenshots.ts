@@ -1,5 +1,5 @@
 /**
- * Draws docs/images: every page of the viewer over synthetic runs, light, dark and on a phone. `npm run build:viewer` first is not
+ * Draws docs/images: the pages of the viewer that the docs show, over synthetic runs. `npm run build:viewer` first is not
  * needed: the page is built from its sources here.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -16,32 +16,20 @@ interface Shot {
   name: string;
   hash: string;
   ready: string;
-  width?: number;
   height?: number;
   dark?: boolean;
 }
 
 const SHOTS: readonly Shot[] = [
-  { name: 'runs', hash: '', ready: 'nightly-4', height: 420 },
   { name: 'run', hash: 'run/nightly-4', ready: 'Where the time went', height: 1150 },
-  {
-    name: 'instances',
-    hash: 'run/nightly-3/instances?f=verdict%3Dunresolved&sort=-cost',
-    ready: 'unresolved',
-  },
   { name: 'attempt', hash: 'attempt/1?step=3', ready: 'THOUGHT: step 3', dark: true },
-  { name: 'patch', hash: 'attempt/PATCH?tab=patch', ready: 'as the maintainers did' },
-  { name: 'time', hash: 'attempt/1?tab=time', ready: 'Longest', height: 640 },
   { name: 'compare', hash: 'compare?s=nightly-3|nightly-2', ready: 'exact McNemar', height: 1300 },
-  { name: 'side', hash: 'side?a=LEFT&b=RIGHT&step=2', ready: 'both one step on' },
   {
     name: 'aligned',
     hash: 'compare/nightly-1/nightly-3/django__django-10000',
     ready: 'they part here',
     height: 1100,
   },
-  { name: 'history', hash: 'history/django__django-10000', ready: 'Resolved', height: 420 },
-  { name: 'phone', hash: 'attempt/1', ready: 'THOUGHT: step 1', width: 390, height: 800 },
 ];
 
 const root = mkdtempSync(join(tmpdir(), 'swebatch-shots-'));
@@ -78,9 +66,6 @@ const moved = (column: string) => `${column} = strftime('%Y-%m-%dT%H:%M:%fZ', ${
 store.exec(`UPDATE runs SET ${moved('created_at')} WHERE id = ${live};
   UPDATE attempts SET ${moved('started_at')}, ${moved('ended_at')} WHERE trial_id IN (SELECT id FROM trials WHERE run_id = ${live})`);
 put(store, 'events', { run_id: live, at, type: 'budget', data: '{"percent":50}' });
-const failed = store
-  .prepare("SELECT attempt_id AS id FROM evaluations WHERE outcome = 'unresolved' LIMIT 1")
-  .get() as { id: number };
 const finalOf = (run: string, instance: string): number =>
   (
     store
@@ -89,11 +74,10 @@ const finalOf = (run: string, instance: string): number =>
       )
       .get(run, instance) as { id: number }
   ).id;
-const names: [string, number][] = [
-  ['PATCH', failed.id],
-  ['LEFT', finalOf('nightly-1', 'django__django-10000')],
-  ['RIGHT', finalOf('nightly-3', 'django__django-10000')],
-];
+const sides = {
+  LEFT: finalOf('nightly-1', 'django__django-10000'),
+  RIGHT: finalOf('nightly-3', 'django__django-10000'),
+};
 /** What the two did otherwise, by step: they read the same and then edit different files. */
 const OTHER_STEPS = {
   LEFT: {
@@ -109,7 +93,7 @@ const OTHER_STEPS = {
   },
 } as const;
 for (const [side, steps] of Object.entries(OTHER_STEPS)) {
-  const attempt = names.find(([name]) => name === side)![1];
+  const attempt = sides[side as keyof typeof sides];
   for (const [step, command] of Object.entries(steps)) {
     const content = `THOUGHT: step ${step}, I follow what I have found.\n\n\`\`\`bash\n${command}\n\`\`\``;
     store
@@ -131,14 +115,12 @@ mkdirSync(OUT, { recursive: true });
 try {
   for (const shot of SHOTS) {
     const context = await browser.newContext({
-      viewport: { width: shot.width ?? 1280, height: shot.height ?? 800 },
+      viewport: { width: 1280, height: shot.height ?? 800 },
       colorScheme: shot.dark ? 'dark' : 'light',
       reducedMotion: 'reduce',
     });
     const page = await context.newPage();
-    await page.goto(
-      `${viewer.url}#/${names.reduce((hash, [name, id]) => hash.replace(name, String(id)), shot.hash)}`,
-    );
+    await page.goto(`${viewer.url}#/${shot.hash}`);
     await page.getByText(shot.ready).first().waitFor();
     await page.waitForFunction("!document.querySelector('#app').textContent.includes('loading …')");
     await page.screenshot({ path: join(OUT, `viewer-${shot.name}.png`) });

@@ -33,6 +33,26 @@ describe('paths on the pages', () => {
   });
 });
 
+/** What stands between two spaces and has a letter or a digit: signs of tables and lists are no words. */
+const words = (text: string) => text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
+const wordsOf = (pages: readonly string[]) =>
+  pages.reduce((sum, page) => sum + words(readFileSync(join(ROOT, page), 'utf8')), 0);
+
+describe('how much there is to read', () => {
+  test('the README has at most 700 words', () => {
+    expect(wordsOf(['README.md'])).toBeLessThanOrEqual(700);
+  });
+  test('docs/ has at most 30,000, without the appendix: simulations, logs, lists of proofs and decisions', () => {
+    const pages = PAGES.filter((page) => /^docs\/(?!appendix\/)/.test(page));
+    expect(wordsOf(pages)).toBeLessThanOrEqual(30_000);
+  });
+  test('every page is named in the README', () => {
+    const named = readFileSync(join(ROOT, 'README.md'), 'utf8');
+    const pages = PAGES.filter((page) => /^docs\/(?!appendix\/decisions\/)/.test(page));
+    expect(pages.filter((page) => !named.includes(`(${page})`))).toEqual([]);
+  });
+});
+
 test('AGENTS.md has at most 40 lines', () => {
   const lines = readFileSync(join(ROOT, 'AGENTS.md'), 'utf8').trimEnd().split('\n');
   expect(lines.length).toBeLessThanOrEqual(40);

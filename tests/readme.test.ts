@@ -18,9 +18,10 @@ test('a verb is loaded by its own name, and those of the first page for no name'
   expect((await loadVerbs('constructor')).length).toBe(front.length);
 });
 
-test('the table of verbs has every verb once, in the order of the help', () => {
+test('the table of verbs has those of the first page of help, in its order', () => {
   const rows = [...readme.matchAll(/^\| `([a-z ]+)` \|/gm)].map((m) => m[1]);
-  expect(rows).toEqual(names);
+  expect(rows).toEqual(names.slice(0, 8));
+  expect(names.slice(8)).toEqual(FURTHER_VERBS);
 });
 
 describe('commands', () => {
@@ -59,7 +60,7 @@ test('the changelog has the version of the package', () => {
 });
 
 test('decisions are numbered and short', () => {
-  const folder = join(REPO, 'docs', 'decisions');
+  const folder = join(REPO, 'docs', 'appendix', 'decisions');
   for (const name of readdirSync(folder)) {
     expect(name).toMatch(/^\d{4}-[a-z0-9-]+\.md$/);
     expect(readFileSync(join(folder, name), 'utf8').split('\n').length, name).toBeLessThanOrEqual(40);

@@ -165,7 +165,7 @@ CREATE TABLE commands (
 ) STRICT;
 CREATE INDEX commands_by_attempt ON commands (attempt_id, step, idx);
 
--- Long texts as texts. The sqlite3 program has sqlar_uncompress; other programs define it (docs/performance.md).
+-- Long texts as texts. The sqlite3 program has sqlar_uncompress; other programs define it (CONTRIBUTING.md).
 CREATE VIEW message_texts AS
   SELECT attempt_id, seq, role, content,
     iif(json_valid(data) AND data -> '$.content' IS '0', json_set(data, '$.content', content), data) AS data, created_at

@@ -1,64 +1,16 @@
-// docs/reproduce.md is followed as a person follows it: its offline blocks over published trajectories, its Docker block over the bundled
+// docs/interop.md is followed as a person follows it: its offline blocks over published trajectories, its Docker block over the bundled
 // dataset, and what needs a key or a network is held against the help of the verbs.
 import { spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { BIN, cli, REPO } from '../support/cli.ts';
+import { describe, expect, test } from 'vitest';
+import { cli, REPO } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
+import { pageOf, saidBy } from '../support/program/followPage.ts';
 
 const docker = await dockerAvailable();
 const shared = join(REPO, '..', 'shared', 'data');
-const home = mkdtempSync(join(tmpdir(), 'swebatch-reproduce-'));
-afterAll(() => rmSync(home, { recursive: true }));
-
-const page = readFileSync(join(REPO, 'docs', 'reproduce.md'), 'utf8');
-const blocks = (kind: string) =>
-  [...page.matchAll(/^```(sh[^\n]*)\n(.*?)^```/gms)].filter((m) => m[1] === kind).map((m) => m[2]!);
-const linesOf = (kind: string) => blocks(kind).flatMap((block) => block.trim().split('\n'));
-
-/** One line of the page in a shell, with `swebatch` being this program. */
-function shell(line: string): { code: number | null; text: string; stdout: string } {
-  const done = spawnSync('bash', ['-o', 'pipefail', '-c', line], {
-    cwd: home,
-    encoding: 'utf8',
-    env: { PATH: `${join(home, 'bin')}:${process.env.PATH}`, HOME: process.env.HOME, TZ: 'UTC' },
-  });
-  return { code: done.status, text: `${done.stdout}${done.stderr}`, stdout: done.stdout };
-}
-
-/** Runs the lines and gives what each said. */
-function follow(kind: string): Map<string, { code: number | null; text: string; stdout: string }> {
-  return new Map(
-    linesOf(kind).map((line) => {
-      const result = shell(line);
-      expect(result.code, `${line}\n${result.text}`).toBe(0);
-      return [line, result];
-    }),
-  );
-}
-const saidBy = (said: ReturnType<typeof follow>, part: string) =>
-  [...said].find(([line]) => line.includes(part))![1];
-
-beforeAll(() => {
-  mkdirSync(join(home, 'bin'));
-  const program = join(home, 'bin', 'swebatch');
-  writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${BIN}' "$@"\n`);
-  chmodSync(program, 0o755);
-  symlinkSync(join(REPO, 'datasets'), join(home, 'datasets'));
-});
+const { text: page, home, linesOf, shell, follow } = pageOf('interop.md');
 
 /** A leaderboard row of the published trajectories; its logs are those of another row, which is all that is at hand. */
 function layOutRow(): void {

@@ -1,0 +1,105 @@
+// Every command on every page is one that the program takes: its own tables of flags read each line. Blocks marked `sh docker` and `sh offline` are
+// run for real (tests/demo).
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse as parseYaml } from 'yaml';
+import yargs from 'yargs';
+import { checkArgs } from '../src/cli/flags/verb.ts';
+import { allVerbs, VERBS } from '../src/cli/verbs.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const PAGES = [
+  ...['README.md', 'CONTRIBUTING.md'],
+  ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join('docs', name)),
+];
+const read = (page: string) => readFileSync(join(ROOT, page), 'utf8');
+
+/** Blocks of a shell: marked so, or with no mark and a line that begins as a command does. */
+const shellBlocks = (page: string): string[] =>
+  [...page.matchAll(/^```(sh[^\n]*)?\n(.*?)^```$/gms)].map(([, , block]) => block!.replaceAll('\\\n', ' '));
+
+/** Words as a shell has them; a part with an ellipsis stands for others. */
+const wordsOf = (command: string): string[] =>
+  (command.match(/(?:"[^"]*"|'[^']*'|\$\([^)]*\)|[^\s"'])+/g) ?? [])
+    .map((word) => word.replace(/^(['"])(.*)\1$/, '$2').replace(/\$\([^)]*\)/g, 'x'))
+    .filter((word) => word !== '…' && word !== '...');
+
+/** The commands of one line: behind `#` it is said what they do. */
+const commandsIn = (line: string): string[][] =>
+  line
+    .replace(/(^|\s)#.*$/, '')
+    .split(/\s*(?:\||&&|;|<<<|>{1,2}|2>)\s*/)
+    .map(wordsOf)
+    .map((words) => words.slice(words.findIndex((word) => !/^[A-Z_]+=/.test(word) && word !== 'npx')))
+    .filter(([program]) => program === 'swebatch')
+    .map(([, ...rest]) => rest);
+
+const verbs = new Map((await allVerbs()).map((verb) => [verb.command.split(/ [<[]/, 1)[0]!, verb]));
+
+/** What is wrong with a command line; null where the program would take it. */
+async function refused(words: readonly string[]): Promise<string | null> {
+  const name = VERBS.find((verb) => `${words.join(' ')} `.startsWith(`${verb} `));
+  if (name === undefined) return words[0]?.startsWith('-') ? null : `no verb "${words[0]}"`;
+  const verb = verbs.get(name)!;
+  const rest = words.slice(name.split(' ').length).map((word) => (word === '-' ? './-' : word));
+  let given: Readonly<Record<string, unknown>> = {};
+  try {
+    await yargs()
+      .strict()
+      .exitProcess(false)
+      .fail((message, error) => {
+        throw error ?? new Error(message);
+      })
+      .option('env-file', { type: 'string' })
+      .command({
+        command: verb.command.replace(name, 'verb'),
+        builder: (parser) => verb.builder(parser),
+        handler: (argv) => {
+          given = argv;
+        },
+      })
+      .parseAsync(['verb', ...rest], {}, () => {});
+    await checkArgs(verb.flags, given);
+    return null;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+test('what the program does not take is found', async () => {
+  expect(await refused(wordsOf('run --subset a.jsonl -m x -w 4'))).toBeNull();
+  expect(await refused(wordsOf('run --subset a.jsonl --wrokers 4'))).toContain('wrokers');
+  expect(await refused(wordsOf('stpo last'))).toContain('no verb');
+  expect(await refused(wordsOf('report a b'))).toContain('b');
+  expect(await refused(wordsOf('run --order backwards'))).toContain('backwards');
+  expect(commandsIn('FOO=1 npx swebatch ls last | head # the newest')).toEqual([['ls', 'last']]);
+});
+
+describe.each(PAGES)('%s', (page) => {
+  const lines = shellBlocks(read(page)).flatMap((block) => block.split('\n'));
+  const inline = [...read(page).matchAll(/`(swebatch [a-z][^`\n]*)`/g)].map(([, command]) => command!);
+  // A verb alone in the middle of a sentence is its name.
+  const named = inline.flatMap(commandsIn).filter((words) => !VERBS.includes(words.join(' ')));
+  const commands = [...lines.flatMap(commandsIn), ...named];
+
+  test('its commands are taken', async () => {
+    const wrong: string[] = [];
+    for (const words of commands) {
+      const why = await refused(words);
+      if (why !== null) wrong.push(`swebatch ${words.join(' ')}: ${why}`);
+    }
+    expect(wrong).toEqual([]);
+  });
+  test('its scripts of npm exist', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: object };
+    const named = [...read(page).matchAll(/npm run ([a-z:]+)/g)].map(([, name]) => name!);
+    expect(named.filter((name) => !(name in scripts))).toEqual([]);
+  });
+  test('its blocks of YAML and JSON can be read', () => {
+    for (const [, kind, block] of read(page).matchAll(/^```(yaml|json)\n(.*?)^```$/gms))
+      expect(() => (kind === 'json' ? JSON.parse(block!) : parseYaml(block!)), block).not.toThrow();
+  });
+});
