@@ -5,7 +5,8 @@ import { expect, test } from 'vitest';
 import { allIds, allProofs, NOT_OURS, proofsIn, proofsPage, seedsPage } from '../scripts/proofs.ts';
 import { AGENT_ERROR_CODES } from '../src/agent/errors.ts';
 
-const page = (name: string) => readFileSync(join(import.meta.dirname, '..', 'docs', 'appendix', name), 'utf8');
+const page = (name: string) =>
+  readFileSync(join(import.meta.dirname, '..', 'docs', 'appendix', name), 'utf8');
 const proofs = allProofs();
 
 test('the pages are what "npm run docs:proofs" writes', () => {
