@@ -16,7 +16,7 @@ const TABLES = [
 
 /** What is the core: everything but the leaves, what the leaves share, and their tables. */
 const CORE =
-  /^(?:run|report|store|results|config|cli|dataset|grading)\/|^agent\/(?:loop\/|[^/]+$)|^model\/(?!dialects\/|clouds\/)|^environment\/(?:exec\/|patch\/|start\/|[^/]+$)|^calls\.ts$/;
+  /^(?:run|report|store|results|viewer|config|cli|dataset|grading)\/|^agent\/(?:loop\/|[^/]+$)|^model\/(?!dialects\/|clouds\/)|^environment\/(?:exec\/|patch\/|start\/|[^/]+$)|^calls\.ts$/;
 
 /** Names that are words of their own as well: they are searched as a quoted name and as a folder, not inside other words. */
 const WORDS = new Set([
@@ -32,7 +32,7 @@ const WORDS = new Set([
 ]);
 /** Names that mean something else in quotes too: fields of a conversation, what everybody has, what mini-swe-agent and the harness are to us: the agent that
  * ours follows, and the files that we write as they do. */
-const FIELDS = new Set(['messages', 'responses', 'default', 'loop', 'miniSweAgent', 'harness', 'published']);
+const FIELDS = new Set(['messages', 'responses', 'default', 'loop', 'miniSweAgent', 'harness']);
 
 /** The names that a table fills in: of the folders that it loads, and as configurations and records have them. */
 function leavesOf(table: string): string[] {
@@ -65,34 +65,22 @@ const namedIn = (file: string, text: string, leaves: readonly string[]): string[
   ...(HOOKS.test(code(text)) ? [`${file}: hooks of a suite`] : []),
 ];
 
-const ATIF = 'the export of that name is written by us';
-const HELP = 'texts of help and of reports name what can be read, as people know it';
-const TRANSPORT = 'the way of a command, as the record has it';
-const PROVIDERS =
-  'the table of providers and of what their models take: each names the dialect that it speaks';
-/** Lines of the core that may name a leaf, and why. */
+/** Lines of the core that may name a leaf, each with its reason. */
 const MAY_NAME: Readonly<Record<string, string>> = {
-  'agent/loop/protocol.ts: local': TRANSPORT,
-  'environment/environment.ts: local': TRANSPORT,
+  'agent/loop/protocol.ts: local':
+    'the transport of a command that never left this process, as the record has it',
+  'environment/environment.ts: local': 'the contract lists the transports that the record has',
   'environment/environmentKind.ts: hooks of a suite':
     'the contract of environments says whether one keeps work',
-  'run/plan/unsupported.ts: hooks of a suite': 'it asks that contract',
-  'run/places/engines.ts: docker': 'an option of that name, not the leaf',
-  'cli/verbs/export.ts: atif': ATIF,
-  'run/record/exportRun.ts: atif': ATIF,
-  'cli/verbs/export.ts: harbor': HELP,
-  'cli/verbs/import.ts: atif': HELP,
-  'cli/verbs/import.ts: harbor': HELP,
-  'cli/verbs/view.ts: harbor': HELP,
-  'report/render/summaryDocument.ts: harbor': HELP,
-  'config/miniSweAgent.ts: docker': 'values of the keys of mini-swe-agent',
-  'model/names.ts: chat': PROVIDERS,
-  'model/names.ts: codex': PROVIDERS,
-  'model/names.ts: gemini': PROVIDERS,
-  'model/parameters/checkParameters.ts: gemini': PROVIDERS,
-  'model/parameters/rulesForGemini.ts: gemini': PROVIDERS,
-  'model/parameters/rulesForOpenai.ts: chat': PROVIDERS,
-  'model/prices.ts: gemini': PROVIDERS,
+  'run/plan/unsupported.ts: hooks of a suite': 'it asks that contract, of any environment',
+  'report/render/summaryDocument.ts: harbor': 'a report says whose convention a second number follows',
+  'config/miniSweAgent.ts: docker': 'a value of the keys of mini-swe-agent, which this file reads',
+  'viewer/page/data/source.ts: live': 'a page that is served and follows the run, in contrast to a bundle',
+  'viewer/pageFiles.ts: live': 'such a page',
+  'viewer/server.ts: live': 'such a page',
+  'model/names.ts: chat': 'a row of the table of providers says which dialect it is asked in',
+  'model/names.ts: codex': 'names of models by OpenAI begin with it',
+  'model/names.ts: gemini': 'a row of the table of providers, and names of models by Google begin with it',
 };
 
 describe('leaves', () => {

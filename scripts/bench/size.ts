@@ -261,7 +261,7 @@ const FILL = [
   `INSERT INTO phases (attempt_id, seq, name, offset_ms, duration_ms)
    SELECT f.id, s.value, CASE WHEN s.value < 3 THEN iif(s.value = 0, 'queue', iif(s.value = 1, 'start', 'seal')) WHEN s.value % 2 THEN 'model' ELSE 'exec' END,
      s.value * 900 - 1, 800 + s.value FROM block f, generate s WHERE s.value < 2 * f.steps + 4`,
-  `INSERT INTO evaluations (run_id, trial_id, attempt_id, instance_id, model, patch_sha256, spec_hash, dialect, outcome, resolved, report, log,
+  `INSERT INTO evaluations (run_id, trial_id, attempt_id, instance_id, model, patch_sha256, spec_hash, harness, outcome, resolved, report, log,
      source, started_at, duration_ms)
    SELECT t.run_id, t.id, f.id, i.instance_id, a.model, f.patch_sha256, 'spec', 'v5', iif((t.position * 31 + @seed) % 100 < 60, 'resolved', 'unresolved'),
      (t.position * 31 + @seed) % 100 < 60, replace(hex(zeroblob(300)), '00', '"x"'), randomblob(3000), 'native', @at, 45000

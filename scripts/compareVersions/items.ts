@@ -179,8 +179,8 @@ async function regradeLogs(session: Session, { data }: Shared): Promise<void> {
     ['curated', curated],
   ] as const) {
     copyOf(join(logs, name), join(session.folder, name));
-    for (const dialect of ['v5', 'v4.1']) {
-      const how = ['--regrade', name, '--subset', subset, '--dialect', dialect];
+    for (const harness of ['v5', 'v4.1']) {
+      const how = ['--regrade', name, '--subset', subset, '--harness', harness];
       await session.call('evaluate', ...how, '--no-write', '--json');
     }
     await session.call('evaluate', '--regrade', name, '--subset', subset);

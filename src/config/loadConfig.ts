@@ -242,6 +242,8 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   max_tokens: 'model_kwargs',
   working_dir: 'cwd',
   prompt: 'instance_template',
+  // `grading.dialect` until a dialect was the protocol of a provider alone.
+  dialect: 'harness',
 };
 
 /** The known name that a misspelt one most likely means. */

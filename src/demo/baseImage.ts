@@ -118,14 +118,8 @@ function lastLine(text: string): string {
 /** Label that carries the hash of everything an image was made from; equal hash means nothing to do. */
 const CONTENT_LABEL = 'swebatch.content';
 
-interface Finished {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
 /** Runs a program to its end and keeps its output; never throws for an exit code. */
-export function run(program: string, args: readonly string[], timeoutMs?: number): Finished {
+export function run(program: string, args: readonly string[], timeoutMs?: number) {
   const done = spawnSync(program, [...args], {
     encoding: 'utf8',
     maxBuffer: 64 * 1024 * 1024,

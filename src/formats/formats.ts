@@ -4,28 +4,72 @@
  */
 import { listingOf, SourceError } from './foreignFile.ts';
 import type { Claim, ForeignFormat, ForeignRun, Listing } from './foreignFormat.ts';
-import type { RunWriter } from './writtenRun.ts';
+import type { AttemptWriter, RunWriter } from './writtenRun.ts';
 
-const TABLE: readonly (() => Promise<ForeignFormat>)[] = [
-  async () => (await import('./harbor/harbor.ts')).harbor,
-  async () => (await import('./miniSweAgent/miniSweAgent.ts')).miniSweAgent,
-  async () => (await import('./atif/atif.ts')).atif,
-  async () => (await import('./inspect/inspect.ts')).inspect,
-  async () => (await import('./harness/harness.ts')).harness,
-  async () => (await import('./leaderboard/leaderboard.ts')).leaderboard,
-  async () => (await import('./pro/pro.ts')).pro,
+/** `reads`: what a user may name, as texts of help say it. */
+const TABLE: readonly { readonly reads: string; readonly load: () => Promise<ForeignFormat> }[] = [
+  { reads: 'a job folder of Harbor', load: async () => (await import('./harbor/harbor.ts')).harbor },
+  {
+    reads: "mini-swe-agent's folder (preds.json, *.traj.json)",
+    load: async () => (await import('./miniSweAgent/miniSweAgent.ts')).miniSweAgent,
+  },
+  { reads: 'trajectories in ATIF', load: async () => (await import('./atif/atif.ts')).atif },
+  {
+    reads: 'a log of Inspect (.eval, .json) or a folder of them',
+    load: async () => (await import('./inspect/inspect.ts')).inspect,
+  },
+  {
+    reads:
+      "predictions, the harness's logs/run_evaluation folder or a report.json in it, a run report of the harness or of sb-cli",
+    load: async () => (await import('./harness/harness.ts')).harness,
+  },
+  {
+    reads: "results.json of a leaderboard's entry",
+    load: async () => (await import('./leaderboard/leaderboard.ts')).leaderboard,
+  },
+  {
+    reads: 'eval_results.json of SWE-bench Pro',
+    load: async () => (await import('./pro/pro.ts')).pro,
+  },
 ];
 
+export const READ_FORMATS: readonly string[] = TABLE.map(({ reads }) => reads);
+
+interface Writer<T> {
+  /** What is written, as texts of help say it. */
+  readonly writes: string;
+  readonly load: () => Promise<T>;
+}
+
 /** Formats that a run can be written in, by the word of `export`. */
-const WRITERS: Readonly<Record<string, () => Promise<RunWriter>>> = {
-  inspect: async () => (await import('./inspect/writeInspect.ts')).writeInspect,
-  harbor: async () => (await import('./harbor/writeHarbor.ts')).writeHarbor,
-  hf: async () => (await import('./hubScores/hubScores.ts')).writeEvalResults,
+const WRITERS: Readonly<Record<string, Writer<RunWriter>>> = {
+  inspect: {
+    writes: 'logs (.eval) for inspect view and inspect log',
+    load: async () => (await import('./inspect/writeInspect.ts')).writeInspect,
+  },
+  harbor: { writes: 'a job folder', load: async () => (await import('./harbor/writeHarbor.ts')).writeHarbor },
+  hf: {
+    writes: '.eval_results',
+    load: async () => (await import('./hubScores/hubScores.ts')).writeEvalResults,
+  },
 };
 
-export const WRITTEN_FORMATS: readonly string[] = Object.keys(WRITERS);
+/** Formats that single attempts are written in, likewise; the word is in the names of their files. */
+const ATTEMPT_WRITERS: Readonly<Record<string, Writer<AttemptWriter>>> = {
+  atif: {
+    writes: 'trajectories in the interchange format that harbor reads (ATIF 1.8)',
+    load: async () => (await import('./atif/writeAtif.ts')).atifOf,
+  },
+};
 
-export const writerOf = (format: string): Promise<RunWriter> => WRITERS[format]!();
+const words = (writers: Readonly<Record<string, Writer<unknown>>>) =>
+  Object.entries(writers).map(([word, { writes }]) => ({ word, writes }));
+
+export const WRITTEN_FORMATS = words(WRITERS);
+export const WRITTEN_ATTEMPTS = words(ATTEMPT_WRITERS);
+
+export const writerOf = (format: string): Promise<RunWriter> => WRITERS[format]!.load();
+export const attemptWriterOf = (format: string): Promise<AttemptWriter> => ATTEMPT_WRITERS[format]!.load();
 
 export interface Recognised extends Claim {
   /** Null for a results root of ours. */
@@ -38,7 +82,8 @@ export async function recogniseSource(source: string): Promise<Recognised | null
   return listing && recognised(listing, await allFormats());
 }
 
-export const allFormats = (): Promise<readonly ForeignFormat[]> => Promise.all(TABLE.map((load) => load()));
+export const allFormats = (): Promise<readonly ForeignFormat[]> =>
+  Promise.all(TABLE.map(({ load }) => load()));
 
 /** Told from names and the beginnings of a few files. */
 export function recognised(listing: Listing, formats: readonly ForeignFormat[]): Recognised | null {

@@ -152,7 +152,7 @@ const repeatedWarning = (label: string, repeated: number): string[] =>
  * sensitivity of the comparison does.
  */
 export function sheetOfRunReport(report: ReportedRun, label: string): VerdictSheet {
-  const { dialect, total } = report;
+  const { harness, total } = report;
   return {
     label,
     kind: 'run-report',
@@ -166,7 +166,7 @@ export function sheetOfRunReport(report: ReportedRun, label: string): VerdictShe
     ),
     open: null,
     facts: new Map<string, unknown>([
-      ...(dialect === null ? [] : ([['grading.dialects_seen', dialect]] as const)),
+      ...(harness === null ? [] : ([['grading.harnesses_seen', harness]] as const)),
       ...(total === null ? [] : ([['dataset.instances', total]] as const)),
     ]),
     warnings: repeatedWarning(label, report.repeated),

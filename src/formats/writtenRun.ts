@@ -60,3 +60,6 @@ export interface WrittenFile {
 }
 
 export type RunWriter = (run: WrittenRun) => Iterable<WrittenFile>;
+
+/** One attempt as a document in JSON. */
+export type AttemptWriter = (attempt: AtifSource, version: string) => Readonly<Record<string, unknown>>;

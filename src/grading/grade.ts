@@ -1,6 +1,6 @@
-/** Grading: test statuses against the tests a row expects, by the rules of one dialect of the official harness. Pure. */
+/** Grading: test statuses against the tests a row expects, by the rules of one version of the official harness. Pure. */
 import type { InstanceVerdict, TestLists, TestsStatus } from '../formats/harness/instanceReport.ts';
-import { type HarnessDialect, type LogParser, ParserError } from './parsers/logParser.ts';
+import { type HarnessVersion, type LogParser, ParserError } from './parsers/logParser.ts';
 import { classifyLog, type LogSuite, type ReadLog, readLog } from './readLog.ts';
 
 type Resolution = 'RESOLVED_FULL' | 'RESOLVED_PARTIAL' | 'RESOLVED_NO';
@@ -25,10 +25,10 @@ const count = (text: string, mark: string) => text.split(mark).length - 1;
 function statusOf(
   name: string,
   statuses: ReadonlyMap<string, string>,
-  dialect: HarnessDialect,
+  harness: HarnessVersion,
 ): string | undefined {
   const exact = statuses.get(name);
-  if (exact !== undefined || dialect === 'v4.1' || count(name, '[') <= count(name, ']')) return exact;
+  if (exact !== undefined || harness === 'v4.1' || count(name, '[') <= count(name, ']')) return exact;
   let first: string | undefined;
   for (const [key, status] of statuses) {
     if (!key.startsWith(name)) continue;
@@ -41,23 +41,23 @@ function statusOf(
 /** The list that a test goes on; a status without a meaning puts it on neither. */
 function listOf(
   status: string | undefined,
-  dialect: HarnessDialect,
+  harness: HarnessVersion,
   skipped: keyof TestLists,
 ): keyof TestLists | undefined {
   if (status === undefined) return 'failure';
   if (PASSING.has(status)) return 'success';
   if (status === 'FAILED' || status === 'ERROR') return 'failure';
-  return status === 'SKIPPED' && dialect === 'v5' ? skipped : undefined;
+  return status === 'SKIPPED' && harness === 'v5' ? skipped : undefined;
 }
 
 function testsStatus(
   { evalType, failToPass, passToPass }: Expectation,
   statuses: ReadonlyMap<string, string>,
-  dialect: HarnessDialect,
+  harness: HarnessVersion,
 ): TestsStatus {
   const listFor = (name: string, skipped: keyof TestLists) => {
     if (evalType === 'fail_only') return statuses.get(name) === 'FAILED' ? 'failure' : 'success';
-    return listOf(statusOf(name, statuses, dialect), dialect, skipped);
+    return listOf(statusOf(name, statuses, harness), harness, skipped);
   };
   const sort = (names: readonly string[], skipped: keyof TestLists): TestLists => {
     const lists = Map.groupBy(names, (name) => listFor(name, skipped));
@@ -91,26 +91,26 @@ export function gradeLog(
   expected: Expectation,
   log: string,
   parser: LogParser,
-  dialect: HarnessDialect,
+  harness: HarnessVersion,
 ): Grade {
   const { instanceId, version, suite } = expected;
-  const read = readLog(log, parser, { instanceId, version, dialect }, suite);
+  const read = readLog(log, parser, { instanceId, version, harness }, suite);
   const verdict: InstanceVerdict = {
     patch_is_None: false,
     patch_exists: true,
     patch_successfully_applied: false,
     resolved: false,
-    ...(dialect === 'v5' && { infra_failure: false }),
+    ...(harness === 'v5' && { infra_failure: false }),
   };
   if (read.notFound !== undefined) {
-    const infra = dialect === 'v5' ? classifyLog(read.log) : undefined;
+    const infra = harness === 'v5' ? classifyLog(read.log) : undefined;
     if (infra) {
       verdict.infra_failure = infra.tier === 'environment';
       verdict.infra_failure_reason = infra.reason;
     }
     return { verdict, resolution: 'RESOLVED_NO', read };
   }
-  const tests = testsStatus(expected, read.statuses, dialect);
+  const tests = testsStatus(expected, read.statuses, harness);
   const resolution = resolutionOf(tests);
   return {
     verdict: {
@@ -129,10 +129,10 @@ export function gradeSafely(
   expected: Expectation,
   log: string,
   parser: LogParser,
-  dialect: HarnessDialect,
+  harness: HarnessVersion,
 ): { readonly ok: true; readonly grade: Grade } | { readonly ok: false; readonly message: string } {
   try {
-    return { ok: true, grade: gradeLog(expected, log, parser, dialect) };
+    return { ok: true, grade: gradeLog(expected, log, parser, harness) };
   } catch (error) {
     const why = error instanceof ParserError ? error.message : `it threw ${String(error)}`;
     return { ok: false, message: `${expected.instanceId}: the log parser gave up: ${why}` };

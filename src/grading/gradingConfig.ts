@@ -8,7 +8,10 @@ import { environmentConfigSchema } from '../environment/environments.ts';
 
 export const gradingConfigSchema = z.strictObject({
   enabled: z.boolean().default(false).meta(runtime('grade predictions as they arrive (--evaluate)')),
-  dialect: z.enum(['v5', 'v4.1']).default('v5').meta(identity()),
+  harness: z
+    .enum(['v5', 'v4.1'])
+    .default('v5')
+    .meta(identity('whose rules hold: those of harness 5.0 or 4.1')),
   network: z
     .enum(['default', 'none'])
     .default('default')

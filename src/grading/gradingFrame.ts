@@ -15,7 +15,7 @@ import type { Outcome } from '../outcome.ts';
 import type { GradeSuspicion } from './doubts/doubts.ts';
 import { finding, limitMet } from './doubts/patchDoubts.ts';
 import { type GradingConfig, type GradingLimits, limitsOf } from './gradingConfig.ts';
-import type { HarnessDialect } from './parsers/logParser.ts';
+import type { HarnessVersion } from './parsers/logParser.ts';
 import type { ParserRegistry } from './parsers/parserRegistry.ts';
 import type { TestRun } from './patchAndTests.ts';
 
@@ -39,7 +39,7 @@ export interface GradeRequest {
 export interface EvaluationResult {
   readonly instanceId: string;
   readonly outcome: Outcome;
-  /** The dialect's verdict; null where the harness writes no report. */
+  /** The harness's verdict; null where the harness writes no report. */
   readonly resolved: boolean | null;
   readonly resolvedStrict: boolean | null;
   /** Between 0 and 1, where the rules of the suite give one; `rewards` has all of them by name. */
@@ -64,7 +64,7 @@ export interface EvaluationResult {
   readonly network: GradingConfig['network'];
   /** Of the container; null when none was started. */
   readonly limits: GradingLimits | null;
-  readonly dialect: HarnessDialect;
+  readonly harness: HarnessVersion;
   readonly specHash: string;
   readonly patchSha256: string;
   readonly startedAt: Date;
@@ -96,7 +96,7 @@ export interface GradingFrame {
   readonly container?: ContainerNeeds | undefined;
   readonly putBack?: StartRequest['putBack'];
   readonly script: string;
-  readonly dialect: HarnessDialect;
+  readonly harness: HarnessVersion;
   readonly specHash: string;
   readonly request: GradeRequest;
   /** False for a prediction that is never run: it is `empty_patch`. The harness never runs an empty one. */
@@ -110,7 +110,7 @@ export async function inFreshContainer(
   frame: GradingFrame,
   work: (environment: Environment, log: RunLog) => Promise<GradingEnd>,
 ): Promise<EvaluationResult> {
-  const { instanceId, image, container, putBack, script, dialect, specHash, request } = frame;
+  const { instanceId, image, container, putBack, script, harness, specHash, request } = frame;
   const { patch, config, owner, signal, onPhase, now = () => new Date() } = request;
   const startedAt = now();
   const began = performance.now();
@@ -122,7 +122,7 @@ export async function inFreshContainer(
   const result = (ending: GradingEnd): EvaluationResult => ({
     instanceId,
     script,
-    dialect,
+    harness,
     specHash,
     resolved: null,
     resolvedStrict: null,

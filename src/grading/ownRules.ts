@@ -21,7 +21,7 @@ import {
   type PlannedGrading,
   timedOutEnding,
 } from './gradingFrame.ts';
-import type { HarnessDialect } from './parsers/logParser.ts';
+import type { HarnessVersion } from './parsers/logParser.ts';
 import { runTests, type TestRun } from './patchAndTests.ts';
 import { touchedPaths } from './specs/spec.ts';
 
@@ -88,7 +88,7 @@ export function ownDoubts(
 }
 
 /** The grading of one instance by rules of its own. */
-export function planOwnRules(rules: OwnRules, dialect: HarnessDialect = 'v5'): PlannedGrading {
+export function planOwnRules(rules: OwnRules, harness: HarnessVersion = 'v5'): PlannedGrading {
   const { instance, container, script, cwd } = rules;
   const { instance_id: instanceId, FAIL_TO_PASS, PASS_TO_PASS } = instance;
   if (FAIL_TO_PASS.length + PASS_TO_PASS.length === 0)
@@ -143,7 +143,7 @@ export function planOwnRules(rules: OwnRules, dialect: HarnessDialect = 'v5'): P
     };
   }
 
-  const frame = { instanceId, image, container, script, dialect, specHash };
+  const frame = { instanceId, image, container, script, harness, specHash };
   const grade = (request: GradeRequest): Promise<EvaluationResult> =>
     inFreshContainer({ ...frame, request }, (environment) => work(request, environment));
   return { ok: true, plan: { specHash, grade } };

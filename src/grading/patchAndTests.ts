@@ -1,13 +1,13 @@
 /** What every grading runs in a started environment: the harness's ladder of commands that apply a prediction, and the eval script. */
 import { type CommandResult, type Environment, EnvironmentError } from '../environment/environment.ts';
-import type { HarnessDialect } from './parsers/logParser.ts';
+import type { HarnessVersion } from './parsers/logParser.ts';
 import type { LogSuite } from './readLog.ts';
 import { MARK } from './readLog.ts';
 
 export const PATCH_PATH = '/tmp/patch.diff';
 
 /** The first one that exits 0 wins and is recorded. */
-const RUNGS: Readonly<Record<HarnessDialect | LogSuite, readonly string[]>> = {
+const RUNGS: Readonly<Record<HarnessVersion | LogSuite, readonly string[]>> = {
   v5: [
     'git apply --verbose',
     'git apply --verbose --3way',
@@ -32,7 +32,7 @@ export interface Applied {
 
 export async function applyPatch(
   environment: Environment,
-  harness: HarnessDialect | LogSuite,
+  harness: HarnessVersion | LogSuite,
   at: { readonly cwd: string; readonly timeoutS: number; readonly signal?: AbortSignal | undefined },
 ): Promise<Applied> {
   const run = async (command: string): Promise<CommandResult> => {

@@ -15,7 +15,7 @@ export type LogSuite = 'swe-gym';
 
 const BAD_MARKS = [MARK.applyFailed, '>>>>> Reset Failed', '>>>>> Tests Errored', '>>>>> Tests Timed Out'];
 
-/** Why a log gives no statuses. The dialect's report then says that the patch was not applied, whatever the reason. */
+/** Why a log gives no statuses. The harness's report then says that the patch was not applied, whatever the reason. */
 type NotFound = 'bad_mark' | 'no_markers' | 'no_evidence' | 'exit_code_contradicts';
 
 export interface ReadLog {
@@ -110,7 +110,7 @@ export function readLog(raw: string, parser: LogParser, context: ParserContext, 
   const first = parser(section, context);
   const fallback = suite === undefined && first.size === 0;
   const statuses = fallback ? parser(log, context) : first;
-  if (context.dialect === 'v5') {
+  if (context.harness === 'v5') {
     if (statuses.size === 0 && !suiteRan(log)) return none('no_evidence', section);
     if (exitCode !== null && exitCode !== 0 && statuses.size > 0 && !anyFailure(statuses))
       return { ...none('exit_code_contradicts', section), statuses };

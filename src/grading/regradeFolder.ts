@@ -8,13 +8,13 @@ import { type InstanceReport, instanceReportText, reportedIds } from '../formats
 import { FILES, type FoundFolder, findInstanceFolders } from '../formats/harness/logFolders.ts';
 import { examine, type GradeSuspicion, LOG_HOLDS_SECRET } from './doubts/doubts.ts';
 import { gradeSafely } from './grade.ts';
-import type { HarnessDialect } from './parsers/logParser.ts';
+import type { HarnessVersion } from './parsers/logParser.ts';
 import { findParser, officialRegistry, type ParserRegistry } from './parsers/parserRegistry.ts';
 import { classifyLog, type InfraSignature } from './readLog.ts';
 import { resolveGradeSpec } from './specs/spec.ts';
 
 interface FolderRegrade {
-  readonly dialect: HarnessDialect;
+  readonly harness: HarnessVersion;
   /** Rows by id; where datasets overlap the first one given wins. */
   readonly instances: ReadonlyMap<string, Instance>;
   readonly parsers?: ParserRegistry;
@@ -98,8 +98,8 @@ async function regradeOne(
       ...row,
       error: `${instance.instance_id} has the rules of "${instance.kind}", by which saved logs cannot be graded again; evaluate its prediction instead`,
     };
-  const { dialect, parsers } = options;
-  const resolved = resolveGradeSpec(instance, { dialect, ...(parsers && { parsers }) });
+  const { harness, parsers } = options;
+  const resolved = resolveGradeSpec(instance, { harness, ...(parsers && { parsers }) });
   if (!resolved.ok) return { ...row, error: resolved.reason };
   const { spec } = resolved;
   const patchBytes = await read(join(folder.path, FILES.patch));
@@ -107,7 +107,7 @@ async function regradeOne(
   const secret = options.holdsSecret?.(output) === true ? [LOG_HOLDS_SECRET] : [];
   const known = { ...row, patch, specHash: spec.specHash, suspicion: secret };
   const parser = findParser(parsers ?? officialRegistry(), spec.logParser)!;
-  const graded = gradeSafely(spec, decode(output), parser, spec.dialect);
+  const graded = gradeSafely(spec, decode(output), parser, spec.harness);
   if (!graded.ok) return { ...known, error: graded.message };
   const { grade } = graded;
   const { suspicion, resolvedStrict } = examine(spec, patch ?? '', grade);

@@ -7,7 +7,7 @@ import { isEmptyPatch, type Prediction } from '../formats/predictions.ts';
 import type { Store } from '../store/open.ts';
 import { type EvaluationRow, gradableTrials, verdictsOf } from '../store/records/evaluations.ts';
 import { armsOf, instancesOf } from '../store/records/runs.ts';
-import type { HarnessDialect } from './parsers/logParser.ts';
+import type { HarnessVersion } from './parsers/logParser.ts';
 import { classifyLog, type InfraSignature } from './readLog.ts';
 
 /**
@@ -17,7 +17,7 @@ import { classifyLog, type InfraSignature } from './readLog.ts';
 export function storedReports(
   db: Store,
   runId: number,
-  dialect: HarnessDialect,
+  harness: HarnessVersion,
   datasetIds?: readonly string[],
   leftovers?: Leftovers,
 ) {
@@ -37,7 +37,7 @@ export function storedReports(
       if (row) completed.set(instance_id, completedOf(row));
       return { instance_id, model_name_or_path: trial.model, model_patch: trial.model_patch };
     });
-    const report = summarizeEvaluation({ instanceIds, predictions, completed, dialect, leftovers });
+    const report = summarizeEvaluation({ instanceIds, predictions, completed, harness, leftovers });
     return { arm: arms.get(arm_id)!, epoch, model, report };
   });
 }
@@ -52,7 +52,7 @@ function completedOf({ outcome, log, error_message, report, resolved }: Evaluati
   };
 }
 
-// The run report `<model>.<run>.json` (schema_version 2), with the fields and the order of each dialect. Pure.
+// The run report `<model>.<run>.json` (schema_version 2), with the fields and the order of each version. Pure.
 
 /** The result of one prediction: its report.json, `unreadable` where that cannot be read, or null where there is none. */
 interface Completed {
@@ -74,10 +74,10 @@ export function summarizeEvaluation(input: {
   readonly instanceIds: readonly string[];
   readonly predictions: readonly Prediction[];
   readonly completed: ReadonlyMap<string, Completed>;
-  readonly dialect: HarnessDialect;
+  readonly harness: HarnessVersion;
   readonly leftovers?: Leftovers | undefined;
 }): RunReport {
-  const { predictions, completed, dialect, leftovers } = input;
+  const { predictions, completed, harness, leftovers } = input;
   const byId = new Map(predictions.map((prediction) => [prediction.instance_id, prediction]));
   const fates = Map.groupBy(new Set(input.instanceIds), (id) => {
     const prediction = byId.get(id);
@@ -107,7 +107,7 @@ export function summarizeEvaluation(input: {
     }),
   );
   const tier = (wanted: InfraSignature['tier']) => failed.filter((id) => reasons.get(id)?.tier === wanted);
-  const v5 = dialect === 'v5';
+  const v5 = harness === 'v5';
   const left = leftovers && {
     unstopped_instances: leftovers.containers.length,
     unstopped_containers: sorted(leftovers.containers),

@@ -181,15 +181,8 @@ const variableOf = (path: readonly string[], suffix: string): string =>
     .replaceAll(/[^A-Za-z0-9]+/g, '_')
     .toUpperCase()}${suffix}`;
 
-interface TakenOut<K> {
-  readonly kwargs: K;
-  /** The values, under the variables that stand for them. */
-  readonly keys: Readonly<Record<string, string>>;
-  readonly paths: Readonly<Record<string, string>>;
-}
-
-/** `suffix` tells arms apart. The name of the variable depends on the place alone, so that a hash does not depend on the value. */
-export function takeCredentialsOut<K extends Kwargs>(kwargs: K, suffix: string): TakenOut<K> {
+/** `keys` are the values, under the variables that stand for them. `suffix` tells arms apart. The name of the variable depends on the place alone, so that a hash does not depend on the value. */
+export function takeCredentialsOut<K extends Kwargs>(kwargs: K, suffix: string) {
   const keys: Record<string, string> = {};
   const paths: Record<string, string> = {};
   const rest = mapped(kwargs, TOP, (text, { path, door, credential }) => {

@@ -26,6 +26,8 @@ export interface Provider {
   readonly cloud?: CloudName;
   /** The dialect of a name without the prefix, where not all are asked in the same. */
   readonly dialectOf?: (rest: string) => DialectName;
+  /** What genai-prices calls it, where that is another word than the prefix. */
+  readonly pricedAs?: string;
   /** litellm's word for a way to ask, between prefix and model. */
   readonly way?: RegExp;
 }
@@ -67,15 +69,19 @@ export const PROVIDERS: readonly Provider[] = [
     keys: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
     baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
     baseUrls: ['GOOGLE_GEMINI_BASE_URL', 'GEMINI_API_BASE'],
+    pricedAs: 'google',
   },
   compatible('openrouter', 'https://openrouter.ai/api/v1'),
   compatible('deepseek', 'https://api.deepseek.com'),
   compatible('mistral', 'https://api.mistral.ai/v1'),
-  compatible('xai', 'https://api.x.ai/v1'),
+  { ...compatible('xai', 'https://api.x.ai/v1'), pricedAs: 'x-ai' },
   compatible('groq', 'https://api.groq.com/openai/v1'),
-  compatible('together_ai', 'https://api.together.xyz/v1', 'TOGETHER_AI'),
-  compatible('fireworks_ai', 'https://api.fireworks.ai/inference/v1', 'FIREWORKS_AI'),
-  compatible('moonshot', 'https://api.moonshot.ai/v1'),
+  { ...compatible('together_ai', 'https://api.together.xyz/v1', 'TOGETHER_AI'), pricedAs: 'together' },
+  {
+    ...compatible('fireworks_ai', 'https://api.fireworks.ai/inference/v1', 'FIREWORKS_AI'),
+    pricedAs: 'fireworks',
+  },
+  { ...compatible('moonshot', 'https://api.moonshot.ai/v1'), pricedAs: 'moonshotai' },
   compatible('zai', 'https://api.z.ai/api/paas/v4'),
   compatible('dashscope', 'https://dashscope-intl.aliyuncs.com/compatible-mode/v1'),
   {
@@ -96,6 +102,7 @@ export const PROVIDERS: readonly Provider[] = [
     keys: ['AWS_BEARER_TOKEN_BEDROCK'],
     baseUrl: null,
     baseUrls: ['AWS_BEDROCK_RUNTIME_ENDPOINT'],
+    pricedAs: 'aws',
   },
   {
     prefix: 'vertex_ai',
@@ -105,6 +112,7 @@ export const PROVIDERS: readonly Provider[] = [
     keys: ['GOOGLE_OAUTH_ACCESS_TOKEN'],
     baseUrl: null,
     baseUrls: ['VERTEXAI_API_BASE'],
+    pricedAs: 'google',
   },
   ownServer('hosted_vllm', null),
   ownServer('ollama_chat', 'http://localhost:11434/v1', 'OLLAMA'),

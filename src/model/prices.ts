@@ -61,22 +61,11 @@ function ratesVersion(prices: Prices): string {
   return `config: ${rates.join(', ')}`;
 }
 
-/** What the table calls a provider, where litellm's prefix is another word. */
-const TABLE_IDS: Readonly<Record<string, string>> = {
-  gemini: 'google',
-  xai: 'x-ai',
-  moonshot: 'moonshotai',
-  together_ai: 'together',
-  fireworks_ai: 'fireworks',
-  bedrock: 'aws',
-  vertex_ai: 'google',
-};
-
 function atProvider(config: PricedConfig): { readonly id: string; readonly model: string } | null {
   const named = nameMeans({ model_name: config.model_name, base_url: config.base_url, dialect: undefined });
   if (!named) return null;
-  const { prefix } = named.provider;
-  return { id: TABLE_IDS[prefix] ?? prefix, model: named.model };
+  const { prefix, pricedAs = prefix } = named.provider;
+  return { id: pricedAs, model: named.model };
 }
 
 /** Where the table has the price of a model: its only row, and the name that found it there. */

@@ -33,12 +33,7 @@ interface Around {
   readonly litellm: boolean;
 }
 
-interface Elsewhere {
-  readonly variable: string;
-  readonly url: string;
-}
-
-function addressOf(provider: Provider, env: Around['env']): Elsewhere | undefined {
+function addressOf(provider: Provider, env: Around['env']) {
   const variable = provider.baseUrls.find((name) => env[name]);
   return variable === undefined ? undefined : { variable, url: addressFrom(variable, env[variable]!) };
 }

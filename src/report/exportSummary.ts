@@ -2,8 +2,7 @@
 import { join } from 'node:path';
 import { writeAtomically } from '../base/files/atomicWrite.ts';
 import { pathInside } from '../base/files/pathInside.ts';
-import type { Store } from '../store/open.ts';
-import { loadRunData, type RunData } from '../store/records/reportQueries.ts';
+import type { RunData } from '../store/records/reportQueries.ts';
 import { type Summary, type SummaryOptions, summarize } from './measure/summary.ts';
 import { jsonText } from './render/document.ts';
 import { renderHtml, renderMarkdown } from './render/renderers.ts';
@@ -20,13 +19,10 @@ export function summaryFiles(summary: Summary): [name: string, content: string][
 
 /** `folder` is DIR/<run>. */
 export async function exportSummary(
-  store: Store,
-  runId: number,
+  data: RunData,
   folder: string,
   pricesOf: (data: RunData) => NonNullable<SummaryOptions['pricesOf']>,
 ): Promise<{ summary: Summary; paths: string[] }> {
-  const data = loadRunData(store, runId);
-  if (!data) throw new Error(`there is no run with id ${runId} in this results root`);
   const summary = summarize(data, { pricesOf: pricesOf(data) });
   const files = summaryFiles(summary);
   for (const [name, content] of files) await writeAtomically(pathInside(folder, name), content);

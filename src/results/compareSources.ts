@@ -1,6 +1,5 @@
 /** `compare`: two or more runs, arms, reports or predictions on the same instances. */
 import { existsSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { percent } from '../base/text/numbers.ts';
 import { SourceError } from '../formats/foreignFile.ts';
 import { recogniseSource } from '../formats/formats.ts';
@@ -10,11 +9,11 @@ import { RESAMPLING_SEED } from '../report/measure/summary.ts';
 import type { McNemarTest } from '../report/statistics/paired.ts';
 import type { Caller } from '../run/caller.ts';
 import { databasePath, lazyStore, openForReading, requireRun, resultsRoot } from '../run/resultsRoot.ts';
-import { settled } from '../run/standing.ts';
+import { reportData } from '../run/standing.ts';
 import { UserError } from '../run/userError.ts';
 import type { Store } from '../store/open.ts';
 import { baselineRun } from '../store/records/baselines.ts';
-import { loadRunData, type RunData } from '../store/records/reportQueries.ts';
+import type { RunData } from '../store/records/reportQueries.ts';
 import { findRun, type RunRow } from '../store/records/runs.ts';
 import { openSource } from './import/openSource.ts';
 
@@ -127,7 +126,7 @@ function runOf(selector: string, store: Store): NamedSide[] | null {
 }
 
 export function sidesOfRun(store: Store, run: RunRow): NamedSide[] {
-  const data = settled(dirname(store.name), loadRunData(store, run.id)!);
+  const data = reportData(store, run.id)!;
   return data.arms.map((a) => ({ side: sideOfArm(data, a.name), from: { run, data, arm: a.name } }));
 }
 

@@ -3,10 +3,9 @@ import { dirname, resolve } from 'node:path';
 import { type Summary, summarize } from '../report/measure/summary.ts';
 import { pricesOfRun } from '../run/record/tokenPrices.ts';
 import { openForReading, requireRun } from '../run/resultsRoot.ts';
-import { countsOf, settled, statusOf } from '../run/standing.ts';
+import { countsOf, reportData, statusOf } from '../run/standing.ts';
 import type { Store } from '../store/open.ts';
 import { type EvaluationRow, verdictsOf } from '../store/records/evaluations.ts';
-import { loadRunData } from '../store/records/reportQueries.ts';
 import {
   armsOf,
   listRuns,
@@ -58,7 +57,7 @@ export function openResults(results: string): Results {
     trials: (run) => trialLines(store, named(run).id),
     verdicts: (run) => [...verdictsOf(store, named(run).id).values()],
     report(run, options = {}) {
-      const data = settled(dirname(store.name), loadRunData(store, named(run).id)!);
+      const data = reportData(store, named(run).id)!;
       return summarize(data, { pricesOf: pricesOfRun(data), ...options });
     },
     close: () => store.close(),

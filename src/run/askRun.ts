@@ -92,15 +92,8 @@ const nobodyWorks = (root: string, run: RunRow): UserError =>
     run.status === 'complete' ? {} : { next: { do: 'resume_run', results: root, run: run.name } },
   );
 
-interface StoppedRun {
-  readonly run: string;
-  /** The process that was told; null when none works on the run. */
-  readonly pid: number | null;
-  readonly status: string;
-}
-
-/** `now`: what runs is cut short and captured; without it running instances finish. Throws a UserError for a run that another machine holds. */
-export function stopRun(root: string, selector: string, now: boolean): StoppedRun {
+/** `pid` is null when no process works on the run. `now`: what runs is cut short and captured; without it running instances finish. Throws a UserError for a run that another machine holds. */
+export function stopRun(root: string, selector: string, now: boolean) {
   using store = openForReading(root);
   const run = requireRun(store, selector);
   const worker = workerOn(root, run.name);

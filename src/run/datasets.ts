@@ -113,11 +113,6 @@ interface AddOptions {
   readonly env: HubEnv;
 }
 
-interface Added extends CheckedDataset {
-  /** What `--subset` takes from now on. */
-  readonly name: string;
-}
-
 const isRepository = (source: string): boolean =>
   /^(?:https?|ssh|git|file):\/\//.test(source) || /^[\w.-]+@[\w.-]+:/.test(source);
 
@@ -170,7 +165,8 @@ const gitText = (error: unknown): string =>
     .replace(/^Command failed: .*\n/, '')
     .trim();
 
-export async function addDataset(options: AddOptions): Promise<Added> {
+/** The name is what `--subset` takes from now on. */
+export async function addDataset(options: AddOptions) {
   const { source, split, dataDir, images, env } = options;
   const name = nameOf(source);
   const problem = nameProblem(name);

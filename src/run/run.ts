@@ -137,7 +137,7 @@ async function work(run: Run): Promise<Pick<RunOutcome, keyof BatchResult | 'pre
   if (bias) events.emit({ type: 'note', text: bias });
   const target = { store, run: row, dir, version: VERSION };
   const predictions = await exportRun(target, run.exporter.written);
-  if (grader) await exportRunReports(target, grading.dialect);
+  if (grader) await exportRunReports(target, grading.harness);
   return { ...result, predictions, graded: grader ? grader.summary() : null };
 }
 

@@ -1,5 +1,7 @@
 /** What the record says of a run, unless the process that would have to say otherwise is gone. */
-import type { RunData } from '../store/records/reportQueries.ts';
+import { dirname } from 'node:path';
+import type { Store } from '../store/open.ts';
+import { loadRunData, type RunData } from '../store/records/reportQueries.ts';
 import type { RunRow, RunStatus } from '../store/records/runs.ts';
 import { workerOn } from './control/lock.ts';
 
@@ -34,6 +36,12 @@ export function countsOf(
   const { running = 0, ...others } = Object.fromEntries(counts);
   if (running === 0 || !isDead(root, run)) return Object.fromEntries(counts);
   return { ...others, not_run: (others.not_run ?? 0) + running };
+}
+
+/** What reports, tables and exports say of a run; undefined where there is none. */
+export function reportData(store: Store, runId: number): RunData | undefined {
+  const data = loadRunData(store, runId);
+  return data && settled(dirname(store.name), data);
 }
 
 /** Its trials run no more either. */

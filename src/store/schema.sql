@@ -202,9 +202,9 @@ CREATE TABLE evaluations (
   model TEXT NOT NULL,
   patch_sha256 TEXT NOT NULL,
   spec_hash TEXT NOT NULL,
-  dialect TEXT NOT NULL,
+  harness TEXT NOT NULL,
   outcome TEXT NOT NULL CHECK (outcome IN ('resolved', 'unresolved', 'empty_patch', 'apply_failed', 'timeout', 'invalid', 'infra', 'ungradable')),
-  resolved INTEGER CHECK (resolved IN (0, 1)),        -- the dialect's verdict; NULL where it gives none
+  resolved INTEGER CHECK (resolved IN (0, 1)),        -- the harness's verdict; NULL where it gives none
   resolved_strict INTEGER CHECK (resolved_strict IN (0, 1)),
   report TEXT,                          -- the harness's report.json for the instance
   log BLOB,                             -- test output, gzip

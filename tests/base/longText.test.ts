@@ -176,7 +176,7 @@ describe('what the fuzz suite found', () => {
 });
 
 describe('logs and files', () => {
-  const context = { instanceId: 'a__a-1', version: '1', dialect: 'v5' } as const;
+  const context = { instanceId: 'a__a-1', version: '1', harness: 'v5' } as const;
   test('one endless line of interrupted tests', () => {
     const log = ' ... Testing against Django installed in '.repeat(50_000);
     cheap(() => parseDjango(log, context));

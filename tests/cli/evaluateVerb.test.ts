@@ -165,7 +165,7 @@ test.skipIf(!hasData)(`--regrade over the official logs (${WITHOUT_DATA})`, asyn
     join(DATA, 'datasets', 'SWE-bench_Verified_test.parquet'),
     '--subset',
     join(DATA, 'datasets', 'SWE-bench_Lite_test.parquet'),
-    '--dialect',
+    '--harness',
     'v5',
     '--no-write',
     '--json',

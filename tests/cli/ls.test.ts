@@ -1,7 +1,7 @@
 // `swebatch ls`: a run whose process died says so, because it could not write that itself.
 import { execFile } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, expect, test } from 'vitest';
 import { table } from '../../src/cli/terminal/table.ts';
@@ -53,6 +53,29 @@ test('a run whose process is gone is called interrupted, with its trials, and sa
   expect(shown.stdout).toMatch(/swebatch resume night -o \S+ goes on with it/);
   expect(shown.stdout).not.toContain('running');
   expect((await cli(['report', 'night', '-o', dir])).stdout).not.toContain('running');
+});
+
+test('no report, table or export of such a run calls it or its trials running', async () => {
+  workedOn(Date.now());
+  release();
+  const said = async (...words: string[]) => (await cli([...words, '-o', dir])).stdout;
+  expect(await said('report', 'night', '--paper', '--json')).not.toContain('running');
+  expect(await said('export', 'night', 'csv')).toMatch(/,pending,.*,interrupted,/);
+  expect(await said('export', 'night', 'csv')).not.toMatch(/running|leased/);
+  const to = join(dir, 'exported');
+  await said('export', 'night', 'summary', '--to', to);
+  expect(JSON.parse(readFileSync(join(to, 'summary.json'), 'utf8'))).toMatchObject({ status: 'interrupted' });
+  expect(readFileSync(join(to, 'summary.md'), 'utf8')).not.toContain('running');
+});
+
+test('the record of a run is read for reports in one place, which knows of dead processes', () => {
+  const readers = globSync(join(REPO, 'src/**/*.ts')).filter((path) =>
+    /import[^;]*\bloadRunData\b[^;]*reportQueries/.test(readFileSync(path, 'utf8')),
+  );
+  expect(readers.map((path) => relative(join(REPO, 'src'), path)).sort()).toEqual([
+    'run/standing.ts',
+    'store/records/viewerQueries.ts',
+  ]);
 });
 
 test('following a run whose process is gone ends with a word', async () => {

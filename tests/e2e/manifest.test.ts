@@ -105,7 +105,7 @@ describe.skipIf(!docker)('the manifest', () => {
       { asked: 'fake-1', answered: expect.any(String), fingerprint: 'fp_1', calls: 3 },
     ]);
     expect(manifest.observed.price_versions).toEqual(['config: input 1, output 2']);
-    expect(manifest.grading).toMatchObject({ dialect: 'v5', follows: 'SWE-bench harness 5.0' });
+    expect(manifest.grading).toMatchObject({ harness: 'v5', follows: 'SWE-bench harness 5.0' });
     expect(manifest.config.arms[0].environment).toMatchObject({ network: 'none', seal_history: true });
     expect(manifest.retry_policy).toMatchObject({ attempts: 2 });
     expect(manifest.config.arms[0].model.retry).toMatchObject({ max_retries: 2 });

@@ -182,8 +182,8 @@ describe('an attempt of a program', () => {
     expect(second).not.toHaveProperty('source_call_id');
   });
 
-  test('has the same conversations in our own format', () => {
-    const ours = trajectoryOf(program) as { messages: Json[]; sub_trajectories: Json[] };
+  test('has the same conversations in our own format', async () => {
+    const ours = (await trajectoryOf(program)) as { messages: Json[]; sub_trajectories: Json[] };
     expect(ours.messages.map(({ role }) => role)).toEqual([
       'system',
       'user',
@@ -199,7 +199,7 @@ describe('an attempt of a program', () => {
       { id: 'sub-7', model_calls: 2, messages: { length: 4 } },
       { id: 'count_tokens', model_calls: 1, messages: [] },
     ]);
-    expect(trajectoryOf(builtIn)).not.toHaveProperty('sub_trajectories');
+    expect(await trajectoryOf(builtIn)).not.toHaveProperty('sub_trajectories');
   });
 });
 

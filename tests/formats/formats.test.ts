@@ -13,7 +13,7 @@ test('every folder is in the tables, and each format can be loaded', async () =>
   const tables = readFileSync(join(SRC, 'formats', 'formats.ts'), 'utf8');
   expect(folders.filter((folder) => !tables.includes(`import('./${folder}/`))).toEqual([]);
   expect(await allFormats()).not.toEqual([]);
-  for (const word of WRITTEN_FORMATS) expect(await writerOf(word)).toBeTypeOf('function');
+  for (const { word } of WRITTEN_FORMATS) expect(await writerOf(word)).toBeTypeOf('function');
 });
 
 test('results, store, viewer and comparisons import no format', () => {

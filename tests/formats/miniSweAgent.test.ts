@@ -207,14 +207,14 @@ test('exit statuses map to our reasons; a limit is told apart by the steps', () 
   expect(reasonOf(null, {}, 0)).toBe('cancelled');
 });
 
-test('our own export reads back as it was', () => {
+test('our own export reads back as it was', async () => {
   const db = openMemory();
   const runId = recordRun(db, {
     ids: ['a__a-1'],
     happened: () => [{ patch: 'p\n', messages: [{ role: 'user', content: 'u' }] }],
   });
   for (const attempt of attemptRecords(db, runId))
-    write('own/trajectories/a__a-1/a__a-1.traj.json', trajectoryJson(attempt));
+    write('own/trajectories/a__a-1/a__a-1.traj.json', await trajectoryJson(attempt));
   const [found] = readMiniRun(join(home, 'own')).instances;
   expect(found).toMatchObject({
     instanceId: 'a__a-1',

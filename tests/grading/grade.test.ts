@@ -1,10 +1,10 @@
-// The grading rules of both dialects: markers, fallback, missing and skipped tests, cut ids, exit codes, infra signatures.
+// The grading rules of both harnesses: markers, fallback, missing and skipped tests, cut ids, exit codes, infra signatures.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { instanceReportText } from '../../src/formats/harness/instanceReport.ts';
 import { type Expectation, gradeLog, gradeSafely, resolutionOf } from '../../src/grading/grade.ts';
-import type { HarnessDialect } from '../../src/grading/parsers/logParser.ts';
+import type { HarnessVersion } from '../../src/grading/parsers/logParser.ts';
 import { findParser, officialRegistry } from '../../src/grading/parsers/parserRegistry.ts';
 
 const START = "+ : '>>>>> Start Test Output'\n";
@@ -18,8 +18,8 @@ const expected = (more: Partial<Expectation> = {}): Expectation => ({
   passToPass: ['t::b'],
   ...more,
 });
-const grade = (log: string, more: Partial<Expectation> = {}, dialect: HarnessDialect = 'v5') =>
-  gradeLog(expected(more), log, pytest, dialect);
+const grade = (log: string, more: Partial<Expectation> = {}, harness: HarnessVersion = 'v5') =>
+  gradeLog(expected(more), log, pytest, harness);
 const run = (body: string, code?: number) =>
   `${START}${body}\n${END}${code === undefined ? '' : `>>>>> Test Exit Code: ${code}\n`}`;
 

@@ -8,7 +8,7 @@ import { type RunReport, runReportText } from '../../src/formats/harness/runRepo
 import { parsePredictions } from '../../src/formats/predictions.ts';
 import { examine } from '../../src/grading/doubts/doubts.ts';
 import { gradeLog } from '../../src/grading/grade.ts';
-import type { HarnessDialect } from '../../src/grading/parsers/logParser.ts';
+import type { HarnessVersion } from '../../src/grading/parsers/logParser.ts';
 import { findParser, officialRegistry } from '../../src/grading/parsers/parserRegistry.ts';
 import { resolveGradeSpec } from '../../src/grading/specs/spec.ts';
 import { summarizeEvaluation } from '../../src/grading/storedReports.ts';
@@ -33,21 +33,21 @@ describe.skipIf(!hasData)(`official logs (${WITHOUT_DATA})`, () => {
   });
 
   const gradeAll = (
-    dialect: HarnessDialect,
+    harness: HarnessVersion,
   ): (OfficialLog & { verdict: InstanceVerdict; strict: boolean })[] =>
     logs.map((entry) => {
-      const resolved = resolveGradeSpec(rows.get(entry.instanceId)!, { dialect });
+      const resolved = resolveGradeSpec(rows.get(entry.instanceId)!, { harness });
       if (!resolved.ok) throw new Error(resolved.reason);
       const { spec } = resolved;
-      const grade = gradeLog(spec, entry.log, findParser(officialRegistry(), spec.logParser)!, dialect);
+      const grade = gradeLog(spec, entry.log, findParser(officialRegistry(), spec.logParser)!, harness);
       const { resolvedStrict } = examine(spec, entry.patch ?? '', grade);
       return { ...entry, verdict: grade.verdict, strict: resolvedStrict };
     });
 
   test('141 of 141 verdicts agree under v5 and under v4.1', () => {
     expect(logs).toHaveLength(141);
-    for (const dialect of ['v5', 'v4.1'] as const) {
-      const differing = gradeAll(dialect).filter(
+    for (const harness of ['v5', 'v4.1'] as const) {
+      const differing = gradeAll(harness).filter(
         ({ verdict, report, instanceId }) => verdict.resolved !== report[instanceId]!.resolved,
       );
       expect(differing.map(({ name }) => name)).toEqual([]);
@@ -96,7 +96,7 @@ describe.skipIf(!hasData)(`official logs (${WITHOUT_DATA})`, () => {
       instanceIds: verified.map((row) => row.instance_id),
       predictions: read.predictions,
       completed,
-      dialect: 'v4.1',
+      harness: 'v4.1',
       leftovers: { containers: [], images: [] },
     });
     // The publisher emptied this list when it merged the reports of several runs; the harness lists all that have no prediction.

@@ -18,7 +18,7 @@ const cost = (parser: LogParser, log: string): number =>
   cpuMs(() => {
     for (const version of ['1.27', '9.5', '2.4'])
       try {
-        parser(log, { instanceId: 'jekyll__jekyll-9141', version, dialect: 'v5' });
+        parser(log, { instanceId: 'jekyll__jekyll-9141', version, harness: 'v5' });
       } catch (error) {
         if (!(error instanceof ParserError)) throw error;
       }
@@ -65,7 +65,7 @@ describe('cost of a parser is linear in its log', () => {
       'Executed 1',
     ]) {
       const log = opening.repeat(Math.ceil(300_000 / opening.length));
-      const took = cpuMs(() => readLog(log, parser, { instanceId: 'a', version: '', dialect: 'v5' }));
+      const took = cpuMs(() => readLog(log, parser, { instanceId: 'a', version: '', harness: 'v5' }));
       expect(took, opening).toBeLessThan(LIMIT_MS);
     }
   });

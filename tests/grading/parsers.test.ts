@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type HarnessDialect, ParserError } from '../../src/grading/parsers/logParser.ts';
+import { type HarnessVersion, ParserError } from '../../src/grading/parsers/logParser.ts';
 import {
   extendRegistry,
   findParser,
@@ -12,7 +12,7 @@ import {
 
 interface Golden {
   readonly id: string;
-  readonly dialect: HarnessDialect;
+  readonly dialect: HarnessVersion;
   readonly instance: string;
   readonly version: string;
   readonly log: string;
@@ -26,21 +26,21 @@ const golden = JSON.parse(
 function parse(
   id: string,
   log: string,
-  more: { instance?: string; version?: string; dialect?: HarnessDialect } = {},
+  more: { instance?: string; version?: string; harness?: HarnessVersion } = {},
 ) {
   const parser = findParser(officialRegistry(), id)!;
-  const { instance = 'owner__repo-1', version = '', dialect = 'v5' } = more;
-  return Object.fromEntries(parser(log, { instanceId: instance, version, dialect }));
+  const { instance = 'owner__repo-1', version = '', harness = 'v5' } = more;
+  return Object.fromEntries(parser(log, { instanceId: instance, version, harness }));
 }
 
 describe('agreement with the official parsers (answers recorded from them)', () => {
   test.each(['v5', 'v4.1'] as const)(
     '%s: every recorded log gives the same names and statuses',
-    (dialect) => {
-      const cases = golden.filter((entry) => entry.dialect === dialect);
+    (harness) => {
+      const cases = golden.filter((entry) => entry.dialect === harness);
       expect(cases.length).toBeGreaterThan(20);
       for (const { id, log, statuses, instance, version } of cases) {
-        const mine = () => parse(id, log, { instance, version, dialect });
+        const mine = () => parse(id, log, { instance, version, harness });
         if (statuses === null) expect(mine, `${id} on ${JSON.stringify(log)}`).toThrow(ParserError);
         else expect(mine(), `${id} on ${JSON.stringify(log)}`).toEqual(Object.fromEntries(statuses));
       }
@@ -64,7 +64,7 @@ describe('Python', () => {
   test('pytest: a skip count is no test under v5, and is one under v4.1; [100%] is one under both', () => {
     const log = 'SKIPPED [2] t.py:3: no\nPASSED [100%]';
     expect(parse('pytest', log)).toEqual({ '[100%]': 'PASSED' });
-    expect(parse('pytest', log, { dialect: 'v4.1' })).toEqual({ '[2]': 'SKIPPED', '[100%]': 'PASSED' });
+    expect(parse('pytest', log, { harness: 'v4.1' })).toEqual({ '[2]': 'SKIPPED', '[100%]': 'PASSED' });
   });
   test('pytest_v2: keeps spaces in names under v5 and cuts them under v4.1', () => {
     const log =
@@ -74,7 +74,7 @@ describe('Python', () => {
       't.py::b[p': 'FAILED',
       't.py::old': 'PASSED',
     });
-    expect(parse('pytest_v2', log, { dialect: 'v4.1' })).toEqual({
+    expect(parse('pytest_v2', log, { harness: 'v4.1' })).toEqual({
       't.py::a[x': 'PASSED',
       't.py::b[p': 'FAILED',
       't.py::old': 'PASSED',
@@ -195,7 +195,7 @@ describe('Multilingual and Multimodal', () => {
   });
   test('maven under v4.1 gives each result to the latest command', () => {
     const log = '-Dtest=A#x\n-Dtest=A#y\nBUILD SUCCESS\nBUILD FAILURE';
-    expect(parse('maven', log, { dialect: 'v4.1' })).toEqual({ 'A#y': 'FAILED' });
+    expect(parse('maven', log, { harness: 'v4.1' })).toEqual({ 'A#y': 'FAILED' });
   });
   test('two parsers choose by the instance and refuse one they do not know', () => {
     expect(parse('jekyll', 'Some scenario ....', { instance: 'jekyll__jekyll-8761' })).toEqual({
@@ -205,7 +205,7 @@ describe('Multilingual and Multimodal', () => {
   });
   test('names that look like numbers or like __proto__ are names', () => {
     const log = '1) __proto__\n2) 7\n3) constructor';
-    const found = OFFICIAL_PARSERS.parse_log_marked!(log, { instanceId: 'a', version: '', dialect: 'v5' });
+    const found = OFFICIAL_PARSERS.parse_log_marked!(log, { instanceId: 'a', version: '', harness: 'v5' });
     expect([...found.keys()]).toEqual(['__proto__', '7', 'constructor']);
   });
 });

@@ -65,7 +65,7 @@ function verdict(trial: ReturnType<typeof gradableTrials>[number], more: Partial
     model: trial.model,
     patch_sha256: trial.patch_sha256,
     spec_hash: 's',
-    dialect: 'v5',
+    harness: 'v5',
     outcome: 'resolved',
     resolved: 1,
     resolved_strict: 1,
@@ -184,11 +184,11 @@ test('gold by other rules, without the network or without a patch does not make 
   record([p('a', 'g', 'gold'), p('b', '', 'gold')]);
   const [a, b] = gradableTrials(db, 1);
   const lost = { outcome: 'unresolved', resolved: 0 } as const;
-  verdict(a!, { ...lost, dialect: 'v4.1', started_at: '2025-12-01T00:00:00Z' });
+  verdict(a!, { ...lost, harness: 'v4.1', started_at: '2025-12-01T00:00:00Z' });
   verdict(a!, { ...lost, network: 'none', started_at: '2025-12-02T00:00:00Z' });
   verdict(a!, {});
   verdict(b!, { outcome: 'empty_patch', resolved: null });
-  expect(calibration(db).map((row) => [row.instance_id, row.dialect, row.network, row.standing])).toEqual([
+  expect(calibration(db).map((row) => [row.instance_id, row.harness, row.network, row.standing])).toEqual([
     ['a', 'v4.1', 'default', 'fails'],
     ['a', 'v5', 'none', 'fails'],
     ['a', 'v5', 'default', 'passes'],

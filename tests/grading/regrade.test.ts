@@ -55,7 +55,7 @@ function folder(path: string, files: Record<string, string>): void {
   for (const [name, text] of Object.entries(files)) writeFileSync(join(root, path, name), text);
 }
 const regrade = (more: Partial<Parameters<typeof regradeFolder>[1]> = {}, where = root) =>
-  regradeFolder(where, { dialect: 'v5', instances: rows(instance('a__b-1')), write: false, ...more });
+  regradeFolder(where, { harness: 'v5', instances: rows(instance('a__b-1')), write: false, ...more });
 
 describe('writing', () => {
   const result = {
@@ -210,7 +210,7 @@ test.skipIf(!hasData)(
     cpSync(join(DATA, 'grading-logs', 'verified-98'), copy, { recursive: true });
     const instances = new Map((await rowsOf('SWE-bench_Verified_test')).map((row) => [row.instance_id, row]));
     const { rows: found, skipped } = await regradeFolder(join(root, 'logs', 'run_evaluation'), {
-      dialect: 'v4.1',
+      harness: 'v4.1',
       instances,
       write: false,
     });

@@ -53,7 +53,7 @@ const input = {
 
 describe('run report', () => {
   test('completed, unresolved, error, empty and incomplete as the harness counts them', () => {
-    expect(summarizeEvaluation({ ...input, dialect: 'v5' })).toEqual({
+    expect(summarizeEvaluation({ ...input, harness: 'v5' })).toEqual({
       total_instances: 6,
       submitted_instances: 5,
       completed_instances: 3,
@@ -79,10 +79,10 @@ describe('run report', () => {
       schema_version: 2,
     }); // prettier-ignore
   });
-  test('the order of keys is that of the dialect', () => {
+  test('the order of keys is that of the harness', () => {
     const leftovers = { containers: ['z'], images: [] };
-    const keys = (dialect: 'v5' | 'v4.1') =>
-      Object.keys(JSON.parse(runReportText(summarizeEvaluation({ ...input, dialect, leftovers }))));
+    const keys = (harness: 'v5' | 'v4.1') =>
+      Object.keys(JSON.parse(runReportText(summarizeEvaluation({ ...input, harness, leftovers }))));
     expect(keys('v5').slice(-5)).toEqual([
       'error_ids',
       'schema_version',
@@ -103,7 +103,7 @@ describe('run report', () => {
 
 describe('reports of others', () => {
   test("the harness's own run report comes back as the verdicts it states", () => {
-    const read = readRunReport(runReportText(summarizeEvaluation({ ...input, dialect: 'v5' })));
+    const read = readRunReport(runReportText(summarizeEvaluation({ ...input, harness: 'v5' })));
     expect(read.ok && read.value.kind).toBe('harness');
     expect(read.ok && Object.fromEntries(read.value.verdicts)).toEqual({
       a: 'resolved',

@@ -51,8 +51,8 @@ const row = (more: Record<string, unknown> = {}) => {
   if (!read.ok) throw new Error(read.messages.join());
   return read.instance;
 };
-const spec = (more: Record<string, unknown> = {}, dialect?: 'v5' | 'v4.1'): GradeSpec => {
-  const found = resolveGradeSpec(row(more), dialect ? { dialect } : {});
+const spec = (more: Record<string, unknown> = {}, harness?: 'v5' | 'v4.1'): GradeSpec => {
+  const found = resolveGradeSpec(row(more), harness ? { harness } : {});
   if (!found.ok) throw new Error(found.reason);
   return found.spec;
 };
@@ -62,8 +62,8 @@ const reason = (more: Record<string, unknown>) => {
 };
 
 test('a row that does not say how failures are told is read by its repository, as the harness of that time did', () => {
-  const of = (repo: string, dialect: 'v5' | 'v4.1', more = {}) =>
-    spec({ repo, eval_script: 'x', log_parser: 'marked', ...more }, dialect).evalType;
+  const of = (repo: string, harness: 'v5' | 'v4.1', more = {}) =>
+    spec({ repo, eval_script: 'x', log_parser: 'marked', ...more }, harness).evalType;
   expect(of('markedjs/marked', 'v4.1')).toBe('fail_only');
   expect(of('eslint/eslint', 'v5')).toBe('fail_only');
   expect(of('eslint/eslint', 'v4.1')).toBe('pass_and_fail');
@@ -217,7 +217,7 @@ describe.skipIf(!hasData)(`official rows (${WITHOUT_DATA})`, () => {
     expect(withScript.length).toBeGreaterThan(100);
     for (const { instanceId, script, name } of withScript) {
       const { eval_script, log_parser, ...classic } = rows.get(instanceId)!;
-      const found = resolveGradeSpec(classic, { dialect: 'v4.1' });
+      const found = resolveGradeSpec(classic, { harness: 'v4.1' });
       expect(found.ok && found.spec.evalScript, name).toBe(script);
     }
   });

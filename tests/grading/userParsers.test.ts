@@ -17,7 +17,7 @@ beforeAll(() => {
   writeFileSync(join(dir, 'none.mjs'), 'export default 1;');
 });
 afterAll(() => rmSync(dir, { recursive: true }));
-const context = { instanceId: 'i', version: '', dialect: 'v5' as const };
+const context = { instanceId: 'i', version: '', harness: 'v5' as const };
 
 test('a Map or a plain object is taken; the official parsers stay', async () => {
   const registry = await loadParsers({ good: './good.mjs', plain: join(dir, 'plain.mjs') }, dir);

@@ -147,7 +147,7 @@ describe.skipIf(!existsSync(folder))('requests as litellm writes them (skipped w
     if (!CHAT.has(name)) {
       const seen = (all: readonly Record<string, unknown>[]) =>
         withoutIds(all.map((message) => compared(message, !PRICED_APART.has(name))));
-      expect(seen(publishedMessages(messages, model))).toEqual(seen(golden.final_messages));
+      expect(seen(await publishedMessages(messages, model))).toEqual(seen(golden.final_messages));
     }
     if (!PRICED_APART.has(name)) expect(costNano / 1e9).toBeCloseTo(golden.cost, 9);
   });

@@ -278,18 +278,18 @@ describe('conditions', () => {
     expect(loud(on(8, 32 * 2 ** 30 - 5e6))).toEqual([]);
     expect(loud(on(4, 16 * 2 ** 30))).toEqual(['machine.cpus', 'machine.memory_gib']);
   });
-  test('run reports tell their dialect and the size of their dataset, and what they do not tell is said', () => {
+  test('run reports tell their harness and the size of their dataset, and what they do not tell is said', () => {
     const old = report(['a-1'], ['a-2'], { total_instances: 500 });
     const new5 = report(['a-1'], ['a-2'], { total_instances: 300, infra_failure_ids: [] });
     const c = compareSides(old, new5, options);
     expect(c.differences.map((d) => [d.key, d.a, d.b, d.loud])).toEqual([
       ['dataset.instances', '500', '300', true],
-      ['grading.dialects_seen', 'v4.1', 'v5', true],
+      ['grading.harnesses_seen', 'v4.1', 'v5', true],
     ]);
     expect(c.conditionsUnknown).toEqual(['r', 'r']);
     expect(compareSides(old, old, options).differences).toEqual([]);
     // A run knows much that a report does not: only what both know is held against each other.
-    expect(compareSides(a, old, options).differences.map((d) => d.key)).toEqual(['grading.dialects_seen']);
+    expect(compareSides(a, old, options).differences.map((d) => d.key)).toEqual(['grading.harnesses_seen']);
   });
   test('equal conditions say nothing', () => {
     const again = sideOf({

@@ -16,6 +16,7 @@ import { predsJson, predsJsonl } from '../../src/formats/predictions.ts';
 import { exportSummary } from '../../src/report/exportSummary.ts';
 import { partsOf, predictionsOf } from '../../src/report/predictionsOf.ts';
 import { attemptRecords, predictionRows } from '../../src/store/records/attemptBodies.ts';
+import { loadRunData } from '../../src/store/records/reportQueries.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from './recordedRun.ts';
 
 const folders: string[] = [];
@@ -158,8 +159,8 @@ describe('trajectory', () => {
   const of = (armConfig: object, happened: readonly Happened[] = [conversation]) =>
     rowsOf({ ids: ['a__a-1'], armConfig, happened: () => happened }).attempts;
 
-  test('format 1.1 has the documented parts, with raw_output put back [M-19]', () => {
-    const found = trajectoryOf(of({ agent: { step_limit: 250 } })[0]!) as unknown as Trajectory;
+  test('format 1.1 has the documented parts, with raw_output put back [M-19]', async () => {
+    const found = (await trajectoryOf(of({ agent: { step_limit: 250 } })[0]!)) as unknown as Trajectory;
     expect(Object.keys(found)).toEqual(['info', 'messages', 'trajectory_format', 'instance_id']);
     expect(found.trajectory_format).toBe('mini-swe-agent-1.1');
     expect(found.instance_id).toBe('a__a-1');
@@ -177,8 +178,10 @@ describe('trajectory', () => {
     });
     expect(found.messages[4]!.role).toBe('exit');
   });
-  test('compat 1 writes format 1: four keys a message and the submission as the last user message [M-10]', () => {
-    const found = trajectoryOf(of({ agent: { compat: 'mini-swe-agent-1' } })[0]!) as unknown as Trajectory;
+  test('compat 1 writes format 1: four keys a message and the submission as the last user message [M-10]', async () => {
+    const found = (await trajectoryOf(
+      of({ agent: { compat: 'mini-swe-agent-1' } })[0]!,
+    )) as unknown as Trajectory;
     expect(found.trajectory_format).toBe('mini-swe-agent-1');
     expect(found.info).toMatchObject({ mini_version: '1.17.5' });
     const { messages } = found;
@@ -192,9 +195,9 @@ describe('trajectory', () => {
     expect(messages[3]).toEqual({ role: 'user', content: 'seen', timestamp: 6 });
     expect(messages[4]!.content).toBe('the patch\n');
   });
-  test('an attempt that could not say its end gets an exit message; one that never began still has a file', () => {
+  test('an attempt that could not say its end gets an exit message; one that never began still has a file', async () => {
     const [died] = of({}, [{ reason: 'env_died', exitStatus: 'EnvironmentError', cost: null }]);
-    const found = trajectoryOf(died!) as { messages: unknown[]; info: { model_stats: unknown } };
+    const found = (await trajectoryOf(died!)) as { messages: unknown[]; info: { model_stats: unknown } };
     expect(found.messages).toEqual([
       {
         role: 'exit',
@@ -204,7 +207,7 @@ describe('trajectory', () => {
     ]);
     expect(found.info.model_stats).toMatchObject({ instance_cost: null });
   });
-  test('omitted output is said, and text that no UTF-8 reader takes is replaced', () => {
+  test('omitted output is said, and text that no UTF-8 reader takes is replaced', async () => {
     const [attempt] = of({}, [
       {
         ...conversation,
@@ -212,7 +215,7 @@ describe('trajectory', () => {
         commands: [{ messageSeq: 0, command: 'yes', output: 'yy', omitted: 7 }],
       },
     ]);
-    const found = JSON.parse(trajectoryJson(attempt!));
+    const found = JSON.parse(await trajectoryJson(attempt!));
     expect(found.messages[0]).toMatchObject({
       content: '\ufffd',
       extra: { raw_output: 'yy', raw_output_omitted_bytes: 7 },
@@ -268,7 +271,7 @@ test('a written summary prices the token kinds, as the report on a terminal does
   const db = openMemory();
   const runId = recordRun(db, { ids: ['a__a-1'], happened: () => [{ outcome: 'resolved' }] });
   const dir = folder();
-  await exportSummary(db, runId, dir, (data) => () => ({
+  await exportSummary(loadRunData(db, runId)!, dir, (data) => () => ({
     input: data.arms.length,
     output: 2,
     cache_read: 0,

@@ -242,7 +242,7 @@ function recordVerdict(
     model: of.model,
     patch_sha256: sha(of.patch),
     spec_hash: 'spec',
-    dialect: 'v5',
+    harness: 'v5',
     outcome,
     resolved: resolved === null ? null : Number(resolved),
     resolved_strict: resolved === null ? null : Number(one.strict ?? resolved),

@@ -88,10 +88,12 @@ test('with a clock an hour off: it gets nothing; one that does not answer yet is
 
 test('a disk that is too full on an engine that is gone is told as full, not as an error of the trial', async () => {
   const dir = tempDir('swebatch-gone-');
-  const { disk } = createImageService({
-    docker: new Docker({ socketPath: `${dir}/none.sock` }),
-    config: imagesConfigSchema.parse({ policy: 'remove-after' }),
-    ...{ pull: 'never', stallSeconds: 1, dockerConfigDir: dir, stateDir: dir, free: async () => 1 },
-  });
+  const { disk } = createImageService(
+    { docker: new Docker({ socketPath: `${dir}/none.sock` }), dockerConfigDir: dir, stateDir: dir },
+    {
+      config: imagesConfigSchema.parse({ policy: 'remove-after' }),
+      ...{ pull: 'never', stallSeconds: 1, free: async () => 1 },
+    },
+  );
   expect(await disk.check()).toMatchObject({ open: false, freeBytes: 1 });
 });

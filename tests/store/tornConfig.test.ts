@@ -1,10 +1,10 @@
 // A stored configuration that cannot be read is shown as unknown, but nothing goes on by it: the defaults could spend money or grade by another rule.
 import { expect, test } from 'vitest';
 import { plannedArm, plannedConfig } from '../../src/run/plan/planRecord.ts';
-import { exportConfig } from '../../src/run/record/exportConfig.ts';
+import { exportConfig } from '../../src/run/record/exportRun.ts';
 import { type RunRow, storedConfig } from '../../src/store/records/runs.ts';
 
-const torn = { config: '{"grading": {"dialect": ', imported: 0 } as RunRow;
+const torn = { config: '{"grading": {"harness": ', imported: 0 } as RunRow;
 
 test('whoever reads the record sees no settings', () => {
   expect(storedConfig(torn)).toEqual({});

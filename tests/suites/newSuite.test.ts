@@ -21,7 +21,7 @@ export const toy: Suite = {
   rows: {
     columns: (raw) => ({ ...raw, instance_id: \`toy-\${raw.toy}\`, repo: 'toy/toy', base_commit: 'HEAD', problem_statement: 'play', FAIL_TO_PASS: ['said'], image: '${BASE_IMAGE}' }),
   },
-  grading(instance, { dialect }) {
+  grading(instance, { harness }) {
     const word = String(instance.extra.word ?? '');
     if (word === '') return notGradable(instance, 'its row has no word');
     return planOwnRules(
@@ -33,7 +33,7 @@ export const toy: Suite = {
           verdict: allPassed({ failToPass: ['said'], passToPass: [] }, new Set(run.log.includes(word) ? ['said'] : [])),
         }),
       },
-      dialect,
+      harness,
     );
   },
 };

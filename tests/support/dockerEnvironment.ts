@@ -1,7 +1,7 @@
 // Docker environments for tests: images made on the spot, factories whose containers are gone afterwards, facts about containers.
 import { createHash } from 'node:crypto';
+import type { DockerFactoryOptions } from '../../src/environment/docker/dockerFactory.ts';
 import { createDockerFactory, type DockerFactory } from '../../src/environment/docker/dockerFactory.ts';
-import type { DockerFactoryOptions } from '../../src/environment/docker/dockerStart.ts';
 import type { Environment, StartRequest } from '../../src/environment/environment.ts';
 import type { EnvironmentConfig } from '../../src/environment/environmentConfig.ts';
 import { environmentConfigSchema } from '../../src/environment/environments.ts';

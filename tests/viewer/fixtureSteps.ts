@@ -177,7 +177,7 @@ export function addEvaluation(
     model: 'openai/gpt-x',
     patch_sha256: sha(facts.patch),
     spec_hash: sha('spec'),
-    dialect: 'swebench-5',
+    harness: 'swebench-5',
     outcome: facts.resolved ? 'resolved' : 'unresolved',
     resolved: facts.resolved ? 1 : 0,
     resolved_strict: facts.resolved ? 1 : 0,

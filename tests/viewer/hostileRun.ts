@@ -119,7 +119,7 @@ function addHostileVerdict(store: Store, run: number, trialId: number, attempt: 
     model: HOSTILE.image,
     patch_sha256: sha(hostilePatch()),
     spec_hash: 'x',
-    dialect: HOSTILE.image,
+    harness: HOSTILE.image,
     outcome: 'unresolved',
     resolved: 0,
     report:

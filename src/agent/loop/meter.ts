@@ -19,26 +19,10 @@ import {
   type TerminatingException,
 } from './exceptions.ts';
 
-export interface Meter {
-  /** Queries begun. */
-  readonly steps: number;
-  /** Known cost, with estimates where a call's cost is unknown: what limits are checked against. */
-  readonly spentNano: NanoDollars;
-  /** null once the cost of any call is unknown. */
-  readonly costNano: NanoDollars | null;
-  readonly tokens: number;
-  beginStep(): void;
-  /** Wraps the recorder's listener: every try counts, also failed and billed ones. */
-  listen(to: CallListener): CallListener;
-  /** For models that do not report their calls. */
-  countReply(reply: ModelReply): void;
-  check(config: Pick<AgentConfig, 'step_limit' | 'cost_limit' | 'token_limit'>): void;
-}
-
 const tokensOf = (usage: Usage | null): number =>
   usage ? usage.input + usage.cacheRead + usage.cacheWrite + usage.output : 0;
 
-export function createMeter(): Meter {
+export function createMeter() {
   let steps = 0;
   let spent = 0;
   let unknown = false;
@@ -52,23 +36,27 @@ export function createMeter(): Meter {
   };
 
   return {
+    /** Queries begun. */
     get steps() {
       return steps;
     },
+    /** Known cost, with estimates where a call's cost is unknown: what limits are checked against. */
     get spentNano() {
       return spent;
     },
-    get costNano() {
+    /** null once the cost of any call is unknown. */
+    get costNano(): NanoDollars | null {
       return unknown ? null : spent;
     },
     get tokens() {
       return tokens;
     },
-    beginStep() {
+    beginStep(): void {
       steps += 1;
       reported = false;
     },
-    listen(to) {
+    /** Wraps the recorder's listener: every try counts, also failed and billed ones. */
+    listen(to: CallListener): CallListener {
       const estimates = new Map<number, NanoDollars | null>();
       return {
         wanted: async (estimate, signal) => to.wanted?.(estimate, signal),
@@ -84,10 +72,11 @@ export function createMeter(): Meter {
         phase: (phase) => to.phase?.(phase),
       };
     },
-    countReply(reply) {
+    /** For models that do not report their calls. */
+    countReply(reply: ModelReply): void {
       if (!reported) count(reply.costNano, null, reply.usage);
     },
-    check(config) {
+    check(config: Pick<AgentConfig, 'step_limit' | 'cost_limit' | 'token_limit'>): void {
       const over = (limit: number, used: number): boolean => 0 < limit && limit <= used;
       if (over(config.step_limit, steps)) throw reached('steps', `${config.step_limit} steps`);
       if (over(config.cost_limit, nanoToDollars(spent))) throw reached('cost', `$${config.cost_limit}`);

@@ -2,15 +2,29 @@
  * Plays a recorded trajectory through the agent that `run` uses and compares every message. Replies and command outputs come from the
  * recording (or the commands run for real in a given environment); all other text is rendered anew.
  */
-import { isRecord } from '../../base/isRecord.ts';
-import type { Environment } from '../../environment/environment.ts';
-import type { Model, ModelReply } from '../../model/model.ts';
-import { nanoToDollars } from '../../money.ts';
+
+import { z } from 'zod';
+import { isRecord, recordOf } from '../../base/isRecord.ts';
+import { timestampOrNull } from '../../base/plausible.ts';
+import type { CommandResult, Environment } from '../../environment/environment.ts';
+import { readCompletion } from '../../model/dialects/completion.ts';
+import { asChatBody } from '../../model/dialects/everyDialect.ts';
+import { contentText } from '../../model/dialects/shapes.ts';
+import type { Model, ModelReply, ToolCall } from '../../model/model.ts';
+import { pricesSchema } from '../../model/modelConfig.ts';
+import { costOf, isFreeName } from '../../model/prices.ts';
+import { type NanoDollars, nanoOrNull, nanoToDollars, plausibleNano } from '../../money.ts';
+import type { Vars } from '../../template/render.ts';
+import type { AgentConfig } from '../agentConfig.ts';
+import { behaviourOf } from '../compat/behaviour.ts';
 import type { AgentResult } from '../contract.ts';
 import { createAgent } from '../loop/agent.ts';
 import { timeExceeded } from '../loop/deadline.ts';
+import { type Action, isAction, type Protocol, textResult } from '../loop/protocol.ts';
+import { SUBMIT_MARKERS } from '../loop/submission.ts';
+import { templatesOf } from '../loop/templates.ts';
+import { type InvertOutput, invertValue, observationInverter, timeoutInverter } from './invert.ts';
 import { type RecordedMessage, type RecordedTrajectory, readRecording } from './readRecording.ts';
-import { OWN_ENDS, type Script, scriptOf } from './script.ts';
 
 interface Difference {
   /** Index of the message, or what differs at the end. */
@@ -185,3 +199,256 @@ function calledWith(call: unknown): unknown {
 }
 const sortedKeys = (_key: string, value: unknown): unknown =>
   isRecord(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value;
+
+// From a recording to what a replay feeds: the task, the replies, and for each command its output. Text that the agent wrote is never fed back.
+
+interface Script {
+  readonly task: string;
+  readonly replies: readonly ModelReply[];
+  /** In the order in which the commands run. */
+  readonly results: readonly CommandResult[];
+  readonly elided: readonly { readonly message: number; readonly characters: number }[];
+  /** Messages that answer a reply missing from the recording: a stand-in that gets the same answer replaces it. */
+  readonly standIns: readonly number[];
+  /** What could not be turned back. */
+  readonly notes: readonly string[];
+}
+
+function scriptOf(recording: RecordedTrajectory): Script {
+  const { config, messages } = recording;
+  const templates = templatesOf(config);
+  const behaviour = behaviourOf(config.compat);
+  const protocol = behaviour.protocol(config, recording.environmentVars);
+  const vars = varsOf(recording);
+  const inverters = {
+    observation: observationInverter(templates.observation, vars),
+    timeout: timeoutInverter(templates.timeout, vars),
+  };
+  const replies: ModelReply[] = [];
+  const results: CommandResult[] = [];
+  const elided: { message: number; characters: number }[] = [];
+  const standIns: number[] = [];
+  const notes: string[] = [];
+
+  const task = invertValue(templates.instance, textOf(messages[1]), (mark) => ({ ...vars, task: mark }));
+  if (task === null) notes.push('message 1 cannot have come from the instance template');
+
+  for (let i = 2; i < messages.length; i++) {
+    const message = messages[i] as RecordedMessage;
+    const reply = replyOf(message, recording);
+    if (!reply) continue;
+    replies.push(reply);
+    if (message.role !== 'assistant' && reply.raw === null && message.extra?.model_response === undefined)
+      standIns.push(i);
+    if (message.role !== 'assistant') continue;
+    const actions = protocol.parse(reply).calls.filter(isAction);
+    const answers = answersAfter(messages, i, protocol);
+    const isLast = messages.findLastIndex((m) => m.role === 'assistant') === i;
+    for (const [n, action] of actions.entries()) {
+      // What never starts needs no result: the agent gives the same one again.
+      if (behaviour.refused(action)) continue;
+      const at = answers[n];
+      // The attempt ended while this command ran: nobody saw what came of it.
+      if (at === undefined && isLast && cutShort(recording)) break;
+      const result =
+        at === undefined ? null : resultOf(messages[at] as RecordedMessage, action, recording, inverters);
+      if (result) {
+        if (result.elided > 0) elided.push({ message: at as number, characters: result.elided });
+        results.push(result.result);
+      } else if (submitsHere(recording, i, actions, n, answers.length)) results.push(submitting(recording));
+      else {
+        if (at !== undefined) notes.push(`message ${at} cannot have come from the templates`);
+        results.push(textResult('', 0));
+      }
+    }
+  }
+  return { task: task ?? '', replies, results, elided, standIns, notes };
+}
+
+/** By the wall-clock limit, or from outside the agent. */
+const cutShort = ({ exitStatus }: RecordedTrajectory): boolean =>
+  exitStatus === 'TimeExceeded' || !OWN_ENDS.has(exitStatus);
+
+/** Ends that the agent itself knows; any other came from outside, and there is nothing to play. */
+const OWN_ENDS: ReadonlySet<string> = new Set([
+  'Submitted',
+  'LimitsExceeded',
+  'TimeExceeded',
+  'RepeatedFormatError',
+  'EmptyResponsesExceeded',
+  'CommandTimeoutsExceeded',
+]);
+
+const textOf = (message: RecordedMessage | undefined): string => contentText(message?.content);
+
+const varsOf = ({ config, environmentVars, modelVars }: RecordedTrajectory): Vars => ({
+  ...config,
+  ...environmentVars,
+  ...modelVars,
+  n_model_calls: 0,
+  model_cost: 0,
+  elapsed_seconds: 0,
+});
+
+/**
+ * What the provider sent, read as `run` reads it, where the recording kept that: a message that was changed since is then seen. Of an
+ * assistant message, or of the format error in which version 2 keeps the reply that it dropped.
+ */
+function replyOf(message: RecordedMessage, { config, modelVars }: RecordedTrajectory): ModelReply | null {
+  const { response, interrupt_type, cost, model_response: text } = message.extra ?? {};
+  const kept = behaviourOf(config.compat).keepMalformedReply;
+  const dropped = !kept && message.role === 'user' && interrupt_type === 'FormatError';
+  if (message.role !== 'assistant' && !dropped) return null;
+  const body = asChatBody(response);
+  const choice = firstChoice(body);
+  const read = readCompletion(body);
+  const { extra: _, timestamp: __, ...own } = message as Record<string, unknown>;
+  const said: Record<string, unknown> =
+    read.kind === 'reply'
+      ? read.reply.message
+      : ((choice?.message as Record<string, unknown> | undefined) ??
+        (dropped ? { content: typeof text === 'string' ? text : null, ...standIn(message, config) } : own));
+  return {
+    message: { ...said, role: 'assistant', content: (said.content ?? null) as string | null },
+    content: contentText(said.content),
+    toolCalls: (said.tool_calls ?? []) as ToolCall[],
+    finishReason: (choice?.finish_reason ?? null) as string | null,
+    modelId: null,
+    usage: null,
+    // Before 2.4.6 nobody counted what a malformed reply had cost.
+    costNano: dropped && cost === undefined ? 0 : recordedCost(response, modelVars, cost),
+    raw: response ?? null,
+  };
+}
+
+/** Before 2.3.1 the recording kept only the answer to a malformed reply. A reply without tool calls needs nothing more; otherwise a call is made up. */
+function standIn(message: RecordedMessage, config: AgentConfig): { tool_calls?: ToolCall[] } {
+  if (config.protocol !== 'tool-call') return {};
+  const template = templatesOf(config).format_error;
+  const error = invertValue(template, textOf(message), (mark) => ({
+    error: mark,
+    actions: [],
+    finish_reason: null,
+    has_tool_calls: true,
+  }));
+  const told = /^(?:Unknown tool '(.*)'\.)?(Missing 'command' argument in bash tool call\.)?$/s.exec(
+    error ?? '',
+  );
+  if (!error || !told) return {};
+  const [, name = 'bash', missing] = told;
+  const args = missing ? '{}' : '{"command":""}';
+  return { tool_calls: [{ id: 'stand-in', type: 'function', function: { name, arguments: args } }] };
+}
+
+function firstChoice(response: unknown): Record<string, unknown> | undefined {
+  const choices = (response as { choices?: unknown } | null | undefined)?.choices;
+  return Array.isArray(choices) ? (choices[0] as Record<string, unknown> | undefined) : undefined;
+}
+
+/** Indices of the messages that answer the turn at `start`, in order. */
+function answersAfter(messages: readonly RecordedMessage[], start: number, protocol: Protocol): number[] {
+  const answers: number[] = [];
+  for (let i = start + 1; i < messages.length; i++) {
+    const { role } = messages[i] as RecordedMessage;
+    if (role !== (protocol.tools ? 'tool' : 'user')) break;
+    answers.push(i);
+  }
+  return answers;
+}
+
+function resultOf(
+  message: RecordedMessage,
+  action: Action,
+  recording: RecordedTrajectory,
+  inverters: { readonly observation: InvertOutput; readonly timeout: InvertOutput },
+): { result: CommandResult; elided: number } | null {
+  const {
+    raw_output: raw,
+    returncode,
+    exception_type: exception,
+    exception_info: info,
+  } = message.extra ?? {};
+  if (typeof raw === 'string' && typeof returncode === 'number')
+    return {
+      result: {
+        ...textResult(raw, returncode, exception === 'TimeoutExpired'),
+        exceptionInfo: String(info ?? ''),
+      },
+      elided: 0,
+    };
+  const isLast = message === recording.messages.at(-1);
+  if (isLast && recording.exitStatus === 'Submitted') return null;
+  const text = textOf(message);
+  const observed = inverters.observation(text, action.command);
+  if (observed) return { result: textResult(observed.output, observed.returncode), elided: observed.elided };
+  const killed = inverters.timeout(text, action.command);
+  return killed && { result: textResult(killed.output, -1, true), elided: killed.elided };
+}
+
+/** The command of the last turn that handed in the work: the one that says the marker, else the first without an answer. */
+function submitsHere(
+  { messages, exitStatus }: RecordedTrajectory,
+  turn: number,
+  actions: readonly Action[],
+  n: number,
+  answered: number,
+): boolean {
+  const last = messages.findLastIndex((m) => m.role === 'assistant');
+  if (exitStatus !== 'Submitted' || turn !== last) return false;
+  const named = actions.findIndex((a) => SUBMIT_MARKERS.some((marker) => a.command.includes(marker)));
+  return n === (named >= 0 ? named : Math.min(answered, actions.length - 1));
+}
+
+/** What was handed in, as the last message has it; the recorded submission is what it is compared with. */
+const submitting = ({ messages }: RecordedTrajectory): CommandResult =>
+  textResult(`${SUBMIT_MARKERS[0]}\n${textOf(messages.at(-1))}`, 0);
+
+interface PriceRow {
+  /** The day from which the row holds; newest first. */
+  readonly since: string;
+  /** Dollars per million tokens. */
+  readonly input: number;
+  readonly cached: number;
+  readonly output: number;
+}
+
+/** Rows for published recordings whose replies carry no cost. */
+const ROWS: Readonly<Record<string, readonly PriceRow[]>> = {
+  'google/gemini-3-pro-preview': [{ since: '2025-11-18', input: 2, cached: 0.125, output: 12 }],
+};
+
+const number = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) ? value : 0);
+
+/**
+ * `stated` is what format 1.1 keeps beside a reply: the agent's own count, where there is no row. Without that the prices that a run of
+ * ours had in its configuration, and the table that runs go by. null when nobody knows.
+ */
+function recordedCost(
+  response: unknown,
+  model: Readonly<Record<string, unknown>>,
+  stated?: unknown,
+): NanoDollars | null {
+  const modelName = String(model.model_name ?? '');
+  const usage = recordOf(recordOf(response).usage);
+  if (typeof usage.cost === 'number') return plausibleNano(typeof stated === 'number' ? stated : usage.cost);
+  const at = new Date((timestampOrNull(recordOf(response).created) ?? 0) * 1000);
+  const created = at.toISOString().slice(0, 10);
+  const row = ROWS[modelName.replace(/^@/, '')]?.find(({ since }) => since <= created);
+  if (!row || typeof usage.prompt_tokens !== 'number') {
+    if (typeof stated === 'number') return plausibleNano(stated);
+    if (isFreeName(modelName)) return 0;
+    const prices = z.union([pricesSchema, z.literal('free')]).safeParse(model.prices);
+    const config = { model_name: modelName, ...(prices.success ? { prices: prices.data } : {}) };
+    return response === null || response === undefined
+      ? null
+      : costOf(config, recordOf(response).usage, at).costNano;
+  }
+  const cached = number(recordOf(usage.prompt_tokens_details).cached_tokens);
+  const fresh = number(usage.prompt_tokens) - cached;
+  // Dollars per million tokens are thousandths of nano-dollars per token times a million: multiply first, so that it stays exact.
+  return nanoOrNull(
+    Math.round(
+      (fresh * row.input + cached * row.cached + number(usage.completion_tokens) * row.output) * 1000,
+    ),
+  );
+}

@@ -119,6 +119,9 @@ export function valueOfSwitch(args: readonly string[], verb: Verb | undefined): 
 const dashed = (name: string): string => (name.length === 1 ? `-${name}` : `--${name}`);
 const named = (name: string, command: string): string => (command.includes(name) ? name : dashed(name));
 
+/** What flags were called before. */
+const RENAMED: Readonly<Record<string, string>> = { dialect: 'harness' };
+
 function unknownMessage(names: readonly string[], args: readonly string[], { flags }: Verb): string {
   const options = Object.entries(flags).flatMap(([name, { place }]) => (place ? [] : kebab(name)));
   const flagOf = (arg: string) => /^--?(?:no-)?([^=]+)/.exec(arg)?.[1];
@@ -127,7 +130,9 @@ function unknownMessage(names: readonly string[], args: readonly string[], { fla
     .filter((name) => args.some((arg) => arg === name || flagOf(arg) === name))
     .map((name) => {
       if (args.includes(name)) return `unexpected argument "${name}"`;
-      const close = closest(name, [...options, 'help', 'version']);
+      const close = options.includes(RENAMED[name] ?? '')
+        ? RENAMED[name]
+        : closest(name, [...options, 'help', 'version']);
       return `there is no option ${dashed(name)}${close ? `; did you mean --${close}?` : ''}`;
     });
   return said.join('\n') || `unknown: ${names.join(', ')}`;

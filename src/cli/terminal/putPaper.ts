@@ -5,8 +5,8 @@ import { RESAMPLING_SEED, summarize } from '../../report/measure/summary.ts';
 import { paperDocument, paperOf, renderLatex } from '../../report/render/paper.ts';
 import { fixedTest, sidesOfRun } from '../../results/compareSources.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
+import { reportData } from '../../run/standing.ts';
 import type { Store } from '../../store/open.ts';
-import { loadRunData } from '../../store/records/reportQueries.ts';
 import type { RunRow } from '../../store/records/runs.ts';
 import { printData, say } from './context.ts';
 import { putDocument } from './putDocument.ts';
@@ -22,7 +22,7 @@ export async function putPaper(
     ...where
   }: Where & { readonly latex: boolean; readonly seed: number | undefined },
 ): Promise<void> {
-  const data = loadRunData(store, run.id)!;
+  const data = reportData(store, run.id)!;
   const sides = sidesOfRun(store, run);
   const all =
     sides.length < 2

@@ -33,13 +33,6 @@ export const completable = ({ command, describe, flags }: Verb): Completable => 
   flags,
 });
 
-interface Option {
-  readonly name: string;
-  readonly describe: string;
-  readonly choices: readonly string[];
-  readonly takesValue: boolean;
-}
-
 export const completionScript = (shell: (typeof SHELLS)[number], verbs: readonly Completable[]): string =>
   shell === 'fish' ? fish(verbs) : `${shell === 'zsh' ? ZSH : ''}${bash(verbs)}`;
 
@@ -48,7 +41,7 @@ const ZSH = `autoload -U +X bashcompinit && bashcompinit
 (( $+functions[compdef] )) || { autoload -U compinit && compinit -i }
 `;
 
-const optionsOf = ({ flags }: Completable): Option[] => [
+const optionsOf = ({ flags }: Completable) => [
   ...Object.entries(flags).flatMap(([name, { place, describe = '', choices = [], type }]) =>
     place ? [] : [{ name: kebab(name), describe, choices, takesValue: type !== 'boolean' }],
   ),

@@ -56,7 +56,7 @@ const evaluateFlags = flags({
   memory: string('memory limit of a container; 0: none [16g, or three quarters of a smaller machine]'),
   network: oneOf(['default', 'none'], "default is the harness's own; none is recorded with the verdict"),
   capAdd: texts('capability of the containers; SYS_ADMIN is what the harness adds for browser tests'),
-  dialect: oneOf(['v5', 'v4.1'], 'rules of the harness to grade by [v5]'),
+  harness: oneOf(['v5', 'v4.1'], 'rules of the harness to grade by [v5]'),
   parser: texts('ID=MODULE: a log parser of your own (exports parseLog)'),
   runId: { alias: 'id', ...string('name of the run that predictions become') },
   again: toggle('re-grade instances that already have a verdict'),
@@ -78,9 +78,9 @@ function gradingGiven(args: EvaluateArgs): Partial<GradingConfig> {
     if (at < 1) throw new UserError(`--parser ${entry}: write ID=MODULE, e.g. --parser mine=./my-parser.ts`);
     return [entry.slice(0, at), entry.slice(at + 1)];
   });
-  const { workers, timeout, memory, network, dialect } = args;
+  const { workers, timeout, memory, network, harness } = args;
   const cap_add = args.capAdd.length > 0 ? args.capAdd : undefined;
-  const given = Object.entries({ workers, timeout, memory, network, dialect, cap_add });
+  const given = Object.entries({ workers, timeout, memory, network, harness, cap_add });
   return {
     ...Object.fromEntries(given.filter(([, value]) => value !== undefined)),
     parsers: Object.fromEntries(own),
@@ -192,12 +192,12 @@ function concludeEvaluation(evaluation: Evaluation, json: boolean): number {
   return EXIT.incomplete;
 }
 
-const partJson = ({ run, dialect, network }: Evaluation, part: GradedPart) => ({
+const partJson = ({ run, harness, network }: Evaluation, part: GradedPart) => ({
   run,
   arm: part.arm,
   epoch: part.epoch,
   model: part.model,
-  dialect,
+  harness,
   network,
   report_path: part.path,
   report: {
@@ -266,7 +266,7 @@ async function regrade(args: EvaluateArgs): Promise<number> {
   const {
     rows: all,
     skipped,
-    dialect,
+    harness,
   } = await regradeLogs(
     {
       folders: args.regrade,
@@ -297,7 +297,7 @@ async function regrade(args: EvaluateArgs): Promise<number> {
   const resolved = all.filter((row) => row.resolved === true).length;
   const none = all.filter((row) => row.report === null).length;
   say(
-    `resolved ${rate(proportion(resolved, all.length))} by dialect ${dialect}${none > 0 ? `, ${none} without a verdict` : ''}`,
+    `resolved ${rate(proportion(resolved, all.length))} by harness ${harness}${none > 0 ? `, ${none} without a verdict` : ''}`,
   );
   return EXIT.done;
 }

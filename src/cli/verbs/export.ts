@@ -6,7 +6,7 @@ import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { VERSION } from '../../base/files/packageFile.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { inert } from '../../base/text/inert.ts';
-import { WRITTEN_FORMATS } from '../../formats/formats.ts';
+import { WRITTEN_ATTEMPTS, WRITTEN_FORMATS } from '../../formats/formats.ts';
 import { instanceFolder } from '../../formats/harness/logFolders.ts';
 import { publishedMessages } from '../../model/dialects/published/publishedMessages.ts';
 import { exportSummary } from '../../report/exportSummary.ts';
@@ -22,9 +22,9 @@ import {
   type SubmissionMetadata,
 } from '../../report/submission/review.ts';
 import { type SubmissionResult, writeSubmission } from '../../report/submission/writeSubmission.ts';
-import { exportConfig } from '../../run/record/exportConfig.ts';
 import {
-  exportAtif,
+  exportAttempts,
+  exportConfig,
   exportManifest,
   exportPredictions,
   exportTrajectories,
@@ -35,9 +35,9 @@ import { recordingOf } from '../../run/record/recording.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
 import { redactorOfArms } from '../../run/secrets.ts';
+import { reportData } from '../../run/standing.ts';
 import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
-import { loadRunData } from '../../store/records/reportQueries.ts';
 import { armsOf, instancesOf, type RunRow } from '../../store/records/runs.ts';
 import { exportHtml } from '../../viewer/bundle.ts';
 import { filledText } from '../flags/checks.ts';
@@ -46,8 +46,16 @@ import { EXIT, printData, printResult, say } from '../terminal/context.ts';
 
 const FILES = ['all', 'preds', 'trajs', 'summary', 'manifest'] as const;
 const TEXTS = ['csv', 'junit', 'config', 'html'] as const;
-const OURS = [...FILES, ...TEXTS, 'atif', 'recording', 'submission'] as const;
-const WHAT = [...OURS, ...WRITTEN_FORMATS];
+const wordsOf = (formats: readonly { readonly word: string }[]) => formats.map(({ word }) => word);
+const ATTEMPT_FORMATS = wordsOf(WRITTEN_ATTEMPTS);
+const RUN_FORMATS = wordsOf(WRITTEN_FORMATS);
+const WHAT = [...FILES, ...TEXTS, ...ATTEMPT_FORMATS, 'recording', 'submission', ...RUN_FORMATS];
+/** The first of each kind as an example, and what the others are called. */
+const asExample = (formats: typeof WRITTEN_FORMATS) =>
+  [
+    `$0 export last ${formats[0]!.word}`,
+    formats.map(({ word, writes }, nth) => (nth === 0 ? writes : `${word}: ${writes}`)).join('; '),
+  ] as const;
 
 const splits = Object.keys(SPLITS) as [Split, ...Split[]];
 const boxes = Object.keys(CHECKLIST) as [Box, ...Box[]];
@@ -87,11 +95,8 @@ export const exportVerb = defineVerb({
     ['$0 export last preds', 'preds.json and all_preds.jsonl'],
     ['$0 export last csv > trials.csv', 'one line a trial'],
     ['$0 export last html --to run.html', 'one page for a mail'],
-    ['$0 export last atif', 'trajectories in the interchange format that harbor reads (ATIF 1.8)'],
-    [
-      '$0 export last inspect',
-      'logs (.eval) for inspect view and inspect log; harbor: a job folder; hf: .eval_results',
-    ],
+    asExample(WRITTEN_ATTEMPTS),
+    asExample(WRITTEN_FORMATS),
     ['$0 export r1 config | $0 run -c -', 'the same run again'],
     ['$0 export r1 recording --to r1.gz', 'for --model replay:r1.gz, on any machine'],
     ['$0 export r1 submission --split verified --metadata meta.yaml', 'a leaderboard entry'],
@@ -106,7 +111,7 @@ export const exportVerb = defineVerb({
     const to = args.to ?? pathInside(root, run.name);
     const text = args.what === 'html' ? exportHtml(root, run.name) : textOf(store, run, args.what);
     const paths: string[] = [];
-    if (WRITTEN_FORMATS.includes(args.what)) {
+    if (RUN_FORMATS.includes(args.what)) {
       const { exportForeign } = await import('../../run/record/exportForeign.ts');
       const dir = args.to ?? join(to, args.what);
       paths.push(...(await exportForeign({ store, run, dir, version: VERSION }, args.what)));
@@ -156,13 +161,13 @@ async function writeFiles(
   const written: string[] = [];
   if (all || args.what === 'preds') written.push(...(await exportPredictions(target)));
   if (all || args.what === 'trajs') written.push(...(await exportTrajectories(target)));
-  if (args.what === 'atif') written.push(...(await exportAtif(target)));
+  if (ATTEMPT_FORMATS.includes(args.what)) written.push(...(await exportAttempts(target, args.what)));
   if (all || args.what === 'manifest') {
     await exportManifest(target);
     written.push(join(dir, 'run.json'));
   }
   if (all || args.what === 'summary') {
-    const { paths } = await exportSummary(store, run.id, dir, pricesOfRun);
+    const { paths } = await exportSummary(reportData(store, run.id)!, dir, pricesOfRun);
     written.push(...paths);
   }
   return written;
@@ -175,7 +180,7 @@ function textOf(store: Store, run: RunRow, what: string): string | null {
       instancesOf(store, run.id).map((i) => i.instance_id),
     );
   if (what !== 'csv' && what !== 'junit') return null;
-  const data = loadRunData(store, run.id)!;
+  const data = reportData(store, run.id)!;
   return what === 'csv' ? trialsCsv(data) : junitXml(data);
 }
 
@@ -197,7 +202,7 @@ async function submit(
   const logs = pathInside(folder, partFolder(store, run, arm.name, 1));
   const result = await writeSubmission({
     store,
-    runId: run.id,
+    data: reportData(store, run.id)!,
     arm: arm.name,
     target: args.to ?? join(folder, 'submission'),
     split: args.split ?? splitOf(run.dataset_source),

@@ -1,5 +1,6 @@
 /** `swebatch import`: results of others as runs of ours: folders and logs of other runners, and what the harness or sb-cli reported. */
 import { z } from 'zod';
+import { READ_FORMATS } from '../../formats/formats.ts';
 import { importResults } from '../../results/import/importResults.ts';
 import { resultsRoot } from '../../run/resultsRoot.ts';
 import { filledText, runName } from '../flags/checks.ts';
@@ -8,9 +9,7 @@ import { commandOn, EXIT, printJson, say, sayNotice } from '../terminal/context.
 
 const importFlags = flags({
   source: {
-    ...string(
-      "mini-swe-agent's folder (preds.json, *.traj.json), a job folder of Harbor, a log of Inspect (.eval, .json) or a folder of them, predictions, trajectories in ATIF, the harness's logs/run_evaluation folder or a report.json in it, or a run report of the harness, of sb-cli or of SWE-bench Pro (eval_results.json)",
-    ),
+    ...string(`${READ_FORMATS.slice(0, -1).join(', ')}, or ${READ_FORMATS.at(-1)}`),
     place: 'required',
     check: z.string().min(1),
   },

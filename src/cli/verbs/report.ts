@@ -1,6 +1,5 @@
 /** `swebatch report RUN`: what a run says, for a terminal, a mail, a pull request or a program. */
 
-import { dirname } from 'node:path';
 import { historyOf, type InstanceHistory, nightOf } from '../../report/measure/history.ts';
 import { RESAMPLING_SEED, summarize } from '../../report/measure/summary.ts';
 import type { Document } from '../../report/render/document.ts';
@@ -9,10 +8,9 @@ import { summaryDocument } from '../../report/render/summaryDocument.ts';
 import { foreignRun } from '../../results/import/openSource.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
-import { settled } from '../../run/standing.ts';
+import { reportData } from '../../run/standing.ts';
 import { UserError } from '../../run/userError.ts';
 import { nightsOf } from '../../store/records/baselines.ts';
-import { loadRunData } from '../../store/records/reportQueries.ts';
 import { integer } from '../flags/checks.ts';
 import {
   type Args,
@@ -75,7 +73,7 @@ export const reportVerb = defineVerb({
       const document = () => historyDocument(run.name, instances);
       await putDocument(where(args), `History of ${run.name}`, { run: run.name, instances }, document);
     } else {
-      const data = settled(dirname(store.name), loadRunData(store, run.id)!);
+      const data = reportData(store, run.id)!;
       const summary = summarize(data, { pricesOf: pricesOfRun(data), seed: args.seed ?? RESAMPLING_SEED });
       await putDocument(where(args), `Run ${run.name}`, summary, () => summaryDocument(summary));
     }

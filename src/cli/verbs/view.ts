@@ -39,7 +39,7 @@ export const viewVerb = defineVerb({
   flags: viewFlags,
   examples: [
     ['$0 view', 'the runs of ./results, live'],
-    ['$0 view jobs/2026-01-31', 'a job of Harbor; nothing is written beside it'],
+    ['$0 view jobs/2026-01-31', 'what another runner left; nothing is written beside it'],
     ['$0 view nightly --bundle public', 'the same as static files'],
   ],
   async run(args) {

@@ -1,33 +1,47 @@
 /** The Docker environment: one container an attempt. This file is the factory; dockerStart.ts makes a container ready for the agent. */
 
+import { createHash, randomBytes } from 'node:crypto';
+import { type Duplex, Readable } from 'node:stream';
 import type Docker from 'dockerode';
-import pLimit from 'p-limit';
+import pLimit, { type LimitFunction } from 'p-limit';
+import tar from 'tar-stream';
+import { parseDuration, parseSize } from '../../base/text/units.ts';
+import { type Container, environmentIn, openChannel, ownConfig } from '../container/container.ts';
 import { createPreparedStarts } from '../container/preparedStarts.ts';
+import { refuseUnlessAllowed, verifySealed } from '../container/sealedHistory.ts';
+import { phasesOf, setUp } from '../container/setup.ts';
 import {
+  type Doorway,
   type Environment,
   EnvironmentError,
   type EnvironmentFactory,
+  type HistoryState,
   isLoss,
   type StartRequest,
 } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { EnvironmentOptions } from '../environmentKind.ts';
-import { HARNESS } from '../exec/channel.ts';
+import { type Channel, HARNESS } from '../exec/channel.ts';
+import { ownerLabels } from '../owner.ts';
 import { engineClient } from '../places/chosenEngine.ts';
-import { readFault } from '../places/dockerFault.ts';
-import { createEngineWatch } from '../places/engineWatch.ts';
+import { daemonAnswer, readFault, withDaemonRetry } from '../places/dockerFault.ts';
+import { createEngineWatch, type EngineWatch } from '../places/engineWatch.ts';
 import { createHostsFactory } from '../places/hostsFactory.ts';
 import { createFactoryPulls } from '../places/imageService.ts';
 import { discardWork, removeContainer } from '../places/leftovers.ts';
 import { enginePoolOf, requiredEngine } from '../places/places.ts';
 import { LOST_AFTER_MS } from '../places/poolState.ts';
 import type { EnsureImage } from '../places/pullStage.ts';
-import { createProgramVolumes } from '../programs/programVolume.ts';
-import { type Discard, removeLater } from './container.ts';
-import { createQuotaProbe } from './diskWatch.ts';
-import { type DockerFactoryOptions, startEnvironment } from './dockerStart.ts';
-import { createSealer } from './seal.ts';
-import { changesIn, holdsWork } from './workImages.ts';
+import { createProgramVolumes, type ProgramVolumes } from '../programs/programVolume.ts';
+import { createRelayLine } from '../relay/relayLine.ts';
+import { relayProgram } from '../relay/relayProgram.ts';
+import { createContainer, type Discard, deathOf, removeLater } from './container.ts';
+import { containerFiles } from './containerFiles.ts';
+import { createDiskWatch, createQuotaProbe, type QuotaProbe } from './diskWatch.ts';
+import { createSealer, type Sealer } from './seal.ts';
+import { createDemux, processStarter } from './startProcess.ts';
+import { putBack } from './systemChanges.ts';
+import { changesIn, holdsWork, keepWork } from './workImages.ts';
 
 export interface DockerFactory extends EnvironmentFactory {
   readonly docker: Docker;
@@ -147,4 +161,325 @@ export function createDockerEnvironments(
     prefer: images && ((host, image) => images.has(host, image)),
     watch,
   });
+}
+
+// The way from an image to an environment the agent may use: image, sealed image, container, setup, verification, snapshot.
+
+/** What a program sets when it makes a Docker factory, beside the user's configuration. */
+export interface DockerFactoryOptions
+  extends Pick<EnvironmentOptions, 'onWarning' | 'watch' | 'quietEnv' | 'snapshot' | 'capAdd' | 'program'> {
+  /** dockerode's own options (socketPath, host, port...); default: DOCKER_HOST or the standard socket. */
+  readonly docker?: Docker.DockerOptions;
+  /** How long an engine is waited for by a factory without a watch of its own; default: half a minute. */
+  readonly outageMs?: number;
+  /** Who brings images here, with a pull policy of its own; default: this factory, by the configured policy. */
+  readonly images?: EnsureImage | undefined;
+  /** Containers started ahead of their slot. */
+  readonly maxPrepared?: number;
+  /** Milliseconds between looks at the size of the writable layer. */
+  readonly diskPollMs?: number;
+}
+
+/** What all containers of one factory share. */
+interface DockerShared {
+  readonly docker: Docker;
+  readonly config: EnvironmentConfig;
+  readonly options: DockerFactoryOptions;
+  readonly ensure: EnsureImage;
+  readonly starting: LimitFunction;
+  readonly sealer: Sealer;
+  readonly quotaBytes: QuotaProbe;
+  readonly programs: ProgramVolumes;
+  readonly watch: EngineWatch;
+  readonly discard: Discard;
+}
+
+async function startEnvironment(arm: DockerShared, request: StartRequest): Promise<Environment> {
+  const { signal, owner, container: needs } = request;
+  const { docker, options, sealer, programs } = arm;
+  const phase = phasesOf(request);
+  phase('pull');
+  const image = await arm.ensure(request.image, { signal });
+  const { id, architecture } = image;
+  // What the task itself asks for goes before the configuration of its arm.
+  const folder =
+    needs?.cwd === 'image' ? (await docker.getImage(id).inspect()).Config.WorkingDir || '/' : undefined;
+  const config = ownConfig(arm.config, needs, folder);
+  const shared = { ...arm, config };
+  const notes: string[] = [];
+  if (config.platform === undefined && !runsHere(architecture))
+    notes.push(`the image is for ${architecture}: it runs emulated, if at all`);
+  let history: HistoryState = 'skipped';
+  /** Ends the start, unless leaky images are allowed. */
+  const unsealed = (reason: string) => {
+    history = 'failed';
+    notes.push(`history failed: ${reason}`);
+    refuseUnlessAllowed(config, request, reason);
+  };
+  let sealed: Awaited<ReturnType<Sealer['seal']>> | undefined;
+  if (config.seal_history) {
+    phase('seal');
+    // The image is committed from this container: no variable of this run's configuration may be in it for other runs.
+    const bare = { ...shared, config: { ...config, env: {} }, options: { ...options, quietEnv: false } };
+    sealed = await sealer.seal(image, config, () => openContainer(bare, request, id, []));
+    history = sealed.state;
+    if (sealed.state === 'failed') unsealed(sealed.reason);
+    else if (sealed.state === 'absent') notes.push(`history absent: ${sealed.reason}`);
+  }
+  const made = sealed?.state === 'sealed' ? sealed : undefined;
+  if (options.program) phase('unpack');
+  const program = options.program && (await programs.ensure(options.program, image, owner));
+
+  phase('start');
+  const { container, channel } = await openContainer(shared, request, made?.image ?? id, notes, program);
+  try {
+    if (made) {
+      phase('verify');
+      const verified = await verifySealed(channel.harness, config, made.fingerprint, request.baseCommit);
+      notes.push(...verified.notes);
+      if (verified.reason !== undefined) unsealed(verified.reason);
+    }
+    const known = made?.snapshot;
+    const snapshot = await setUp(channel, config, request, { snapshot: options.snapshot, known });
+    signal?.throwIfAborted();
+    const info = {
+      kind: 'docker',
+      containerId: container.id,
+      image: config.image ?? request.image,
+      imageDigest: image.digest,
+      transport: channel.transport,
+      history,
+      notes,
+    };
+    return environmentIn({ container, channel, config, info, snapshot });
+  } catch (error) {
+    channel.close();
+    await container.remove();
+    throw error;
+  }
+}
+
+const HERE: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64', ia32: '386', arm: 'arm' };
+const runsHere = (architecture: string) =>
+  architecture === '' || HERE[process.arch] === undefined || HERE[process.arch] === architecture;
+
+/** From a container of the other image, which never runs. */
+const putBackFrom =
+  (
+    { docker, ensure, discard }: DockerShared,
+    request: StartRequest,
+    { image, paths }: NonNullable<StartRequest['putBack']>,
+  ) =>
+  async (container: Docker.Container): Promise<void> => {
+    const { id } = await ensure(image, { signal: request.signal });
+    const name = `swebatch-source-${randomBytes(6).toString('hex')}`;
+    const Labels = ownerLabels(request.owner, request.instanceId, new Date(), name);
+    const source = await daemonAnswer(docker.createContainer({ name, Image: id, Cmd: ['true'], Labels }));
+    try {
+      await putBack(container, source, paths);
+    } finally {
+      await discard(source);
+    }
+  };
+
+const SUPERVISOR_START_MS = 15_000;
+
+interface OpenContainer {
+  readonly container: Container & { readonly handle: Docker.Container };
+  readonly channel: Channel;
+}
+
+/** A started container with a way to run commands in it; removed again when the latter fails. */
+async function openContainer(
+  shared: DockerShared,
+  request: StartRequest,
+  image: string,
+  notes: string[],
+  programVolume?: string,
+): Promise<OpenContainer> {
+  const { docker, config, options, quotaBytes, watch, discard, starting } = shared;
+  const { quietEnv = true, capAdd = [] } = options;
+  const beforeStart = request.putBack && putBackFrom(shared, request, request.putBack);
+  const spec = { config, image, request, quietEnv, capAdd, programVolume, watch, discard, beforeStart };
+  const since = watch.mark();
+  const handle = await starting(async () => {
+    const storageBytes = await quotaBytes.bytes();
+    try {
+      return await createContainer(docker, { ...spec, storageBytes });
+    } catch (error) {
+      if (storageBytes === 0 || !quotaBytes.refused(error)) throw error;
+      return createContainer(docker, { ...spec, storageBytes: 0 });
+    }
+  });
+  const lifetimeS = parseDuration(config.container_timeout);
+  const relay = { docker, containerId: handle.id, request, starting, watch, discard };
+  const container: OpenContainer['container'] = {
+    id: handle.id,
+    handle,
+    watch,
+    supervisorMs: SUPERVISOR_START_MS,
+    startProcess: processStarter(handle, undefined, watch.suspect),
+    ...containerFiles(handle),
+    wasCut: (error) => readFault(error).daemonGone,
+    death: (evidence) => deathOf({ docker, container: handle, watch, since }, lifetimeS, evidence),
+    async restart() {
+      await daemonAnswer(handle.restart({ t: 0 }));
+    },
+    watchDisk: createDiskWatch(handle, parseSize(config.disk), options.diskPollMs),
+    listen: (port, onConnection) => startRelay({ ...relay, port, onConnection }),
+    keep: () => keepWork(handle),
+    remove: () => discard(handle),
+  };
+  return { container, channel: await openChannel(container, config, notes) };
+}
+
+// A port inside of a container without network. A second container shares its network namespace and nothing else: the agent can connect to
+// the relay there, and can neither see nor end it. The connections come out over the relay's attached streams.
+
+interface RelayParts {
+  readonly docker: Docker;
+  /** The container whose loopback gets the port. */
+  readonly containerId: string;
+  readonly request: Pick<StartRequest, 'owner' | 'instanceId'>;
+  readonly starting: LimitFunction;
+  readonly watch: EngineWatch;
+  readonly discard: Discard;
+  readonly port: number;
+  onConnection(connection: Duplex): void;
+}
+
+function relaySpec(parts: RelayParts, image: string): Docker.ContainerCreateOptions {
+  const { request, containerId, port } = parts;
+  const name = `swebatch-relay-${randomBytes(6).toString('hex')}`;
+  return {
+    name,
+    Image: image,
+    Entrypoint: ['/relay'],
+    Cmd: [String(port)],
+    User: '65534:65534',
+    Labels: ownerLabels(request.owner, request.instanceId, new Date(), name),
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    OpenStdin: true,
+    // The relay ends with the stream of this process, also when that was killed.
+    StdinOnce: true,
+    Tty: false,
+    HostConfig: {
+      NetworkMode: `container:${containerId}`,
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges'],
+      ReadonlyRootfs: true,
+      IpcMode: 'none',
+      PidsLimit: 8,
+      Memory: 268_435_456,
+      MemorySwap: 268_435_456,
+      // What it carries is in the record; the engine must not write every byte to its own log.
+      LogConfig: { Type: 'none', Config: {} },
+    },
+  };
+}
+
+async function startRelay(parts: RelayParts): Promise<Doorway> {
+  const { docker, starting, port } = parts;
+  try {
+    const image = await relayImage(docker);
+    return await starting(async () => {
+      const container = await daemonAnswer(docker.createContainer(relaySpec(parts, image)));
+      try {
+        return await attachRelay(parts, container);
+      } catch (error) {
+        await parts.discard(container);
+        throw error;
+      }
+    });
+  } catch (error) {
+    if (error instanceof EnvironmentError) throw error;
+    const { text } = readFault(error);
+    throw new EnvironmentError('start_failed', `the relay for port ${port} did not start: ${text}`, {
+      evidence: { daemon: text },
+      cause: error,
+    });
+  }
+}
+
+async function attachRelay(parts: RelayParts, container: Docker.Container): Promise<Doorway> {
+  const stream = (await container.attach({
+    hijack: true,
+    stream: true,
+    stdin: true,
+    stdout: true,
+    stderr: true,
+  })) as Duplex;
+  const since = parts.watch.mark();
+  const line = createRelayLine({
+    port: parts.port,
+    onConnection: parts.onConnection,
+    stream,
+    async loss(message, said, cause) {
+      parts.watch.suspect();
+      const { away, ...state } = await stateOf(container);
+      const sub = away || parts.watch.awaySince(since) ? 'daemon_lost' : 'relay';
+      return new EnvironmentError('died', message, { sub, evidence: { ...state, said }, cause });
+    },
+    remove: () => parts.discard(container),
+  });
+  const demux = createDemux((type, data) => (type === 2 ? line.stderr(data) : line.stdout(data)));
+  stream.on('data', demux);
+  stream.on('error', (error: Error) => line.broke(`the stream to the relay broke: ${error.message}`, error));
+  for (const event of ['end', 'close']) stream.on(event, () => line.broke('the relay has ended'));
+  await daemonAnswer(container.start());
+  return line.opened();
+}
+
+/** What the engine says of it: for the record, so its own failure is none. */
+async function stateOf(container: Docker.Container): Promise<Record<string, unknown> & { away: boolean }> {
+  try {
+    const { State: state } = await daemonAnswer(container.inspect());
+    return { away: false, relay: container.id, state: { ...state } };
+  } catch (error) {
+    const { daemonGone, text } = readFault(error);
+    return { away: daemonGone, relay: container.id, daemon: text };
+  }
+}
+
+const REPOSITORY = 'swebatch-relay';
+
+const made = new WeakMap<Docker, Promise<string>>();
+
+/** The name of the image, which is on the engine then. */
+function relayImage(docker: Docker): Promise<string> {
+  let image = made.get(docker);
+  if (!image) {
+    image = ensureRelayImage(docker);
+    made.set(docker, image);
+    image.catch(() => made.delete(docker));
+  }
+  return image;
+}
+
+async function ensureRelayImage(docker: Docker): Promise<string> {
+  const { Arch: architecture } = await withDaemonRetry(() => docker.version());
+  const program = relayProgram(architecture);
+  const tag = createHash('sha256').update(program).digest('hex').slice(0, 16);
+  const name = `${REPOSITORY}:${tag}`;
+  if (await isThere(docker, name)) return name;
+  const pack = tar.pack();
+  pack.entry({ name: 'relay', mode: 0o555 }, program);
+  pack.finalize();
+  const answer = await docker.importImage(Readable.from(pack), { repo: REPOSITORY, tag });
+  // The answer is a log of the import, whose end is the end of the import.
+  for await (const _ of answer as AsyncIterable<unknown>);
+  if (await isThere(docker, name)) return name;
+  throw new Error(`the engine did not take the image ${name}`);
+}
+
+async function isThere(docker: Docker, name: string): Promise<boolean> {
+  try {
+    await withDaemonRetry(() => docker.getImage(name).inspect());
+    return true;
+  } catch (error) {
+    if (readFault(error).status === 404) return false;
+    throw error;
+  }
 }

@@ -20,16 +20,11 @@ import {
 import { createRegistryQuestions } from './registry.ts';
 
 export interface ImageServiceOptions {
-  readonly docker: Docker;
   readonly config: ImagesConfig;
   readonly pull: 'never' | 'missing' | 'always';
   readonly platform?: string | undefined;
   /** environment.pull_timeout: seconds without progress. */
   readonly stallSeconds: number;
-  /** Docker's own config directory, for logins. */
-  readonly dockerConfigDir: string;
-  /** Where swebatch remembers which images it pulled. */
-  readonly stateDir: string;
   readonly onEvent?: (event: StageEvent) => void;
   readonly onDisk?: (state: DiskRoomState) => void;
   readonly onWarning?: (message: string) => void;
@@ -48,11 +43,14 @@ const isLocal = (docker: Docker): boolean =>
 
 export type ImageService = ReturnType<typeof createImageService>;
 
-export function createImageService(options: ImageServiceOptions) {
-  const { docker, config, platform, clock = systemPullClock, onWarning = () => {} } = options;
-  const engine = dockerImageEngine(docker, join(options.stateDir, 'builds'));
-  const ledger = openImageLedger(join(options.stateDir, 'images.jsonl'));
-  const { dockerConfigDir } = options;
+/** Of one engine. `dockerConfigDir`: Docker's own, for logins; `stateDir`: where swebatch remembers which images it pulled. */
+export function createImageService(
+  { docker, dockerConfigDir, stateDir }: { docker: Docker; dockerConfigDir: string; stateDir: string },
+  options: ImageServiceOptions,
+) {
+  const { config, platform, clock = systemPullClock, onWarning = () => {} } = options;
+  const engine = dockerImageEngine(docker, join(stateDir, 'builds'));
+  const ledger = openImageLedger(join(stateDir, 'images.jsonl'));
   const registries = createRegistryQuestions({ config, platform, dockerConfigDir, onWarning });
   const collect = async (
     more: Pick<CollectOptions, 'dryRun' | 'needBytes' | 'among'> & { policy?: string } = {},

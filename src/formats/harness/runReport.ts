@@ -10,7 +10,7 @@ import { instanceIdSchema } from '../../base/text/instanceId.ts';
 import type { ForeignOutcome } from '../foreignFormat.ts';
 import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
 
-/** Schema 2, with the fields of both dialects; the order of keys is the file's. */
+/** Schema 2, with the fields of both versions of the harness; the order of keys is the file's. */
 export interface RunReport {
   total_instances: number;
   submitted_instances: number;
@@ -54,7 +54,7 @@ const runReportSchema = z.looseObject({
   /** sb-cli. */
   pending_ids: z.array(instanceIdSchema).optional(),
   failed_ids: ids,
-  /** Dialect 5. */
+  /** Harness 5. */
   infra_failure_ids: z.array(instanceIdSchema).optional(),
   failure_reasons: z.record(z.string(), z.string()).default({}),
   /** Some tools quote it. */
@@ -63,8 +63,8 @@ const runReportSchema = z.looseObject({
 
 export interface ReportedRun {
   readonly kind: 'harness' | 'sb-cli';
-  /** Only dialect 5 lists what the environment broke; null for sb-cli, which tells nothing of it. */
-  readonly dialect: 'v4.1' | 'v5' | null;
+  /** Only harness 5 lists what the environment broke; null for sb-cli, which tells nothing of it. */
+  readonly harness: 'v4.1' | 'v5' | null;
   readonly verdicts: ReadonlyMap<string, ForeignOutcome>;
   /** Why it failed, by instance. */
   readonly reasons: ReadonlyMap<string, string>;
@@ -110,7 +110,7 @@ export function readRunReport(text: RawBody): Read<ReportedRun> {
     ok: true,
     value: {
       kind: hosted ? 'sb-cli' : 'harness',
-      dialect: hosted ? null : report.infra_failure_ids === undefined ? 'v4.1' : 'v5',
+      harness: hosted ? null : report.infra_failure_ids === undefined ? 'v4.1' : 'v5',
       verdicts: verdictsOf(report),
       reasons: new Map(Object.entries(report.failure_reasons)),
       infra: new Set(report.infra_failure_ids),

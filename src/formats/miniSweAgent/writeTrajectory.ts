@@ -16,35 +16,43 @@ export interface TrajectoryOptions {
   /** Version of swebatch, for `info`. */
   readonly version?: string;
   /** Gives a history the form in which mini-swe-agent keeps it; without it the messages are written as they are. */
-  readonly published?: (messages: readonly Json[], model: unknown) => readonly Json[];
+  readonly published?: (messages: readonly Json[], model: unknown) => Promise<readonly Json[]>;
 }
 
-export function trajectoryOf(whole: TrajectorySource, options: TrajectoryOptions = {}): Json {
+export async function trajectoryOf(whole: TrajectorySource, options: TrajectoryOptions = {}): Promise<Json> {
   const [{ messages }, ...others] = threadsOf(whole.messages, whole.programCalls ?? []);
   const attempt = { ...whole, messages };
   const compat = isRecord(attempt.config.agent) ? attempt.config.agent.compat : undefined;
   return compat === 'mini-swe-agent-1'
     ? {
         info: infoOf(attempt, options),
-        messages: messagesV1(attempt, options),
+        messages: await messagesV1(attempt, options),
         ...tail(attempt, 'mini-swe-agent-1'),
       }
     : {
         info: infoOf(attempt, options),
-        messages: messagesV11(attempt, options),
+        messages: await messagesV11(attempt, options),
         ...(others.length > 0 && {
-          sub_trajectories: others.map((thread) => ({
-            ...{ id: thread.name, label: thread.label, model_calls: thread.calls.length },
-            messages: messagesV11({ ...attempt, messages: thread.messages, exitStatus: null }, options),
-          })),
+          sub_trajectories: await Promise.all(
+            others.map(async (thread) => ({
+              ...{ id: thread.name, label: thread.label, model_calls: thread.calls.length },
+              messages: await messagesV11(
+                { ...attempt, messages: thread.messages, exitStatus: null },
+                options,
+              ),
+            })),
+          ),
         }),
         ...tail(attempt, 'mini-swe-agent-1.1'),
       };
 }
 
 /** Characters that no UTF-8 reader takes become U+FFFD, and the file says how many: the record has them as they came. */
-export function trajectoryJson(attempt: TrajectorySource, options: TrajectoryOptions = {}): string {
-  const trajectory = trajectoryOf(attempt, options);
+export async function trajectoryJson(
+  attempt: TrajectorySource,
+  options: TrajectoryOptions = {},
+): Promise<string> {
+  const trajectory = await trajectoryOf(attempt, options);
   const replaced = loneSurrogates(trajectory);
   const { info } = trajectory;
   if (replaced > 0 && isRecord(info))
@@ -118,7 +126,10 @@ function infoOf(attempt: TrajectorySource, options: TrajectoryOptions): Json {
   };
 }
 
-function messagesV11(attempt: TrajectorySource, { published }: TrajectoryOptions): readonly Json[] {
+async function messagesV11(
+  attempt: TrajectorySource,
+  { published }: TrajectoryOptions,
+): Promise<readonly Json[]> {
   const shown = new Map(
     attempt.commands.flatMap((c) => (c.message_seq === null ? [] : [[c.message_seq, c] as const])),
   );
@@ -154,9 +165,9 @@ const exitMessage = (attempt: TrajectorySource): Json => ({
 });
 
 /** Version 1 knows role, content, timestamp and the reply; its last message is the user's. */
-function messagesV1(attempt: TrajectorySource, { published }: TrajectoryOptions): Json[] {
+async function messagesV1(attempt: TrajectorySource, { published }: TrajectoryOptions): Promise<Json[]> {
   const messages = attempt.messages.map((row) => JSON.parse(row.data) as Json);
-  const shaped = published?.(messages, attempt.config.model) ?? messages;
+  const shaped = (await published?.(messages, attempt.config.model)) ?? messages;
   return messages.map((message, index) => {
     const extra = isRecord(message.extra) ? message.extra : {};
     const timestamp =

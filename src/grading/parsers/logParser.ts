@@ -3,7 +3,7 @@ import { eachLine } from '../../base/python/lines.ts';
 import { isSpaceAt, SPACE, strip, tokens } from '../../base/python/text.ts';
 import type { GradingConfig } from '../gradingConfig.ts';
 
-export type HarnessDialect = GradingConfig['dialect'];
+export type HarnessVersion = GradingConfig['harness'];
 
 /** Statuses that mean something to grading. A map can hold other words too: `PASSED:` is what a log said, and counts as nothing. */
 export const STATUS_WORDS = ['FAILED', 'PASSED', 'SKIPPED', 'ERROR', 'XFAIL'] as const;
@@ -12,7 +12,7 @@ export type Status = (typeof STATUS_WORDS)[number];
 export interface ParserContext {
   readonly instanceId: string;
   readonly version: string;
-  readonly dialect: HarnessDialect;
+  readonly harness: HarnessVersion;
 }
 
 const passes = (status: string) => status === 'PASSED' || status === 'XFAIL';
@@ -60,20 +60,20 @@ export const pythonRegex = (form: string, flags: string): RegExp =>
 
 /** A parser that reads each line by itself. */
 export const byLine =
-  (read: (line: string, found: StatusMap, dialect: HarnessDialect) => void): LogParser =>
-  (log, { dialect }) => {
+  (read: (line: string, found: StatusMap, harness: HarnessVersion) => void): LogParser =>
+  (log, { harness }) => {
     const found = new StatusMap();
-    eachLine(log, (line) => void read(line, found, dialect));
+    eachLine(log, (line) => void read(line, found, harness));
     return found;
   };
 
 /** A parser that finds at most one test in each stripped line. */
 export const stripped = (
-  rule: (line: string, dialect: HarnessDialect) => LineResult | null | undefined,
+  rule: (line: string, harness: HarnessVersion) => LineResult | null | undefined,
 ): LogParser =>
-  byLine((line, found, dialect) => {
+  byLine((line, found, harness) => {
     if (line === '') return;
-    const result = rule(strip(line), dialect);
+    const result = rule(strip(line), harness);
     if (result) found.set(result.name, result.status);
   });
 

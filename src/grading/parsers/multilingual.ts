@@ -2,7 +2,7 @@
 import { eachLine } from '../../base/python/lines.ts';
 import { isSpaceAt, isWordAt, strip } from '../../base/python/text.ts';
 import {
-  type HarnessDialect,
+  type HarnessVersion,
   type LogParser,
   nameBudget,
   ParserError,
@@ -17,12 +17,12 @@ import {
 const rule = (
   form: string,
   statuses: Readonly<Record<string, Status>>,
-  named: (name: string, mark: string, dialect: HarnessDialect) => string = (name) => name,
+  named: (name: string, mark: string, harness: HarnessVersion) => string = (name) => name,
 ): LogParser => {
   const pattern = pythonRegex(form, 'su');
-  return stripped((line, dialect) => {
+  return stripped((line, harness) => {
     const { name, mark } = pattern.exec(line)?.groups ?? {};
-    return name === undefined ? null : { name: named(name, mark!, dialect), status: statuses[mark!]! };
+    return name === undefined ? null : { name: named(name, mark!, harness), status: statuses[mark!]! };
   });
 };
 const DURATION = '(?:<SPACE>\\(\\p{Nd}+<SPACE>*m?s\\))?';
@@ -58,7 +58,7 @@ export const parseAnt = rule('^\\[junit\\]<SPACE>+\\[(?<mark>PASS|FAIL|ERR)\\]<S
 export const parseJest = rule(
   `^(?<mark>[✓✕○])<SPACE>(?<name>.+?)${DURATION}$`,
   { '✓': 'PASSED', '✕': 'FAILED', '○': 'SKIPPED' },
-  (name, _, dialect) => (dialect === 'v5' ? strip(name) : name),
+  (name, _, harness) => (harness === 'v5' ? strip(name) : name),
 );
 export const parseJestJson = rule('^\\[(?<mark>PASSED|FAILED)\\]<SPACE>(?<name>.+)$', {
   PASSED: 'PASSED',
@@ -103,7 +103,7 @@ const mavenBuild = (line: string): Status | undefined =>
   line.endsWith('BUILD SUCCESS') ? 'PASSED' : line.endsWith('BUILD FAILURE') ? 'FAILED' : undefined;
 
 /** Maven says only how a build ended: commands and endings are paired in order, since their output interleaves. */
-export const parseMaven: LogParser = (log, { dialect }) => {
+export const parseMaven: LogParser = (log, { harness }) => {
   const found = new StatusMap();
   const tests: string[] = [];
   const loose: Status[] = [];
@@ -118,11 +118,11 @@ export const parseMaven: LogParser = (log, { dialect }) => {
     }
     const status = mavenBuild(line);
     if (status === undefined) return;
-    if (dialect === 'v4.1') found.set(current, status);
+    if (harness === 'v4.1') found.set(current, status);
     else if (paired < tests.length) found.set(tests[paired++]!, status);
     else loose.push(status);
   });
-  if (dialect === 'v5')
+  if (harness === 'v5')
     for (const status of loose) if (paired < tests.length) found.set(tests[paired++]!, status);
   return found;
 };
@@ -132,7 +132,7 @@ const gradleStatus = (line: string): Status | undefined =>
   line.endsWith('PASSED') ? 'PASSED' : line.endsWith('FAILED') ? 'FAILED' : undefined;
 
 /** `Suite > test PASSED`; other processes' output can push the status to a line of its own. */
-export const parseGradleCustom: LogParser = (log, { dialect }) => {
+export const parseGradleCustom: LogParser = (log, { harness }) => {
   const found = new StatusMap();
   let waiting: string | undefined;
   eachLine(log, (raw) => {
@@ -143,7 +143,7 @@ export const parseGradleCustom: LogParser = (log, { dialect }) => {
     if (status !== undefined && line.length >= least && line[0] !== '>' && isSpaceAt(line, line.length - 7)) {
       found.set(line.slice(0, -7), status);
       waiting = undefined;
-    } else if (dialect === 'v4.1') return;
+    } else if (harness === 'v4.1') return;
     else if (GRADLE_NAME.test(line)) waiting = line;
     else if (waiting !== undefined && status !== undefined && line.length === 6) {
       found.set(waiting, status);

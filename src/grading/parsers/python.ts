@@ -23,12 +23,12 @@ const isSkipSummary = (status: string, name: string) => status === 'SKIPPED' && 
 
 /** The common form: a status word at the start of the line, the name up to the next space. */
 const pytestLike = (prepare: (line: string) => string, rename: (name: string) => string): LogParser =>
-  byLine((raw, found, dialect) => {
+  byLine((raw, found, harness) => {
     const line = prepare(raw);
     if (!startsWithStatus(line)) return;
     const [status, name] = tokens(line.startsWith('FAILED') ? line.replaceAll(' - ', ' ') : line);
     if (status === undefined || name === undefined) return;
-    if (dialect === 'v5' && isSkipSummary(status, name)) return;
+    if (harness === 'v5' && isSkipSummary(status, name)) return;
     found.set(rename(name), status);
   });
 
@@ -55,16 +55,16 @@ export const parseMatplotlib = pytestLike(
   same,
 );
 
-export const parsePytestV2 = byLine((raw, found, dialect) => {
+export const parsePytestV2 = byLine((raw, found, harness) => {
   if (raw === '') return;
   const line = withoutColour(raw);
   if (startsWithStatus(line)) {
     let text = line;
     if (line.startsWith('FAILED'))
-      text = dialect === 'v5' ? line.split(' - ', 1)[0]! : line.replaceAll(' - ', ' ');
+      text = harness === 'v5' ? line.split(' - ', 1)[0]! : line.replaceAll(' - ', ' ');
     const parts = tokens(text);
     if (parts.length < 2) return;
-    if (dialect === 'v4.1') found.set(parts[1]!, parts[0]!);
+    if (harness === 'v4.1') found.set(parts[1]!, parts[0]!);
     else if (!isSkipSummary(parts[0]!, parts[1]!)) found.set(parts.slice(1).join(' '), parts[0]!);
     return;
   }
@@ -72,7 +72,7 @@ export const parsePytestV2 = byLine((raw, found, dialect) => {
   if (!endsWithStatus(line)) return;
   const parts = tokens(line);
   if (parts.length < 2) return;
-  if (dialect === 'v4.1') found.set(parts[0]!, parts[1]!);
+  if (harness === 'v4.1') found.set(parts[0]!, parts[1]!);
   else found.set(parts.slice(0, -1).join(' '), parts.at(-1)!);
 });
 
@@ -98,12 +98,12 @@ function withoutProgress(line: string): string {
 /** SWE-Gym's parser for pydantic. */
 export const gymPydantic = statusAtEitherEnd(STATUS_WORDS, withoutProgress);
 
-export const parseSeaborn = byLine((line, found, dialect) => {
+export const parseSeaborn = byLine((line, found, harness) => {
   const [first, second] = tokens(line);
   if (first === undefined || second === undefined) {
     // 4.x loses the whole instance to such a line.
     if (
-      dialect === 'v4.1' &&
+      harness === 'v4.1' &&
       (line.startsWith('FAILED') || line.startsWith('PASSED') || line.includes(' PASSED '))
     )
       throw new ParserError(`the line "${line}" names no test`);

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { eachLineWith } from '../../base/python/lines.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { type Instance, imageOf } from '../../dataset/instance.ts';
-import type { HarnessDialect } from '../parsers/logParser.ts';
+import type { HarnessVersion } from '../parsers/logParser.ts';
 import { findParser, officialRegistry, type ParserRegistry } from '../parsers/parserRegistry.ts';
 import { type LogSuite, MARK } from '../readLog.ts';
 import repositories from './repositories.json' with { type: 'json' };
@@ -24,7 +24,7 @@ export interface GradeSpec {
   readonly testPatch: string;
   readonly goldPatch: string;
   readonly assets: readonly Asset[];
-  readonly dialect: HarnessDialect;
+  readonly harness: HarnessVersion;
   /** Its harness reads logs and applies patches in its own way; absent for that of SWE-bench. */
   readonly suite?: LogSuite;
   /** Where the script comes from. */
@@ -34,7 +34,7 @@ export interface GradeSpec {
 }
 
 export interface SpecOptions {
-  readonly dialect?: HarnessDialect;
+  readonly harness?: HarnessVersion;
   readonly parsers?: ParserRegistry;
 }
 type SpecResult =
@@ -151,7 +151,7 @@ function foreignReason(instance: Instance): string | undefined {
   return undefined;
 }
 
-function scriptOf(instance: Instance, dialect: HarnessDialect): Script {
+function scriptOf(instance: Instance, harness: HarnessVersion): Script {
   const { repo, version, eval_script, log_parser, extra } = instance;
   const table = repoIn(TABLE, repo);
   if (eval_script !== undefined) {
@@ -169,27 +169,27 @@ function scriptOf(instance: Instance, dialect: HarnessDialect): Script {
   const facts = factsOf(known, version);
   if (!facts) return `it has no eval_script, and no test command is known for ${repo} version "${version}"`;
   const logParser = log_parser ?? known.log_parser;
-  if (table) return { evalScript: synthesiseScript(instance, facts, dialect), logParser, source: 'tables' };
+  if (table) return { evalScript: synthesiseScript(instance, facts, harness), logParser, source: 'tables' };
   const evalScript = synthesiseScript(instance, facts, 'swe-gym');
   return { evalScript, logParser, source: 'tables', suite: 'swe-gym' };
 }
 
 /** For rows without the column: the repositories whose parsers record failures only, as 4.1 and 5.x list them. */
 const FAIL_ONLY_V41 = ['chartjs/Chart.js', 'processing/p5.js', 'markedjs/marked'];
-const FAIL_ONLY: Readonly<Record<HarnessDialect, readonly string[]>> = {
+const FAIL_ONLY: Readonly<Record<HarnessVersion, readonly string[]>> = {
   'v4.1': FAIL_ONLY_V41,
   v5: [...FAIL_ONLY_V41, 'bpmn-io/bpmn-js', 'openlayers/openlayers', 'eslint/eslint'],
 };
 
 export function resolveGradeSpec(instance: Instance, options: SpecOptions = {}): SpecResult {
-  const asked = options.dialect ?? 'v5';
+  const asked = options.harness ?? 'v5';
   const refuse = (why: string) =>
     ({ ok: false, reason: `${instance.instance_id} cannot be graded: ${why}` }) as const;
   const script = scriptOf(instance, asked);
   if (typeof script === 'string') return refuse(script);
   const { suite, evalScript, logParser, source } = script;
-  // Whatever dialect is asked for: a suite has one harness.
-  const dialect = suite === undefined ? asked : 'v4.1';
+  // Whatever version is asked for: a suite has one harness.
+  const harness = suite === undefined ? asked : 'v4.1';
   if (!findParser(options.parsers ?? officialRegistry(), logParser))
     return refuse(`no log parser is called "${logParser}"; give one under grading.parsers`);
   const {
@@ -207,7 +207,7 @@ export function resolveGradeSpec(instance: Instance, options: SpecOptions = {}):
     image: imageOf(instance),
     evalScript,
     logParser,
-    evalType: instance.eval_type ?? (FAIL_ONLY[dialect].includes(repo) ? 'fail_only' : 'pass_and_fail'),
+    evalType: instance.eval_type ?? (FAIL_ONLY[harness].includes(repo) ? 'fail_only' : 'pass_and_fail'),
     failToPass,
     passToPass,
     assets,
@@ -221,10 +221,10 @@ export function resolveGradeSpec(instance: Instance, options: SpecOptions = {}):
       repo,
       version,
       workdir: '/testbed',
-      scriptToRun: dialect === 'v5' ? withExitCode(evalScript) : evalScript,
+      scriptToRun: harness === 'v5' ? withExitCode(evalScript) : evalScript,
       testPatch: instance.test_patch,
       goldPatch: instance.patch,
-      dialect,
+      harness,
       source,
       specHash: sha256(JSON.stringify(decides)),
     },
@@ -300,7 +300,7 @@ function caseNames(patch: string): string[] {
 export function synthesiseScript(
   { repo, base_commit, test_patch }: Pick<Instance, 'repo' | 'base_commit' | 'test_patch'>,
   facts: ScriptFacts,
-  harness: HarnessDialect | LogSuite = 'v5',
+  harness: HarnessVersion | LogSuite = 'v5',
 ): string {
   const gym = harness === 'swe-gym';
   const files = { v5: touchedPaths, 'v4.1': modifiedPaths, 'swe-gym': gymResetPaths }[harness](test_patch);

@@ -74,22 +74,17 @@ export function scanCommand(
   return [...found.values()];
 }
 
-interface Scan {
-  add(step: number, command: string, output: string): void;
-  /** One flag a rule, with the first evidence and a count. */
-  flags(): AttemptSuspicion[];
-}
-
 /** Over a whole attempt, command by command, so that no output has to be kept for it. */
-export function createScan(rules: readonly SuspicionRule[] = SUSPICION_RULES): Scan {
+export function createScan(rules: readonly SuspicionRule[] = SUSPICION_RULES) {
   const flags = new Map<string, AttemptSuspicion>();
   return {
-    add(step, command, output) {
+    add(step: number, command: string, output: string): void {
       for (const hit of scanCommand(command, output, rules)) {
         const first = flags.get(hit.rule);
         flags.set(hit.rule, first ? { ...first, count: first.count + 1 } : { ...hit, step, count: 1 });
       }
     },
+    /** One flag a rule, with the first evidence and a count. */
     flags: () => [...flags.values()],
   };
 }

@@ -18,16 +18,12 @@ const isSame = (written: WrittenUnit, unit: Unit): boolean =>
   written.parts.length === unit.from.length &&
   written.parts.every((part, index) => isAsWritten(part, unit.from[index]!));
 
-interface ListWriter {
-  /** `head` + units + `tail`. The first `settled` units are kept for the next call; those after it are written again. */
-  write(units: readonly Unit[], settled: number, tail: string): Uint8Array;
-}
-
-export function createListWriter(head: string): ListWriter {
+export function createListWriter(head: string) {
   const { headEnd, put, bytes } = createGrowingBuffer(head);
   const written: WrittenUnit[] = [];
   return {
-    write(units, settled, tail) {
+    /** `head` + units + `tail`. The first `settled` units are kept for the next call; those after it are written again. */
+    write(units: readonly Unit[], settled: number, tail: string): Uint8Array {
       let same = 0;
       while (same < written.length && same < settled && isSame(written[same]!, units[same]!)) same += 1;
       written.length = same;
@@ -64,20 +60,13 @@ export const systemContents = (messages: readonly Message[]): readonly Message['
 
 const SPARE = 1.5;
 
-interface GrowingBuffer {
-  /** Where the head ends. */
-  readonly headEnd: number;
-  /** Writes a text at a place (0 is the start) and returns where it ends; what stood behind is gone. */
-  put(text: string, at: number): number;
-  /** The bytes up to `end`, good until the next `put`. */
-  bytes(end: number): Uint8Array;
-}
-
-export function createGrowingBuffer(head: string): GrowingBuffer {
+export function createGrowingBuffer(head: string) {
   let buffer = Buffer.from(head);
   return {
+    /** Where the head ends. */
     headEnd: buffer.length,
-    put(text, at) {
+    /** Writes a text at a place (0 is the start) and returns where it ends; what stood behind is gone. */
+    put(text: string, at: number): number {
       const end = at + Buffer.byteLength(text);
       if (end > buffer.length) {
         const larger = Buffer.allocUnsafeSlow(Math.ceil(end * SPARE));
@@ -87,7 +76,8 @@ export function createGrowingBuffer(head: string): GrowingBuffer {
       buffer.write(text, at);
       return end;
     },
-    bytes: (end) => buffer.subarray(0, end),
+    /** The bytes up to `end`, good until the next `put`. */
+    bytes: (end: number): Uint8Array => buffer.subarray(0, end),
   };
 }
 

@@ -2,14 +2,8 @@
 import type { ProviderError } from './dialect.ts';
 import { asObject, asText } from './shapes.ts';
 
-interface Details {
-  retryMs: number | null;
-  code: string | null;
-  param: string | null;
-}
-
 /** Google's details of an error: when to come back, which quota was met, which field is wrong. */
-function googleDetails(details: unknown): Details {
+function googleDetails(details: unknown) {
   let retryMs: number | null = null;
   let code: string | null = null;
   let param: string | null = null;

@@ -2,20 +2,11 @@
  * Are the parameters of a model ones that it takes? Asked before a run is planned, so that what a provider would refuse at every call
  * is refused once, with what to do. What nobody here knows is sent as it is.
  */
-import type { DialectName } from '../dialects/dialects.ts';
+import { DIALECTS, type DialectLine } from '../dialects/dialects.ts';
 import { knownModel } from '../knownModels.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import { dialectNameOf, nameMeans, sentModel } from '../names.ts';
-import {
-  type AskedParameters,
-  lengthRule,
-  type ParameterProblem,
-  type ParameterRule,
-  valueRule,
-} from './parameterRule.ts';
-import { CLAUDE_RULES } from './rulesForClaude.ts';
-import { GEMINI_RULES } from './rulesForGemini.ts';
-import { OPENAI_RULES } from './rulesForOpenai.ts';
+import { type AskedParameters, lengthRule, type ParameterProblem, valueRule } from './parameterRule.ts';
 
 interface Found extends ParameterProblem {
   /** The provider will refuse it; otherwise it is only likely. */
@@ -24,17 +15,7 @@ interface Found extends ParameterProblem {
 
 type Model = Pick<ModelConfig, 'model_name' | 'base_url' | 'dialect' | 'model_kwargs'>;
 
-/** What makers say of their own models, in their own dialects. Other servers speak them too, and take what they like. */
-const RULES: Readonly<
-  Partial<Record<DialectName, { readonly maker: string; readonly rules: readonly ParameterRule[] }>>
-> = {
-  chat: { maker: 'openai', rules: OPENAI_RULES },
-  responses: { maker: 'openai', rules: OPENAI_RULES },
-  messages: { maker: 'anthropic', rules: CLAUDE_RULES },
-  gemini: { maker: 'gemini', rules: GEMINI_RULES },
-};
-
-function askedOf(model: Model): AskedParameters {
+function askedOf(model: Model) {
   const { allowed_openai_params: allowed, extra_body: _unread, ...rest } = model.model_kwargs;
   const vouched = new Set<unknown>(Array.isArray(allowed) ? allowed : []);
   const kwargs = Object.fromEntries(Object.entries(rest).filter(([name]) => !vouched.has(name)));
@@ -44,18 +25,18 @@ function askedOf(model: Model): AskedParameters {
     dialect: dialectNameOf(model as ModelConfig),
     model: sent.split('/').at(-1)!,
     known: knownModel(model.model_name ?? ''),
-  };
+  } satisfies AskedParameters;
 }
 
 /** What the provider refuses of `model_kwargs`, each parameter once. */
 function parameterProblems(model: Model): Found[] {
   const asked = askedOf(model);
   const { dialect, known } = asked;
-  const about = RULES[dialect];
-  const itsModel = about !== undefined && known?.maker === about.maker;
+  const { maker, rules: ofMaker }: DialectLine = DIALECTS[dialect];
+  const itsModel = maker !== undefined && known?.maker === maker;
   const provider = nameMeans(model as ModelConfig)?.provider.prefix;
-  const own = itsModel && model.base_url === undefined && provider === about.maker;
-  const rules = itsModel ? about.rules : [];
+  const own = itsModel && model.base_url === undefined && provider === maker;
+  const rules = itsModel ? (ofMaker ?? []) : [];
   const seen = new Set<string>();
   return [valueRule, lengthRule, ...rules].flatMap((rule) =>
     rule(asked).flatMap((problem) => {
@@ -69,17 +50,8 @@ function parameterProblems(model: Model): Found[] {
 const problemText = ({ parameter, why, fix }: ParameterProblem): string =>
   `model.model_kwargs.${parameter}: ${why}; ${fix}`;
 
-interface CheckedParameters<T> {
-  readonly model: T;
-  /** What every call would fail on. */
-  readonly refused: readonly ParameterProblem[];
-  readonly warnings: readonly string[];
-}
-
 /** With `drop_params` what is known to be refused is left out, as litellm does; otherwise it is a refusal, or a warning where it is only likely. */
-export function checkedParameters<T extends Model & Pick<ModelConfig, 'drop_params'>>(
-  model: T,
-): CheckedParameters<T> {
+export function checkedParameters<T extends Model & Pick<ModelConfig, 'drop_params'>>(model: T) {
   const problems = parameterProblems(model);
   const dropped = model.drop_params ? problems.filter(({ value }) => value !== true) : [];
   const left = problems.filter((problem) => !dropped.includes(problem));
@@ -87,6 +59,7 @@ export function checkedParameters<T extends Model & Pick<ModelConfig, 'drop_para
   const kept = Object.entries(model.model_kwargs).filter(([name]) => !names.has(name));
   return {
     model: dropped.length === 0 ? model : { ...model, model_kwargs: Object.fromEntries(kept) },
+    /** What every call would fail on. */
     refused: left.filter(({ sure }) => sure),
     warnings: [
       ...dropped.map((p) => `model.model_kwargs.${p.parameter}: ${p.why}; it is left out (drop_params)`),

@@ -1,5 +1,4 @@
 /** What the rules about parameters look at, and what they say. */
-import type { DialectName } from '../dialects/dialects.ts';
 import type { KnownModel } from '../knownModels.ts';
 
 export interface ParameterProblem {
@@ -18,7 +17,7 @@ export interface ParameterProblem {
 export interface AskedParameters {
   /** Parameters that are set, without what the user vouches for (extra_body, allowed_openai_params). */
   readonly kwargs: Readonly<Record<string, unknown>>;
-  readonly dialect: DialectName;
+  readonly dialect: string;
   /** The name without a provider's prefix. */
   readonly model: string;
   readonly known: KnownModel | null;

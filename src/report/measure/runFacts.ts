@@ -10,7 +10,7 @@ import type { StoredManifest } from '../../store/records/runs.ts';
 
 const FACT_GROUPS = [
   'dataset',
-  'dialect',
+  'harness',
   'limits',
   'prompts',
   'resources',
@@ -22,7 +22,7 @@ const FACT_GROUPS = [
 type FactGroup = (typeof FACT_GROUPS)[number];
 
 /** Differences of these groups are shown loudly, because they confound a comparison. A different model is what is being compared. */
-const LOUD: ReadonlySet<FactGroup> = new Set(['dataset', 'dialect', 'limits', 'prompts', 'resources']);
+const LOUD: ReadonlySet<FactGroup> = new Set(['dataset', 'harness', 'limits', 'prompts', 'resources']);
 
 /** "agent.step_limit" -> value. */
 export type Facts = ReadonlyMap<string, unknown>;
@@ -54,7 +54,7 @@ export function factsOfRun(data: RunData, arm: string): Facts {
     ['dataset.revision', run.datasetRevision],
     ...flatten(config),
     ...flatten(run.config.grading ?? {}, 'grading'),
-    ['grading.dialects_seen', seen(trials.map((t) => t.dialect)).join(', ')],
+    ['grading.harnesses_seen', seen(trials.map((t) => t.harness)).join(', ')],
     ['run.patch', run.config.run?.patch],
     ['swebatch.version', run.manifest.program?.version],
     ...machineOf(run.manifest),
@@ -81,7 +81,7 @@ function machineOf({ machine, docker: engine }: StoredManifest): [string, unknow
 
 function groupOf(key: string): FactGroup {
   if (key.startsWith('dataset.')) return 'dataset';
-  if (/^grading\.(dialect|dialects_seen|network|timeout|memory|parsers)/.test(key)) return 'dialect';
+  if (/^grading\.(harness|harnesses_seen|network|timeout|memory|parsers)/.test(key)) return 'harness';
   if (/(_limit(_seconds)?$|\.max_|\.timeout$|_timeout$|\.retry\.|^agent\.protocol|^agent\.compat)/.test(key))
     return 'limits';
   if (/(_template$|action_regex$|expose_fields|startup_command)/.test(key)) return 'prompts';

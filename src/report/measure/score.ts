@@ -95,7 +95,7 @@ export function standingOf(trial: StandingFacts, graded: boolean): Standing {
         ? { valid: true, resolved: false }
         : { valid: false, why: 'not_graded' };
     case 'invalid':
-      // The dialect's verdict rules; without one there is no evidence either way.
+      // The harness's verdict rules; without one there is no evidence either way.
       return trial.resolved === null
         ? { valid: false, why: 'ungradable' }
         : { valid: true, resolved: trial.resolved };

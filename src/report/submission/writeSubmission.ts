@@ -25,7 +25,7 @@ import {
   predictionRows,
 } from '../../store/records/attemptBodies.ts';
 import { redoneTrials } from '../../store/records/evaluations.ts';
-import { loadRunData, type RunData } from '../../store/records/reportQueries.ts';
+import type { RunData } from '../../store/records/reportQueries.ts';
 import { predictionsOf } from '../predictionsOf.ts';
 import { rate } from '../render/document.ts';
 import { proportion } from '../statistics/proportions.ts';
@@ -42,7 +42,8 @@ import {
 
 export interface SubmissionRequest {
   readonly store: Store;
-  readonly runId: number;
+  /** The run. */
+  readonly data: RunData;
   readonly arm: string;
   /** Folder that gets evaluation/<split>/<entry>/. */
   readonly target: string;
@@ -75,12 +76,11 @@ export type SubmissionResult =
     };
 
 export async function writeSubmission(request: SubmissionRequest): Promise<SubmissionResult> {
-  const data = loadRunData(request.store, request.runId);
-  if (!data) throw new Error(`there is no run with id ${request.runId}`);
+  const { data } = request;
   const review = reviewSubmission({
     data,
     arm: request.arm,
-    redone: redoneTrials(request.store, request.runId)
+    redone: redoneTrials(request.store, data.run.id)
       .filter((r) => r.arm === request.arm)
       .map((r) => r.instanceId),
     metadata: request.metadata,
@@ -98,7 +98,7 @@ export async function writeSubmission(request: SubmissionRequest): Promise<Submi
   const partial = pathInside(dirname(folder), `.${entry}.partial`);
   rmSync(partial, { recursive: true, force: true });
   try {
-    const written = writeFiles(request, data, metadata, review, partial);
+    const written = await writeFiles(request, metadata, review, partial);
     if (written.problems.length > 0) return { ok: false, problems: written.problems, review };
     await moveIntoPlace(partial, folder);
     const manifest = `${folder}.MANIFEST.sha256`;
@@ -124,13 +124,13 @@ export async function writeSubmission(request: SubmissionRequest): Promise<Submi
   }
 }
 
-function writeFiles(
+async function writeFiles(
   request: SubmissionRequest,
-  data: RunData,
   metadata: SubmissionMetadata,
   review: Review,
   root: string,
 ) {
+  const { data } = request;
   const hashes: [string, string][] = [];
   const findings: ReturnType<typeof scanForSecrets> = [];
   let bytes = 0;
@@ -142,7 +142,7 @@ function writeFiles(
     hashes.push([path, sha256(content)]);
     bytes += Buffer.byteLength(content);
   };
-  const rows = predictionRows(request.store, request.runId).filter(
+  const rows = predictionRows(request.store, data.run.id).filter(
     (r) => r.arm === request.arm && r.epoch === 1,
   );
   put('all_preds.jsonl', predsJsonl(predictionsOf(rows)));
@@ -152,7 +152,7 @@ function writeFiles(
     if (attempt)
       put(
         `trajs/${trial.instanceId}.traj.json`,
-        trajectoryJson(attempt, {
+        await trajectoryJson(attempt, {
           ...(request.version !== undefined && { version: request.version }),
           ...(request.published && { published: request.published }),
         }),
@@ -329,7 +329,7 @@ function pinsOf(data: RunData, arm: string, review: Review): [string, string][] 
       : []),
     ['selected rows, sha256', data.run.datasetHash],
     ['models that answered', review.models.join(', ') || 'none recorded'],
-    ['grading dialect', unique(trials.map((t) => t.dialect)).join(', ') || 'none recorded'],
+    ['grading harness', unique(trials.map((t) => t.harness)).join(', ') || 'none recorded'],
     ['image digests', digestsOf(trials)],
   ];
 }

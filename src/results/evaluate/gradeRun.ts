@@ -16,8 +16,7 @@ import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
 import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
 import type { StoredReport } from '../../grading/storedReports.ts';
 import { exportSummary } from '../../report/exportSummary.ts';
-import type { Variables } from '../../run/caller.ts';
-import { type Attendant, attended, type Caller, type Work } from '../../run/caller.ts';
+import { type Attendant, attended, type Caller, type Variables, type Work } from '../../run/caller.ts';
 import { withRunLock } from '../../run/control/lock.ts';
 import { requireDataset } from '../../run/datasets.ts';
 import { cleanedBy, createEvents, type RunEvents } from '../../run/events.ts';
@@ -29,6 +28,7 @@ import { exportRunReports, type GradedWhole } from '../../run/record/runReports.
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
 import { databasePath, openForWriting, requireRun } from '../../run/resultsRoot.ts';
 import { redactorOfArms } from '../../run/secrets.ts';
+import { reportData } from '../../run/standing.ts';
 import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
 import { type Gradable, goldStandings, gradableTrials, verdictsOf } from '../../store/records/evaluations.ts';
@@ -66,7 +66,7 @@ export interface GradedPart extends StoredReport {
 export interface Evaluation {
   readonly run: string;
   readonly root: string;
-  readonly dialect: GradingConfig['dialect'];
+  readonly harness: GradingConfig['harness'];
   readonly network: GradingConfig['network'];
   /** Empty when it was interrupted. */
   readonly reports: readonly GradedPart[];
@@ -108,7 +108,7 @@ export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evalu
   const { interruptedBy } = stop;
   const ungraded = grader.summary(asked).ungraded;
   return {
-    ...{ run: run.name, root, dialect: config.dialect, network: config.network },
+    ...{ run: run.name, root, harness: config.harness, network: config.network },
     ...{ ungraded, interruptedBy },
     ...(interruptedBy === null ? await exported(task) : { reports: [], faults: [] }),
   };
@@ -200,9 +200,9 @@ const gradingImages = ({ store, run }: GradingTask, { events }: Pick<Work, 'even
 
 async function exported({ store, root, run, config, whole, only }: GradingTask) {
   const dir = pathInside(root, run.name);
-  const reports = await exportRunReports({ store, run, dir }, config.dialect, whole);
+  const reports = await exportRunReports({ store, run, dir }, config.harness, whole);
   // The summary written when the run ended knew no verdicts.
-  await exportSummary(store, run.id, dir, pricesOfRun);
+  await exportSummary(reportData(store, run.id)!, dir, pricesOfRun);
   const faults = [...verdictsOf(store, run.id).values()].flatMap(({ instance_id, error_message }) =>
     error_message !== null && (!only || only.has(instance_id)) ? [error_message] : [],
   );

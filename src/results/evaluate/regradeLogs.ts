@@ -24,7 +24,7 @@ export async function regradeLogs(options: RegradeOptions, { env, cwd }: Pick<Ca
   const missing = options.folders.filter((folder) => !existsSync(folder));
   if (missing.length > 0) throw new UserError(`there is no folder ${missing.join(', ')}`);
   const config = gradingConfig(options.grading);
-  const { dialect } = config;
+  const { harness } = config;
   const instances = await rowsOf(options.datasets, env);
   const parsers = await requireParsers(config, cwd);
   const only = options.instances?.length ? { only: new Set(options.instances) } : {};
@@ -33,13 +33,13 @@ export async function regradeLogs(options: RegradeOptions, { env, cwd }: Pick<Ca
   const skipped: string[] = [];
   for (const folder of options.folders) {
     const found = await regradeFolder(folder, {
-      ...{ dialect, instances, parsers, write: options.write, ...only },
+      ...{ harness, instances, parsers, write: options.write, ...only },
       holdsSecret: redactor.contains,
     });
     rows.push(...found.rows);
     skipped.push(...found.skipped);
   }
-  return { rows, skipped, dialect };
+  return { rows, skipped, harness };
 }
 
 async function rowsOf(

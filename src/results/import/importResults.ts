@@ -30,13 +30,14 @@ import { requireDataset } from '../../run/datasets.ts';
 import { choosePatch } from '../../run/exit.ts';
 import { exportRun } from '../../run/record/exportRun.ts';
 import { makeAndOpen, refuseRunName } from '../../run/resultsRoot.ts';
+import { reportData } from '../../run/standing.ts';
 import { UserError } from '../../run/userError.ts';
 import { isLong } from '../../store/longText.ts';
 import { guarded, type Store } from '../../store/open.ts';
 import { insert } from '../../store/query.ts';
 import { insertMessage } from '../../store/records/attemptBodies.ts';
 import { insertEvaluation } from '../../store/records/evaluations.ts';
-import { loadRunData, type RunData } from '../../store/records/reportQueries.ts';
+import type { RunData } from '../../store/records/reportQueries.ts';
 import {
   armsOf,
   insertRun,
@@ -119,7 +120,7 @@ export async function importInto(
   })();
   tell({
     level: 'info',
-    text: readLine(loadRunData(store, run.id)!, (await recogniseSource(source))?.words),
+    text: readLine(reportData(store, run.id)!, (await recogniseSource(source))?.words),
   });
   if (files) await exportOrTakeBack(store, run, dir);
   return {
@@ -201,7 +202,7 @@ function importVerdicts(store: Store, run: RunRow, verdicts: ForeignVerdicts): n
       model: line.model,
       patch_sha256: attempt.patch_sha256 ?? '',
       spec_hash: '',
-      dialect: found.grader,
+      harness: found.grader,
       ...verdict,
       reward: found.reward ?? null,
       rewards: found.rewards ? JSON.stringify(found.rewards) : null,

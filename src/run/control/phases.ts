@@ -118,16 +118,6 @@ export function phaseDeadlines(
   return Object.fromEntries(Object.entries(seconds).map(([phase, s]) => [phase, s * 1000]));
 }
 
-/**
- * Monotonic time during which this process was running. While it is stopped (SIGSTOP, a suspended machine, a paused virtual one) it cannot
- * read answers, so that time must not count against any limit.
- */
-
-interface AwakeClock {
-  readonly now: () => number;
-  stop(): void;
-}
-
 const TICK_MS = 1_000;
 /** A longer gap between two ticks means that the process was stopped, not busy. */
 const GAP_MS = 5_000;
@@ -138,10 +128,14 @@ const realTicks = (look: () => void) => {
   return { cancel: () => clearInterval(timer) };
 };
 
+/**
+ * Monotonic time during which this process was running. While it is stopped (SIGSTOP, a suspended machine, a paused virtual one) it cannot
+ * read answers, so that time must not count against any limit.
+ */
 export function awakeClock(
   now: () => number,
   everyTick: (look: () => void) => { cancel(): void } = realTicks,
-): AwakeClock {
+) {
   let last = now();
   let asleep = 0;
   const look = (): number => {

@@ -74,7 +74,7 @@ export async function gradeTrial(
     arm: arms.get(gradable.arm_id)!.row.name,
     epoch: gradable.epoch,
   };
-  const planned = planGrading(instance, { dialect: grading.dialect, parsers });
+  const planned = planGrading(instance, { harness: grading.harness, parsers });
   if (!planned.ok)
     return {
       label,
@@ -167,7 +167,7 @@ function ungradable(
     imageDigest: null,
     network: config.network,
     limits: null,
-    dialect: config.dialect,
+    harness: config.harness,
     specHash: '',
     patchSha256: patchHash(g.model_patch),
     startedAt: new Date(),

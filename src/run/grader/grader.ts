@@ -124,9 +124,9 @@ export async function createGrader(run: GradedRun, cwd: string) {
     const verdicts = verdictsOf(store, row.id);
     const hasVerdict = (gradable: Gradable): boolean => {
       const verdict = verdicts.get(gradable.trial_id);
-      if (!verdict || UNUSABLE.has(verdict.outcome) || verdict.dialect !== grading.dialect) return false;
+      if (!verdict || UNUSABLE.has(verdict.outcome) || verdict.harness !== grading.harness) return false;
       const { instance } = instances.get(gradable.instance_pk)!;
-      const planned = planGrading(instance, { dialect: grading.dialect, parsers });
+      const planned = planGrading(instance, { harness: grading.harness, parsers });
       return planned.ok && planned.plan.specHash === verdict.spec_hash;
     };
     return gradableTrials(store, row.id).filter(
@@ -216,7 +216,7 @@ export function recordVerdict(
     model: g.model,
     patch_sha256: g.patch_sha256,
     spec_hash: result.specHash,
-    dialect: result.dialect,
+    harness: result.harness,
     outcome: result.outcome,
     resolved: bit(result.resolved),
     resolved_strict: bit(result.resolvedStrict),

@@ -45,9 +45,11 @@ export function engineOptions(env: Variables, host?: string) {
   return source === 'default' && host === undefined ? undefined : options;
 }
 
-type Given = Omit<ImageServiceOptions, 'docker' | 'dockerConfigDir' | 'stateDir'>;
-
-export async function openImages(env: Variables, options: Given, host?: string): Promise<ImageService> {
+export async function openImages(
+  env: Variables,
+  options: ImageServiceOptions,
+  host?: string,
+): Promise<ImageService> {
   const { docker, source } = requireEngine(env, host);
   try {
     await docker.ping();
@@ -61,7 +63,7 @@ export async function openImages(env: Variables, options: Given, host?: string):
 }
 
 /** Does not check that the engine answers: with several, one may come up later. */
-export function imagesOn(env: Variables, options: Given, host?: string): ImageService {
+export function imagesOn(env: Variables, options: ImageServiceOptions, host?: string): ImageService {
   const { docker, configDir } = requireEngine(env, host);
-  return createImageService({ docker, dockerConfigDir: configDir, stateDir: stateDir(env), ...options });
+  return createImageService({ docker, dockerConfigDir: configDir, stateDir: stateDir(env) }, options);
 }

@@ -140,18 +140,11 @@ export function createTrialImages(parts: TrialImagesParts) {
 const PATIENCE_MS = 30_000;
 const NAMED = 3;
 
-interface ImagePreflight {
-  /** Layers of an image that must be pulled, base first; empty when it is here. Undefined where they are not known. */
-  readonly layersOf: ((image: string) => readonly string[]) | undefined;
-  /** Images that every engine has already. */
-  readonly here: ReadonlySet<string>;
-}
-
 export async function preflightImages(
   images: RunImages,
   names: readonly string[],
   say: (text: string) => void,
-): Promise<ImagePreflight> {
+) {
   const distinct = [...new Set(names)];
   const plans = distinct.length > 0 ? await images.plan(distinct, AbortSignal.timeout(PATIENCE_MS)) : [];
   for (const plan of plans) for (const text of sentencesOf(plan, images, plans.length)) say(text);
@@ -169,7 +162,12 @@ export async function preflightImages(
     plans.flatMap(({ plan }) => plan.images.flatMap(({ image, state }) => (state === 'here' ? [] : [image]))),
   );
   const here = new Set(plans.length > 0 ? distinct.filter((image) => !missing.has(image)) : []);
-  return { here, layersOf: known ? (image) => layers.get(image) ?? [] : undefined };
+  return {
+    /** Images that every engine has already. */
+    here,
+    /** Layers of an image that must be pulled, base first; empty when it is here. Undefined where they are not known. */
+    layersOf: known ? (image: string): readonly string[] => layers.get(image) ?? [] : undefined,
+  };
 }
 
 function sentencesOf(

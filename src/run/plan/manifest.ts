@@ -24,7 +24,7 @@ import type { ResolvedConfig } from './resolveConfig.ts';
 
 const MANIFEST_VERSION = 1;
 
-/** The harness that each dialect follows. */
+/** What `grading.harness` names. */
 const FOLLOWS = { v5: 'SWE-bench harness 5.0', 'v4.1': 'SWE-bench harness 4.1' } as const;
 
 const byArm = <T>({ arms }: RunRequest, of: (arm: ArmConfig) => T): Record<string, T> =>
@@ -121,7 +121,7 @@ export async function gatherManifest(
     ),
     patch_policy: request.run.patch,
     retry_policy: request.run.retry,
-    grading: { ...request.grading, follows: FOLLOWS[request.grading.dialect] },
+    grading: { ...request.grading, follows: FOLLOWS[request.grading.harness] },
     statistics: { paired_test: 'mcnemar-exact', interval: 'wilson-95' },
   };
   return JSON.parse(secrets.json(JSON.stringify(manifest))) as Record<string, unknown>;

@@ -57,7 +57,7 @@ export function withoutUnsupported<R extends Row>(
 /** Rows that would be run and paid, and could get no verdict. Each is read once more, as it is when its run is recorded. */
 export async function beyondGraders<R extends Row>(
   rows: readonly R[],
-  { dialect, parsers }: GradingConfig,
+  { harness, parsers }: GradingConfig,
   cwd: string,
 ): Promise<readonly R[]> {
   // A parser that cannot be loaded is told with the rest of the configuration.
@@ -65,7 +65,7 @@ export async function beyondGraders<R extends Row>(
   if (!registry) return rows;
   return rows.map((row) => {
     const { instance } = row;
-    const planned = planGrading(instance, { dialect, parsers: registry });
+    const planned = planGrading(instance, { harness, parsers: registry });
     if (planned.ok) return row;
     const reason = planned.reason.replace(`${instance.instance_id} cannot be graded: `, '');
     return Object.assign(Object.create(Object.getPrototypeOf(row) as object) as R, row, { refused: reason });

@@ -9,8 +9,9 @@ import { type ScoredTrial, scoredTrials, scoreOf } from '../../report/measure/sc
 import type { Store } from '../../store/open.ts';
 import { type AttemptRecord, attemptRecords, predictionRows } from '../../store/records/attemptBodies.ts';
 import { type EndedCallRow, endedCalls } from '../../store/records/modelCalls.ts';
-import { loadRunData, type ReportArm, type RunData } from '../../store/records/reportQueries.ts';
+import type { ReportArm, RunData } from '../../store/records/reportQueries.ts';
 import { instancesOf } from '../../store/records/runs.ts';
+import { reportData } from '../standing.ts';
 import type { ExportTarget } from './exportRun.ts';
 
 /** Returns what was written. */
@@ -19,7 +20,7 @@ export async function exportForeign(
   format: string,
 ): Promise<string[]> {
   const write = await writerOf(format);
-  const data = loadRunData(store, run.id)!;
+  const data = reportData(store, run.id)!;
   const written: string[] = [];
   for (const { path, content } of write(writtenRun(store, data, version))) {
     await writeAtomically(pathInside(dir, path), content);

@@ -7,9 +7,12 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { stringify } from 'yaml';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { pathName } from '../../base/text/fileName.ts';
+import { armNameOf } from '../../config/loadConfig.ts';
+import { attemptWriterOf } from '../../formats/formats.ts';
 import {
   exitStatusesYaml,
   trajectoryJson,
@@ -29,8 +32,17 @@ import {
   predictionRows,
 } from '../../store/records/attemptBodies.ts';
 import { endedCalls } from '../../store/records/modelCalls.ts';
-import { armsOf, type RunRow, runById, storedConfig, storedManifest } from '../../store/records/runs.ts';
+import {
+  armsOf,
+  type RunRow,
+  runById,
+  storedConfig,
+  storedManifest,
+  wholeConfig,
+} from '../../store/records/runs.ts';
 import { crashPoint } from '../control/crash.ts';
+import { plannedArms } from '../plan/planRecord.ts';
+import { reportData } from '../standing.ts';
 import { pricesOfRun } from './tokenPrices.ts';
 
 export interface ExportTarget {
@@ -81,7 +93,7 @@ async function writeTrajectory(
   const part = partFolder(store, run, attempt.arm, attempt.epoch);
   const plain = pathInside(dir, part, trajectoryPath(attempt));
   const packed = `${plain}.gz`;
-  const json = trajectoryJson(attempt, { version, published: publishedMessages });
+  const json = await trajectoryJson(attempt, { version, published: publishedMessages });
   const isPacked = !asked && json.length > LARGE_CHARS;
   const [path, other] = isPacked ? [packed, plain] : [plain, packed];
   await writeAtomically(path, isPacked ? await gzipLater(json) : json);
@@ -113,7 +125,7 @@ export async function exportRun(target: ExportTarget, written: Written = new Map
   const predictions = await exportPredictions(target);
   for (const { id, final, changed } of endedAttempts(target.store, target.run.id))
     if (changed === 1 || written.get(id) !== (final === 1)) await exportTrajectory(target, id, written);
-  await exportSummary(target.store, target.run.id, target.dir, pricesOfRun);
+  await exportSummary(reportData(target.store, target.run.id)!, target.dir, pricesOfRun);
   return predictions;
 }
 
@@ -156,18 +168,55 @@ export function createExporter(target: ExportTarget) {
   };
 }
 
-/** Every ended attempt in the Agent Trajectory Interchange Format, one at a time. */
-export async function exportAtif({ store, run, dir, version }: ExportTarget): Promise<string[]> {
-  const { atifOf } = await import('../../formats/atif/writeAtif.ts');
+/** Every ended attempt as a file of another tool, one at a time. */
+export async function exportAttempts(
+  { store, run, dir, version }: ExportTarget,
+  format: string,
+): Promise<string[]> {
+  const write = await attemptWriterOf(format);
   const written: string[] = [];
   for (const attempt of attemptRecords(store, run.id)) {
     const { instanceId: id, number, final } = attempt;
-    const name = `${id}${final ? '' : `.attempt-${number}`}.atif.json`;
+    const name = `${id}${final ? '' : `.attempt-${number}`}.${format}.json`;
     const part = partFolder(store, run, attempt.arm, attempt.epoch);
     const path = pathInside(dir, part, 'trajectories', id, name);
-    const document = atifOf({ ...attempt, calls: endedCalls(store, attempt.attemptId) }, version);
+    const document = write({ ...attempt, calls: endedCalls(store, attempt.attemptId) }, version);
     await writeAtomically(path, `${JSON.stringify(document, null, 2)}\n`);
     written.push(path);
   }
   return written;
 }
+
+// The configuration of a run as a file that starts the same run again: sections, arms, and the rows it had. Pure.
+
+type ExportedRun = Pick<RunRow, 'config' | 'dataset_source' | 'dataset_hash' | 'imported'>;
+
+/** What `run -c -` reads: sections for one arm, `arms:` where there are several or a name of its own. */
+export function exportConfig(run: ExportedRun, ids: readonly string[]): string {
+  const { arms = [], dataset, ...sections } = wholeConfig(run);
+  if (run.imported === 1) {
+    // An import has only the published settings; the rest are the defaults of this program.
+    const { name: _, ...published } = arms[0] ?? { name: '' };
+    return write({ ...published, dataset: rowsOf(run, ids) });
+  }
+  const rows = {
+    subset: run.dataset_source,
+    ...dataset,
+    ...(dataset ? { rows_sha256: run.dataset_hash } : {}),
+  };
+  // A replay takes the name for its predictions from its recording again.
+  const plain = plannedArms(run).map(({ predictsAs: _, ...arm }) => arm);
+  const [only] = plain;
+  if (plain.length === 1 && only && only.name === armNameOf(only.model)) {
+    const { name: _, ...parts } = only;
+    return write({ ...parts, ...sections, dataset: rows });
+  }
+  return write({ ...sections, arms: plain, dataset: rows });
+}
+
+const rowsOf = (run: ExportedRun, ids: readonly string[]) => ({
+  subset: run.dataset_source,
+  instances: ids,
+});
+
+const write = (value: unknown): string => stringify(value, { lineWidth: 0 });

@@ -241,19 +241,13 @@ const failureOf = (
 const isCode = (text: string | null | undefined): text is ModelErrorCode =>
   (MODEL_ERROR_CODES as readonly (string | null | undefined)[]).includes(text);
 
-interface OpenedReplay {
-  readonly source: ReplaySource;
-  /** With the model that their predictions name. */
-  readonly arms: readonly { readonly name: string; readonly model: string }[];
-}
-
 const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 
 /**
  * The store is opened only for a run: a recording needs none. `playing` is the arm that plays it: with several recorded arms and none
- * named, it plays the arm of its own name.
+ * named, it plays the arm of its own name. Arms come with the model that their predictions name.
  */
-export function openReplay(name: string, store: () => Store, playing?: string): OpenedReplay {
+export function openReplay(name: string, store: () => Store, playing?: string) {
   const slash = name.lastIndexOf('/');
   const [target, named] =
     slash > 0 && !isFile(name) ? [name.slice(0, slash), name.slice(slash + 1)] : [name, undefined];

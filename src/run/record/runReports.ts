@@ -6,7 +6,7 @@ import { onEngines } from '../../environment/environments.ts';
 import { type Leftovers, leftoversOn } from '../../environment/places/leftovers.ts';
 import { LOG_ROOT, runMetadataText, runReportName } from '../../formats/harness/logFolders.ts';
 import { runReportText } from '../../formats/harness/runReport.ts';
-import type { HarnessDialect } from '../../grading/parsers/logParser.ts';
+import type { HarnessVersion } from '../../grading/parsers/logParser.ts';
 import { type StoredReport, storedReports } from '../../grading/storedReports.ts';
 import type { Store } from '../../store/open.ts';
 import { armsOf, instancesOf, type RunRow, storedManifest } from '../../store/records/runs.ts';
@@ -41,13 +41,13 @@ async function leftovers(store: Store, run: RunRow, whole?: GradedWhole): Promis
 /** `whole`: default the run's own instances. */
 export async function exportRunReports(
   target: { readonly store: Store; readonly run: RunRow; readonly dir: string },
-  dialect: HarnessDialect,
+  harness: HarnessVersion,
   whole?: GradedWhole,
 ): Promise<WrittenReport[]> {
   const { store, run, dir } = target;
   const left = await leftovers(store, run, whole);
   const written: WrittenReport[] = [];
-  for (const part of storedReports(store, run.id, dialect, whole?.ids, left)) {
+  for (const part of storedReports(store, run.id, harness, whole?.ids, left)) {
     const folder = pathInside(dir, partFolder(store, run, part.arm, part.epoch));
     const metadata = runMetadataText(run.dataset_source, splitOf(run), new Date(run.created_at));
     await writeAtomically(pathInside(folder, LOG_ROOT, run.name, 'run.json'), metadata);

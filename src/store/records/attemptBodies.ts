@@ -126,8 +126,8 @@ export function observedIn(db: Store, runId: number) {
     ),
     histories: countsOf('history'),
     transports: countsOf('transport'),
-    dialects: column(db)<string>`
-      SELECT DISTINCT dialect FROM evaluations WHERE run_id = ${runId} ORDER BY 1`,
+    harnesses: column(db)<string>`
+      SELECT DISTINCT harness FROM evaluations WHERE run_id = ${runId} ORDER BY 1`,
     /** Trials that took more than one attempt, with why each earlier one ended. */
     tried_again: all(db)<{ arm: string; instance_id: string; epoch: number; ended: string }>`
       SELECT m.name AS arm, i.instance_id, t.epoch, json_group_array(a.exit_reason) AS ended

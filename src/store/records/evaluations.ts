@@ -14,7 +14,7 @@ export interface EvaluationRow {
   model: string;
   patch_sha256: string;
   spec_hash: string;
-  dialect: string;
+  harness: string;
   outcome: Outcome;
   resolved: number | null;
   resolved_strict: number | null;
@@ -41,7 +41,7 @@ export interface EvaluationRow {
 /** Unknown columns are left out. */
 type NewEvaluation = Pick<
   EvaluationRow,
-  'run_id' | 'instance_id' | 'model' | 'patch_sha256' | 'spec_hash' | 'dialect' | 'outcome' | 'source'
+  'run_id' | 'instance_id' | 'model' | 'patch_sha256' | 'spec_hash' | 'harness' | 'outcome' | 'source'
 > &
   Partial<EvaluationRow>;
 
@@ -147,7 +147,7 @@ export interface Calibrated {
   readonly instance_id: string;
   readonly image_digest: string | null;
   readonly spec_hash: string;
-  readonly dialect: string;
+  readonly harness: string;
   readonly network: string | null;
   readonly standing: GoldStanding;
   readonly resolved: number;
@@ -161,10 +161,10 @@ export interface Calibrated {
  */
 export function calibration(db: Store): Calibrated[] {
   const rows = all(db)<Omit<Calibrated, 'standing'>>`
-    SELECT instance_id, image_digest, spec_hash, dialect, network, sum(outcome = 'resolved') AS resolved, count(*) AS evaluations,
+    SELECT instance_id, image_digest, spec_hash, harness, network, sum(outcome = 'resolved') AS resolved, count(*) AS evaluations,
        max(started_at) AS last_at
      FROM evaluations WHERE model = 'gold' AND source = 'native' AND outcome NOT IN ('infra', 'ungradable', 'empty_patch')
-     GROUP BY instance_id, image_digest, spec_hash, dialect, network ORDER BY instance_id, last_at`;
+     GROUP BY instance_id, image_digest, spec_hash, harness, network ORDER BY instance_id, last_at`;
   return rows.map((row) => ({
     ...row,
     standing: row.resolved === row.evaluations ? 'passes' : row.resolved === 0 ? 'fails' : 'flaky',

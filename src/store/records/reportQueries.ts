@@ -95,7 +95,7 @@ export interface ReportTrial {
   /** All of them by name, where there are several. */
   readonly rewards?: Readonly<Record<string, number>>;
   readonly gradeSuspicion: readonly Flag[];
-  readonly dialect: string | null;
+  readonly harness: string | null;
   readonly specHash: string | null;
 }
 
@@ -154,7 +154,7 @@ const TRIALS =
     f.patch_sha256 AS patchSha256, f.model_patch = '' AS patchEmpty, f.id IS NOT NULL AND f.model_patch IS NULL AS patchUnknown,
     f.exit_reason = 'submitted' AND f.model_patch = '' AND length(f.captured_patch) > 0 AS workUnused,
     f.suspicion, coalesce(f.oom_kills, 0) AS oomKills, f.history, f.image_digest AS imageDigest, e.outcome, e.resolved,
-    e.resolved_strict AS resolvedStrict, ${plausibleReward('e')}, e.rewards, e.suspicion AS gradeSuspicion, e.dialect, e.spec_hash AS specHash
+    e.resolved_strict AS resolvedStrict, ${plausibleReward('e')}, e.rewards, e.suspicion AS gradeSuspicion, e.harness, e.spec_hash AS specHash
   FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id LEFT JOIN evaluations e ON e.id = ${newestVerdict('f')}`);
 
 /** What decides the score of a trial, for lists that show many runs. */
@@ -267,7 +267,7 @@ const trialOf = (
   resolvedStrict: flag(row.resolvedStrict),
   ...(row.reward !== null && { reward: row.reward, ...namedRewards(row.rewards) }),
   gradeSuspicion: flagsIn(row.gradeSuspicion),
-  dialect: once(row.dialect),
+  harness: once(row.harness),
   specHash: once(row.specHash),
 });
 

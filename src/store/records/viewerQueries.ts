@@ -135,7 +135,7 @@ LEFT JOIN attempts f ON f.id = CASE WHEN t.state = 'sealed' THEN t.final_attempt
 LEFT JOIN evaluations e ON e.id = ${newestVerdict('f')}`);
 
 const EVALUATION =
-  raw(`id, attempt_id, dialect, outcome, resolved, resolved_strict, ${plausibleReward('evaluations')}, rewards, report, apply_method, exit_code,
+  raw(`id, attempt_id, harness, outcome, resolved, resolved_strict, ${plausibleReward('evaluations')}, rewards, report, apply_method, exit_code,
   infra_reason, suspicion, error_message, network, source, started_at, duration_ms, patch_sha256`);
 
 export type ViewerQueries = ReturnType<typeof viewerQueries>;

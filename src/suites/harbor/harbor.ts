@@ -99,7 +99,7 @@ const SETUP = 'setup.sh';
 export function stepsOf(instance: Instance): readonly TaskStep[] | undefined {
   const task = harborTaskOf(instance);
   const { steps, folder, files_sha256 } = task;
-  const grading = { instance, task, image: imageOf(instance), specHash: '', dialect: 'v5' } as const;
+  const grading = { instance, task, image: imageOf(instance), specHash: '', harness: 'v5' } as const;
   return steps?.map((step, index) => ({
     name: step.name,
     instruction: step.instruction,
@@ -118,7 +118,7 @@ export function stepsOf(instance: Instance): readonly TaskStep[] | undefined {
   }));
 }
 
-function grading(instance: Instance, { dialect = 'v5' }: SpecOptions): PlannedGrading {
+function grading(instance: Instance, { harness = 'v5' }: SpecOptions): PlannedGrading {
   let task: HarborTask;
   try {
     task = harborTaskOf(instance);
@@ -128,7 +128,7 @@ function grading(instance: Instance, { dialect = 'v5' }: SpecOptions): PlannedGr
   const { folder: _, ...decides } = task;
   const image = imageOf(instance);
   const specHash = sha256(JSON.stringify([image, decides]));
-  const wanted = { instance, task, image, specHash, dialect };
+  const wanted = { instance, task, image, specHash, harness };
   const { steps } = task;
   return {
     ok: true,

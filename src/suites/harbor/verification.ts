@@ -33,7 +33,7 @@ export interface Wanted {
   /** Where it begins: the agent's end state, else the task's own image. */
   readonly image: string;
   readonly specHash: string;
-  readonly dialect: GradingFrame['dialect'];
+  readonly harness: GradingFrame['harness'];
 }
 
 const TESTS_FOLDER = '/tests';
@@ -52,7 +52,7 @@ export const roomNeeds = ({ cpus, memory_mb, storage_mb }: HarborTask['room']): 
 
 /** Begins where the agent's end state is: as it worked, with the network of the verifier. */
 export function verifierFrame(
-  { instance, task, image, specHash, dialect }: Omit<Wanted, 'testFolders'>,
+  { instance, task, image, specHash, harness }: Omit<Wanted, 'testFolders'>,
   request: GradeRequest,
 ): GradingFrame {
   const { workdir, room, env, verifier } = task;
@@ -63,7 +63,7 @@ export function verifierFrame(
       instanceId: instance.instance_id,
       image,
       script: TEST_SCRIPT,
-      dialect,
+      harness,
       specHash,
       request,
       runs: true,

@@ -150,7 +150,7 @@ async function judge(
 const isPytest = (parser: string): boolean => parser.trim().toLowerCase() === 'pytest';
 const isPython = (parser: string): boolean => /^(?:async )?def parser\(/m.test(parser);
 
-function grading(instance: Instance, { dialect }: SpecOptions): PlannedGrading {
+function grading(instance: Instance, { harness }: SpecOptions): PlannedGrading {
   const row = rowSchema.safeParse(instance.extra);
   if (!row.success) return notGradable(instance, 'its test_cmds cannot be read');
   const given = instance.log_parser ?? instance.extra.parser;
@@ -170,7 +170,7 @@ function grading(instance: Instance, { dialect }: SpecOptions): PlannedGrading {
       }),
       judge: (environment, run, request) => judge(instance, parser, environment, run, request),
     },
-    dialect,
+    harness,
   );
 }
 

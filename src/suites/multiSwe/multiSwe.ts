@@ -147,7 +147,7 @@ export function judgeMultiLog(row: MultiRow, shape: Shape, log: string): Judged 
 
 const filled = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
-function grading(instance: Instance, { dialect }: SpecOptions): PlannedGrading {
+function grading(instance: Instance, { harness }: SpecOptions): PlannedGrading {
   const { extra, repo } = instance;
   if (filled(extra.number_interval) || filled(extra.tag))
     return notGradable(instance, 'the shape of its log goes by a range of numbers, which is not known here');
@@ -162,6 +162,6 @@ function grading(instance: Instance, { dialect }: SpecOptions): PlannedGrading {
       files: (patch) => ({ [FIX_PATCH]: patch }),
       judge: async (_, run) => judgeMultiLog(row.data, shape, run.log),
     },
-    dialect,
+    harness,
   );
 }

@@ -301,7 +301,7 @@ export function withoutBinaryHunks(patch: string): string {
     .join('');
 }
 
-function gradePro(instance: Instance, { dialect }: SpecOptions): PlannedGrading {
+function gradePro(instance: Instance, { harness }: SpecOptions): PlannedGrading {
   const { extra, base_commit } = instance;
   const [runScript, parser] = [textOf(extra.run_script), textOf(extra.parser)];
   if (runScript === '' || parser === '')
@@ -328,6 +328,6 @@ function gradePro(instance: Instance, { dialect }: SpecOptions): PlannedGrading 
       }),
       judge: (environment, run, request) => judge(instance, environment, run, request),
     },
-    dialect,
+    harness,
   );
 }

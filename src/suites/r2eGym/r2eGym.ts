@@ -229,7 +229,7 @@ export function judgeR2e(expected: ReadonlyMap<string, string>, log: string): Se
   return { resolved: found.size === names.length && status.PASS_TO_PASS.failure.length === 0, status };
 }
 
-function grading(instance: Instance, { dialect }: SpecOptions): PlannedGrading {
+function grading(instance: Instance, { harness }: SpecOptions): PlannedGrading {
   const { repo, extra } = instance;
   const expected = r2eExpected(extra.expected_output_json);
   if (!expected || expected.size === 0)
@@ -253,6 +253,6 @@ function grading(instance: Instance, { dialect }: SpecOptions): PlannedGrading {
         return { ok: true, verdict: judgeR2e(expected, printed.text), log, applied };
       },
     },
-    dialect,
+    harness,
   );
 }

@@ -100,7 +100,7 @@ const rebenchScript = (folder: string, tests: readonly string[]): string =>
     '',
   ].join('\n');
 
-function grading(instance: Instance, { dialect, parsers }: SpecOptions): PlannedGrading {
+function grading(instance: Instance, { harness, parsers }: SpecOptions): PlannedGrading {
   const row = rowSchema.safeParse(instance.extra.install_config);
   if (!row.success) return notGradable(instance, 'its install_config has no usable test_cmd and log_parser');
   const { test_cmd, log_parser } = row.data;
@@ -112,7 +112,7 @@ function grading(instance: Instance, { dialect, parsers }: SpecOptions): Planned
   const judged = (log: string): Judged => {
     try {
       const { instance_id: instanceId, version } = instance;
-      const context = { instanceId, version, dialect: dialect ?? 'v5' };
+      const context = { instanceId, version, harness: harness ?? 'v5' };
       const statuses = new Map([...parser(log, context)].map(([name, s]) => [withoutTiming(name), s]));
       const passed = new Set([...statuses].filter(([, s]) => s === 'PASSED').map(([name]) => name));
       return { ok: true, verdict: sameSet(expected, passed), log, applied: !/^error: /m.test(log) };
@@ -131,19 +131,19 @@ function grading(instance: Instance, { dialect, parsers }: SpecOptions): Planned
       }),
       judge: async (_, run) => judged(run.log),
     },
-    dialect,
+    harness,
   );
 }
 
 // Log shapes of SWE-rebench V2. Many have the names of SWE-bench's parsers, as those were before harness 5. Some of them differ: there an
-// expected failure is no status, and Gradle may print a time behind the status. So no dialect changes how its logs are read.
+// expected failure is no status, and Gradle may print a time behind the status. So no harness changes how its logs are read.
 
 /** The official parser as it was in harness 4, over lines that `change` has rewritten where the log has the mark at all. */
 const official =
   (id: string, mark?: string, change: (line: string) => string = (line) => line): LogParser =>
   (log, context) => {
     const read = mark !== undefined && log.includes(mark) ? log.split('\n').map(change).join('\n') : log;
-    return OFFICIAL_PARSERS[id]!(read, { ...context, dialect: 'v4.1' });
+    return OFFICIAL_PARSERS[id]!(read, { ...context, harness: 'v4.1' });
   };
 
 const withoutXfail = (line: string) => (line.startsWith('XFAIL') ? '' : line);

@@ -84,7 +84,7 @@ async function inEnvironment(
   request.onPhase?.('apply');
   await environment.putFile(PATCH_PATH, request.patch ?? '');
   log.info(`Intermediate patch for ${spec.instanceId} written to patch.diff, now applying to container...`);
-  const applied = await applyPatch(environment, spec.suite ?? spec.dialect, at);
+  const applied = await applyPatch(environment, spec.suite ?? spec.harness, at);
   for (const method of applied.failed) log.info(`Failed to apply patch to container: ${method}`);
   if (applied.method === null) return applyFailed(request, applied, log);
   log.info(
@@ -131,7 +131,7 @@ function verdictOf(request: EvaluationRequest, run: TestRun, log: RunLog): Gradi
   const parser = findParser(request.parsers ?? officialRegistry(), spec.logParser);
   if (!parser) return { outcome: 'ungradable', errorMessage: `no log parser is called "${spec.logParser}"` };
   log.info(`Grading answer for ${spec.instanceId}...`);
-  const graded = gradeSafely(spec, run.log, parser, spec.dialect);
+  const graded = gradeSafely(spec, run.log, parser, spec.harness);
   if (!graded.ok) return { outcome: 'invalid', errorMessage: graded.message };
 
   const { grade } = graded;
@@ -177,7 +177,7 @@ export function evaluatePrediction(request: EvaluationRequest): Promise<Evaluati
   return inFreshContainer(
     {
       ...{ instanceId: spec.instanceId, image: spec.image, script: spec.scriptToRun },
-      ...{ dialect: spec.dialect, specHash: spec.specHash, request },
+      ...{ harness: spec.harness, specHash: spec.specHash, request },
     },
     (environment, log) => inEnvironment(environment, request, log),
   );

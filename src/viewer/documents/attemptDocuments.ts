@@ -205,7 +205,7 @@ function evaluationSummary(
   return {
     id: row.id,
     attempt: row.attempt_id,
-    dialect: row.dialect,
+    harness: row.harness,
     outcome: row.outcome,
     resolved: row.resolved,
     resolvedStrict: row.resolved_strict,

@@ -1,8 +1,7 @@
 // What a program may ask for: the pure core, with requests that try to get past it.
 import { describe, expect, test } from 'vitest';
 import { gatewayConfigSchema } from '../../../src/agent/gateway/gatewayConfig.ts';
-import { spansOf, spliced } from '../../../src/agent/gateway/jsonSpans.ts';
-import { type Asked, judge } from '../../../src/agent/gateway/policy.ts';
+import { type Asked, judge, spansOf, spliced } from '../../../src/agent/gateway/policy.ts';
 import { attemptKeyOf, passedHeaders, returnedHeaders, routeOf } from '../../../src/agent/gateway/routes.ts';
 import type { DialectName } from '../../../src/model/dialects/dialects.ts';
 import { SAMPLES, sampleOf } from './bodies.ts';

@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { type AgentConfig, agentConfigSchema } from '../../../src/agent/agentConfig.ts';
 import { agentNamed, FETCHED, parseAgentSpec } from '../../../src/agent/agents.ts';
 import { renderCommand } from '../../../src/agent/installed/commandAgent.ts';
+import { commandOf } from '../../../src/agent/installed/installedAgent.ts';
 import type { InstalledProgram, LaunchFacts } from '../../../src/agent/installed/launch.ts';
-import { commandOf } from '../../../src/agent/installed/transcript.ts';
 
 const config: AgentConfig = agentConfigSchema.parse({ command: 'solve {{task}}' });
 const program = async (name: string) => (await agentNamed(name)) as unknown as InstalledProgram;

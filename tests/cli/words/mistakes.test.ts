@@ -171,6 +171,12 @@ const DATASETS: readonly Mistake[] = [
   [[...PLAN, '--filter', '('], 2, '--filter "(" is not a regular expression'],
   [[...PLAN, '--filter', 'nothing'], 2, '0 instances selected: 2 were there before --filter "nothing"'],
   [[...PLAN, '-i', 'a__a-3'], 2, 'no instance named a__a-3', '`swebatch datasets show` lists the ids'],
+  [
+    [...PLAN, '-c', 'grading.dialect=v4.1'],
+    2,
+    'grading.dialect: there is no such key; did you mean grading.harness?',
+  ],
+  [['evaluate', 'r1', '--dialect', 'v5'], 2, 'there is no option --dialect; did you mean --harness?'],
   [[...PLAN, '--sample', '1', '--stratify', 'colour'], 2, 'no row of the dataset has the column colour'],
   [[...PLAN, '--failed-in', 'nobody'], 2, 'there is no run "nobody"', 'list them with "swebatch ls"'],
   [['datasets', 'pull', 'verifed'], 2, '"verifed" is not a dataset of the hub', 'did you mean verified?'],

@@ -51,22 +51,27 @@ function masked(value: unknown, dialect: string): unknown {
 const kept = ({ extra: _, ...message }: Json): Json => message;
 
 describe('a history as mini-swe-agent keeps it', () => {
-  test.each(pairs.map((pair, index) => [`${pair.dialect} ${index}`, pair] as const))('%s', (_, pair) => {
-    const found = publishedMessages([...PROMPT, historyOf(pair)], {})[2]!;
-    const extra = found.extra as Json;
-    const response = pair.message && pair.dialect === 'responses' ? kept(found) : extra.response;
-    const { dialect } = pair;
-    expect(masked([response, pair.message && kept(found)], dialect)).toEqual(
-      masked([pair.response, pair.message], dialect),
-    );
-  });
+  test.each(pairs.map((pair, index) => [`${pair.dialect} ${index}`, pair] as const))(
+    '%s',
+    async (_, pair) => {
+      const found = (await publishedMessages([...PROMPT, historyOf(pair)], {}))[2]!;
+      const extra = found.extra as Json;
+      const response = pair.message && pair.dialect === 'responses' ? kept(found) : extra.response;
+      const { dialect } = pair;
+      expect(masked([response, pair.message && kept(found)], dialect)).toEqual(
+        masked([pair.response, pair.message], dialect),
+      );
+    },
+  );
 
-  test('nothing of our own form is left, whatever the reply was', () => {
+  test('nothing of our own form is left, whatever the reply was', async () => {
     for (const pair of pairs)
-      expect(JSON.stringify(publishedMessages([...PROMPT, historyOf(pair)], {}))).not.toContain('"native"');
+      expect(JSON.stringify(await publishedMessages([...PROMPT, historyOf(pair)], {}))).not.toContain(
+        '"native"',
+      );
   });
 
-  test('a run that replayed another is exported alike, though it has no body of the provider', () => {
+  test('a run that replayed another is exported alike, though it has no body of the provider', async () => {
     for (const pair of pairs.filter(({ message }) => message !== null)) {
       const { message, modelId, responseId, finishReason, rawUsage } = readOf(pair);
       const body = {
@@ -74,7 +79,7 @@ describe('a history as mini-swe-agent keeps it', () => {
         choices: [{ index: 0, message, finish_reason: finishReason }],
       };
       const extra = { actions: [], timestamp: AT, response: body };
-      const [found] = publishedMessages([...PROMPT, { ...message, extra }], {}).slice(2);
+      const [found] = (await publishedMessages([...PROMPT, { ...message, extra }], {})).slice(2);
       const said = masked(kept(found!), pair.dialect) as Json;
       expect(JSON.stringify(found)).not.toContain('"native"');
       if (pair.dialect !== 'responses') expect(said).toEqual(masked(pair.message, pair.dialect));
@@ -82,20 +87,20 @@ describe('a history as mini-swe-agent keeps it', () => {
     }
   });
 
-  test('calls, answers and actions of Gemini name the same ids', () => {
+  test('calls, answers and actions of Gemini name the same ids', async () => {
     const pair = pairs.find(({ dialect, message }) => dialect === 'gemini' && message !== null)!;
     const { message, toolCalls } = readOf(pair);
     const actions = toolCalls.map(({ id }) => ({ command: 'x', tool_call_id: id }));
     const answers = toolCalls.map(({ id }) => ({ role: 'tool', content: 'o', tool_call_id: id, extra: {} }));
     const history = [...PROMPT, { ...message, extra: { actions, response: pair.body } }, ...answers];
-    const [turn, ...told] = publishedMessages(history as Json[], {}).slice(2);
+    const [turn, ...told] = (await publishedMessages(history as Json[], {})).slice(2);
     const ids = (turn!.tool_calls as Json[]).map(({ id }) => id);
     expect(ids[0]).toContain('__thought__');
     expect(told.map((answer) => answer.tool_call_id)).toEqual(ids);
     expect(((turn!.extra as Json).actions as Json[]).map((action) => action.tool_call_id)).toEqual(ids);
   });
 
-  test('arguments that the history has shortened stay short', () => {
+  test('arguments that the history has shortened stay short', async () => {
     const pair = pairs.find(({ dialect, message }) => dialect === 'responses' && message !== null)!;
     const { message } = readOf(pair);
     const [call] = message.tool_calls!;
@@ -109,7 +114,7 @@ describe('a history as mini-swe-agent keeps it', () => {
       { ...message, tool_calls: [shortened], extra: { response: pair.body } },
       { role: 'tool', tool_call_id: 'own-1', content: 'o', extra: { raw_output: 'o' } },
     ];
-    const [turn, answer] = publishedMessages(history as Json[], {}).slice(2);
+    const [turn, answer] = (await publishedMessages(history as Json[], {})).slice(2);
     expect(turn!.output).toContainEqual(
       expect.objectContaining({ type: 'function_call', call_id: 'own-1', arguments: '{"command":"short"}' }),
     );
@@ -121,27 +126,27 @@ describe('a history as mini-swe-agent keeps it', () => {
     });
   });
 
-  test('services that mini-swe-agent asks without litellm keep the body as it came', () => {
+  test('services that mini-swe-agent asks without litellm keep the body as it came', async () => {
     const pair = pairs.find(({ dialect, message }) => dialect === 'responses' && message !== null)!;
     const model = { base_url: 'https://openrouter.ai/api/v1' };
-    const [system, , turn] = publishedMessages([...PROMPT, historyOf(pair)], model);
+    const [system, , turn] = await publishedMessages([...PROMPT, historyOf(pair)], model);
     expect(kept(turn!)).toEqual(pair.body);
     expect(system).toEqual({ type: 'message', role: 'system', content: [{ type: 'input_text', text: 's' }] });
   });
 
-  test('a history of chat is given back as it is', () => {
+  test('a history of chat is given back as it is', async () => {
     const history = [...PROMPT, { role: 'assistant', content: 'x', extra: { response: { choices: [] } } }];
-    expect(publishedMessages(history, {})).toBe(history);
+    expect(await publishedMessages(history, {})).toBe(history);
   });
 
-  test('a broken body does not stop an export', () => {
+  test('a broken body does not stop an export', async () => {
     for (const body of [
       { type: 'message', content: [{ type: 'text' }] },
       { candidates: [null] },
       { object: 'response', output: [] },
     ]) {
       const history = [...PROMPT, { role: 'assistant', content: 'x', extra: { response: body } }];
-      expect(publishedMessages(history, {})).toHaveLength(3);
+      expect(await publishedMessages(history, {})).toHaveLength(3);
     }
   });
 });

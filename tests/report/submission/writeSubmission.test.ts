@@ -55,7 +55,7 @@ function prepared(planned: Partial<PlannedRun>, log = 'test output'): { db: Stor
 const submit = ({ db, runId }: { db: Store; runId: number }, more: Partial<SubmissionRequest> = {}) =>
   writeSubmission({
     store: db,
-    runId,
+    data: loadRunData(db, runId)!,
     arm: 'default',
     target: join(home, String(++serial)),
     split: 'verified',

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { type RunArgs, runOptionsOf } from '../../../src/cli/flags/runFlags.ts';
 import { runRows } from '../../../src/run/plan/planRecord.ts';
 import { type ResolvedConfig, resolveConfig } from '../../../src/run/plan/resolveConfig.ts';
-import { exportConfig } from '../../../src/run/record/exportConfig.ts';
+import { exportConfig } from '../../../src/run/record/exportRun.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'swebatch-export-config-'));
 afterAll(() => rmSync(home, { recursive: true }));

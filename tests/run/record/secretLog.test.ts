@@ -26,7 +26,7 @@ test('the log is kept as it is, flagged, and readable by its owner only', async 
   const result = {
     ...{ instanceId: 'a__a-1', outcome: 'resolved', resolved: true, resolvedStrict: true, log, script: '' },
     ...{ report: { 'a__a-1': { resolved: true, tests: ['t.py::test_sunday'] } }, suspicion: [], runLog: [] },
-    ...{ dialect: 'v5', network: 'default', startedAt: new Date(0), durationMs: 1, errorMessage: null },
+    ...{ harness: 'v5', network: 'default', startedAt: new Date(0), durationMs: 1, errorMessage: null },
     ...{ applyMethod: null, exitCode: 0, infraReason: null, imageDigest: null, specHash: '' },
   } as unknown as EvaluationResult;
   const label = { trialId: trial!.id, arm: 'default', instanceId: 'a__a-1', epoch: 1 };
@@ -64,7 +64,7 @@ test.each([
   const result = {
     ...{ instanceId: 'a__a-1', outcome, resolved: null, resolvedStrict: null, log: null, script: '' },
     ...{ report: null, suspicion: [], runLog: [], limits: null, errorMessage: 'a__a-1: no reward of sunday' },
-    ...{ dialect: 'v5', network: 'default', startedAt: new Date(0), durationMs: 1, specHash: '' },
+    ...{ harness: 'v5', network: 'default', startedAt: new Date(0), durationMs: 1, specHash: '' },
     ...{ applyMethod: null, exitCode: 0, infraReason: null, imageDigest: null },
   } as unknown as EvaluationResult;
   const label = { trialId: trial!.id, arm: 'default', instanceId: 'a__a-1', epoch: 1 };

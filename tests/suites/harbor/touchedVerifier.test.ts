@@ -55,7 +55,7 @@ describe.skipIf(!available)('what the verifier runs', () => {
       await environment.close();
     }
     try {
-      const planned = planGrading(instance, { dialect: 'v5' });
+      const planned = planGrading(instance, { harness: 'v5' });
       if (!planned.ok) throw new Error(planned.reason);
       const request = { patch: '', work, factory: graders, owner, config: gradingConfigSchema.parse({}) };
       const first = await planned.plan.grade(request);

@@ -16,19 +16,19 @@ const golden = JSON.parse(
   readFileSync(join(import.meta.dirname, 'fixtures/rebench-golden.json'), 'utf8'),
 ) as Golden[];
 
-function passedBy(id: string, log: string, dialect: 'v5' | 'v4.1'): string[] {
-  const statuses = rebenchShape(undefined, id)!(log, { instanceId: 'a__b-1', version: '', dialect });
+function passedBy(id: string, log: string, harness: 'v5' | 'v4.1'): string[] {
+  const statuses = rebenchShape(undefined, id)!(log, { instanceId: 'a__b-1', version: '', harness });
   const named = new Map([...statuses].map(([name, status]) => [withoutTiming(name), status]));
   return [...named].flatMap(([name, status]) => (status === 'PASSED' ? [name] : [])).toSorted();
 }
 
-describe.each(['v5', 'v4.1'] as const)('under %s', (dialect) => {
+describe.each(['v5', 'v4.1'] as const)('under %s', (harness) => {
   test("45 shapes say the same tests passed as the suite's own parsers", () => {
     expect(new Set(golden.map(({ id }) => id)).size).toBe(45);
     for (const { id, log, passed } of golden) {
       const where = `${id} on ${JSON.stringify(log)}`;
-      if (passed === null) expect(() => passedBy(id, log, dialect), where).toThrow(ParserError);
-      else expect(passedBy(id, log, dialect), where).toEqual(passed.toSorted());
+      if (passed === null) expect(() => passedBy(id, log, harness), where).toThrow(ParserError);
+      else expect(passedBy(id, log, harness), where).toEqual(passed.toSorted());
     }
   });
 
@@ -40,7 +40,7 @@ describe.each(['v5', 'v4.1'] as const)('under %s', (dialect) => {
     ['parse_log_pytest_v2', 'PASSED t.py::a[x y]', ['t.py::a[x']],
     ['parse_log_sympy', 'test_last ok      [OK]', ['test_last']],
   ])('%s reads %j as its suite does, where harness 5 reads it in another way', (id, log, passed) => {
-    expect(passedBy(id, log, dialect)).toEqual(passed);
+    expect(passedBy(id, log, harness)).toEqual(passed);
   });
 });
 

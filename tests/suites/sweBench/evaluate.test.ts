@@ -165,7 +165,7 @@ describe('a prediction that works', () => {
     expect(files.get('/eval.sh')).toMatch(/^#!\/bin\/bash\nset -xo pipefail\n(?:.*\n)*pytest -n0 -rA t.py\n/);
     expect(result).toMatchObject({
       outcome: 'resolved',
-      dialect: 'v4.1',
+      harness: 'v4.1',
       resolvedStrict: true,
       suspicion: [],
     });
@@ -309,7 +309,7 @@ describe('trouble becomes a result', () => {
     const own = stage((command) => (tests(command) ? { output: PASSED, exitCode: 124, durationMs: 10 } : {}));
     expect(await evaluatePrediction(request(own.factory))).toMatchObject({ outcome: 'resolved' });
   });
-  test('a log whose middle is missing resolves by the dialect and not strictly', async () => {
+  test('a log whose middle is missing resolves by the harness and not strictly', async () => {
     const { factory } = stage((command) => (tests(command) ? { output: PASSED, omittedBytes: 7 } : {}));
     expect(await evaluatePrediction(request(factory))).toMatchObject({
       resolved: true,

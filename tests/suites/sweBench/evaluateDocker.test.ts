@@ -136,7 +136,7 @@ describe.skipIf(!available)('evaluation in Docker', () => {
     expect(rules(results.forgedFail)).toEqual(
       expect.arrayContaining(['forged_output', 'touches_test_setup']),
     );
-    // By the dialect's own rules the patch's file runs; the strict reading does not believe it.
+    // By the harness's own rules the patch's file runs; the strict reading does not believe it.
     expect(results.collision).toMatchObject({ resolved: true, resolvedStrict: false });
     expect(rules(results.collision)).toContain('test_patch_not_applied');
     expect(results.silent).toMatchObject({ outcome: 'invalid', resolved: false, resolvedStrict: false });
@@ -172,7 +172,7 @@ describe.skipIf(!available)('evaluation in Docker', () => {
           { report: one && { resolved: one['demo__sum-1']!.resolved } },
         ]),
       ),
-      dialect: 'v5',
+      harness: 'v5',
     });
     expect(report.resolved_ids).toEqual(['binary', 'changed', 'collision', 'gold']);
     expect(report.error_ids).toEqual(['hang', 'noApply', 'parser']);
@@ -181,7 +181,7 @@ describe.skipIf(!available)('evaluation in Docker', () => {
     expect(await containersLeft()).toBe(0);
   });
 
-  test('a forged log that ends with exit code 0 deceives the dialect, not the strict reading', async () => {
+  test('a forged log that ends with exit code 0 deceives the harness, not the strict reading', async () => {
     const result = await evaluate(PATCHES.forgedPass);
     expect(result).toMatchObject({ resolved: true, resolvedStrict: false });
     expect(rules(result)).toEqual(expect.arrayContaining(['forged_output', 'touches_test_setup']));
@@ -292,7 +292,7 @@ describe.skipIf(!available)('evaluation in Docker', () => {
   });
 
   describe('the patch ladder', () => {
-    async function rung(patch: string, dialect: 'v5' | 'v4.1', before = '') {
+    async function rung(patch: string, harness: 'v5' | 'v4.1', before = '') {
       const factory = factoryFor(gradingConfigSchema.parse({}));
       const environment = await factory.start({
         instanceId: 'demo__sum-1',
@@ -302,7 +302,7 @@ describe.skipIf(!available)('evaluation in Docker', () => {
       try {
         if (before) await environment.execute(before, { cwd: '/testbed' });
         await environment.putFile(PATCH_PATH, patch);
-        const applied = await applyPatch(environment, dialect, { cwd: '/testbed', timeoutS: 60 });
+        const applied = await applyPatch(environment, harness, { cwd: '/testbed', timeoutS: 60 });
         const { output } = await environment.execute('cat calc.py', { cwd: '/testbed' });
         return { ...applied, tree: output };
       } finally {

@@ -25,26 +25,26 @@ const golden = JSON.parse(
   readFileSync(join(import.meta.dirname, 'fixtures/gym-golden.json'), 'utf8'),
 ) as Golden;
 
-function specOf(row: Record<string, unknown>, dialect: 'v5' | 'v4.1' = 'v5') {
+function specOf(row: Record<string, unknown>, harness: 'v5' | 'v4.1' = 'v5') {
   const read = normaliseRow({
     ...{ instance_id: 'a__b-7', base_commit: 'a'.repeat(40), problem_statement: 'x' },
     ...{ FAIL_TO_PASS: ['t.py::a'], ...row },
   });
   if (!read.ok) throw new Error(read.messages.join());
-  return resolveGradeSpec(read.instance, { dialect });
+  return resolveGradeSpec(read.instance, { harness });
 }
 
-test.each(['v5', 'v4.1'] as const)("scripts are the suite's own, byte for byte, under %s", (dialect) => {
+test.each(['v5', 'v4.1'] as const)("scripts are the suite's own, byte for byte, under %s", (harness) => {
   expect(golden.scripts.length).toBeGreaterThan(40);
   for (const [repo, version, patch, sha] of golden.scripts) {
-    const found = specOf({ repo, version, test_patch: golden.patches[patch] }, dialect);
+    const found = specOf({ repo, version, test_patch: golden.patches[patch] }, harness);
     const where = `${repo} ${version}`;
-    expect(found, where).toMatchObject({ ok: true, spec: { suite: 'swe-gym', dialect: 'v4.1' } });
+    expect(found, where).toMatchObject({ ok: true, spec: { suite: 'swe-gym', harness: 'v4.1' } });
     if (found.ok) expect(sha256(found.spec.scriptToRun), where).toBe(sha);
   }
 });
 
-test('reports on 160 made logs are those of the suite, whatever dialect is asked for', () => {
+test('reports on 160 made logs are those of the suite, whatever harness is asked for', () => {
   const verdicts = golden.logs.map(({ report }) => report?.resolved);
   expect([true, false, undefined].filter((verdict) => verdicts.includes(verdict))).toHaveLength(3);
   for (const { repo, log, f2p, p2p, report } of golden.logs) {
@@ -53,7 +53,7 @@ test('reports on 160 made logs are those of the suite, whatever dialect is asked
     if (!found.ok) throw new Error(found.reason);
     const { spec } = found;
     const parser = findParser(officialRegistry(), spec.logParser)!;
-    const graded = gradeSafely(spec, log, parser, spec.dialect);
+    const graded = gradeSafely(spec, log, parser, spec.harness);
     expect(graded.ok ? graded.grade.verdict : null, JSON.stringify(log)).toEqual(report);
   }
 });
@@ -71,6 +71,6 @@ test('a version that the suite does not know is not gradable, nor a repository t
 test('a row that brings its own script is graded by the rules of SWE-bench', () => {
   const own = { eval_script: 'pytest -rA t.py', log_parser: 'parse_log_pytest' };
   const found = specOf({ repo: 'getmoto/moto', version: '5.0', test_patch: 'x', ...own });
-  expect(found).toMatchObject({ ok: true, spec: { source: 'row', dialect: 'v5' } });
+  expect(found).toMatchObject({ ok: true, spec: { source: 'row', harness: 'v5' } });
   expect(found.ok && found.spec.suite).toBeUndefined();
 });

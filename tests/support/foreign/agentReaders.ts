@@ -2,7 +2,7 @@
 
 import { type AgentConfig, agentConfigSchema } from '../../../src/agent/agentConfig.ts';
 import { behaviourOf, exceptionType } from '../../../src/agent/compat/behaviour.ts';
-import { AmbiguousJson, holdsTooMuch, spansOf } from '../../../src/agent/gateway/jsonSpans.ts';
+import { AmbiguousJson, holdsTooMuch, spansOf } from '../../../src/agent/gateway/policy.ts';
 import { truncate } from '../../../src/agent/loop/degrade.ts';
 import { EMPTY_REPLY } from '../../../src/agent/loop/messages.ts';
 import {

@@ -40,9 +40,10 @@ import {
   isOrdinary,
   looksLikeKey,
   redactor,
+  replaceShown,
+  shownIncludes,
   snippet,
 } from '../../../src/base/text/redact.ts';
-import { replaceShown, shownIncludes } from '../../../src/base/text/shownText.ts';
 import { parseDuration, parseSize } from '../../../src/base/text/units.ts';
 import { jsonValue, type Reader, readersOf } from './reader.ts';
 

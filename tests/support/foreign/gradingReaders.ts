@@ -44,7 +44,7 @@ export const SPEC: GradeSpec = {
   testPatch: 'diff --git a/tests/test_a.py b/tests/test_a.py\n',
   goldPatch: 'diff --git a/a.py b/a.py\n',
   assets: [],
-  dialect: 'v5',
+  harness: 'v5',
   source: 'row',
   specHash: '',
 };
@@ -97,9 +97,9 @@ export const GRADING_READERS: readonly Reader[] = [
   ...PARSERS.flatMap(({ id, parser }) =>
     readersOf(
       {
-        [`log parser ${id}`]: (text) => parser(text, { instanceId: 'a__a-1', version: '2.4', dialect: 'v5' }),
+        [`log parser ${id}`]: (text) => parser(text, { instanceId: 'a__a-1', version: '2.4', harness: 'v5' }),
         [`log parser ${id} (4.1)`]: (text) =>
-          parser(text, { instanceId: 'a__a-1', version: '1.27', dialect: 'v4.1' }),
+          parser(text, { instanceId: 'a__a-1', version: '1.27', harness: 'v4.1' }),
       },
       { words: LOG_OPENINGS, refuses: [ParserError] },
     ),
@@ -110,9 +110,9 @@ export const GRADING_READERS: readonly Reader[] = [
       ...gradings('django', 'parse_log_django'),
       ...gradings('sympy', 'parse_log_sympy'),
       ...gradings('failures only', 'parse_log_chart_js', 'fail_only'),
-      readLog: (text) => readLog(text, () => new Map(), { instanceId: 'a', version: '', dialect: 'v5' }),
+      readLog: (text) => readLog(text, () => new Map(), { instanceId: 'a', version: '', harness: 'v5' }),
       'readLog of SWE-Gym': (text) =>
-        readLog(text, () => new Map(), { instanceId: 'a', version: '', dialect: 'v4.1' }, 'swe-gym'),
+        readLog(text, () => new Map(), { instanceId: 'a', version: '', harness: 'v4.1' }, 'swe-gym'),
       r2eStatuses,
       judgeR2e: (text) => judgeR2e(new Map([['a', 'PASSED']]), text),
       suiteRan,

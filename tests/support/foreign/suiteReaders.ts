@@ -35,7 +35,7 @@ export const SUITE_READERS = [
         REBENCH.map((id) => [
           `${id} of SWE-rebench V2`,
           (text: string) =>
-            rebenchShape(undefined, id)!(text, { instanceId: 'a__b-1', version: '', dialect: 'v5' }),
+            rebenchShape(undefined, id)!(text, { instanceId: 'a__b-1', version: '', harness: 'v5' }),
         ]),
       ),
       ...Object.fromEntries(

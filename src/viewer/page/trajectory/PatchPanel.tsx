@@ -83,7 +83,7 @@ function Verdict({ id }: { id: number }) {
     <>
       <p>
         <Badge word={verdict.outcome} /> <Flags flags={verdict.flags.map((flag) => flag.rule)} /> by{' '}
-        {plain(verdict.dialect)} ({plain(verdict.source)}) in {duration(verdict.durationMs)}
+        {plain(verdict.harness)} ({plain(verdict.source)}) in {duration(verdict.durationMs)}
         {verdict.applyMethod ? `; applied with ${plain(verdict.applyMethod)}` : ''}
         {verdict.infraReason ? `; ${plain(verdict.infraReason)}` : ''}
       </p>

@@ -59,16 +59,16 @@ describe.skipIf(!ready)('a small disk (needs root, dockerd and docker-registry)'
     return bavail * bsize;
   };
   function service(config: Record<string, unknown>, onDisk: (message: string) => void = () => {}) {
-    const made = createImageService({
-      docker: engine.docker,
-      config: imagesConfigSchema.parse(config),
-      pull: 'missing',
-      stallSeconds: 60,
-      dockerConfigDir: dir,
-      stateDir: dir,
-      clock: { now: Date.now, sleep: (ms, signal) => systemPullClock.sleep(Math.min(ms, 20), signal) },
-      onDisk: (state) => onDisk(state.message),
-    });
+    const made = createImageService(
+      { docker: engine.docker, dockerConfigDir: dir, stateDir: dir },
+      {
+        config: imagesConfigSchema.parse(config),
+        pull: 'missing',
+        stallSeconds: 60,
+        clock: { now: Date.now, sleep: (ms, signal) => systemPullClock.sleep(Math.min(ms, 20), signal) },
+        onDisk: (state) => onDisk(state.message),
+      },
+    );
     services.push(made);
     return made;
   }
@@ -154,12 +154,14 @@ describe.skipIf(!ready)('two engines side by side (needs root and dockerd)', () 
     await second.docker.getImage(BASE_IMAGE).tag({ repo: repo!, tag: tag! });
     const events: string[] = [];
     const serviceOf = (engine: Docker) =>
-      createImageService({
-        docker: engine,
-        config: imagesConfigSchema.parse({ disk_low: '0', disk_high: '0' }),
-        ...{ pull: 'never', stallSeconds: 60, dockerConfigDir: dir, stateDir: dir },
-        onEvent: ({ type }) => events.push(type),
-      });
+      createImageService(
+        { docker: engine, dockerConfigDir: dir, stateDir: dir },
+        {
+          config: imagesConfigSchema.parse({ disk_low: '0', disk_high: '0' }),
+          ...{ pull: 'never', stallSeconds: 60 },
+          onEvent: ({ type }) => events.push(type),
+        },
+      );
     const services = new Map([
       ['first', serviceOf(docker)],
       ['second', serviceOf(second.docker)],
@@ -194,12 +196,14 @@ describe.skipIf(!ready)('two engines side by side (needs root and dockerd)', () 
     const seen = bavail * bsize;
     const floor = `${Math.ceil(seen / MB) + 100}m`;
     const said: string[] = [];
-    const made = createImageService({
-      docker: new Docker({ host: '127.0.0.1', port }),
-      config: imagesConfigSchema.parse({ disk_low: floor, disk_high: floor }),
-      ...{ pull: 'never', stallSeconds: 60, dockerConfigDir: dir, stateDir: dir, measureDisk: true },
-      onDisk: (state) => said.push(state.message),
-    });
+    const made = createImageService(
+      { docker: new Docker({ host: '127.0.0.1', port }), dockerConfigDir: dir, stateDir: dir },
+      {
+        config: imagesConfigSchema.parse({ disk_low: floor, disk_high: floor }),
+        ...{ pull: 'never', stallSeconds: 60, measureDisk: true },
+        onDisk: (state) => said.push(state.message),
+      },
+    );
     try {
       // Found there, not pulled: the ledger knows nothing of it.
       await made.stage.ensure(BASE_IMAGE);

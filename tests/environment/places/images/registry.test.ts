@@ -53,16 +53,16 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
   }
   function service(config: Record<string, unknown> = {}, more: Record<string, unknown> = {}) {
     const events: StageEvent[] = [];
-    const made: ImageService = createImageService({
-      docker,
-      config: imagesConfigSchema.parse({ retry_seconds: 0, disk_low: '0', disk_high: '0', ...config }),
-      pull: 'missing',
-      stallSeconds: 60,
-      dockerConfigDir: dir,
-      stateDir: dir,
-      onEvent: (event) => events.push(event),
-      ...more,
-    });
+    const made: ImageService = createImageService(
+      { docker, dockerConfigDir: dir, stateDir: dir },
+      {
+        config: imagesConfigSchema.parse({ retry_seconds: 0, disk_low: '0', disk_high: '0', ...config }),
+        pull: 'missing',
+        stallSeconds: 60,
+        onEvent: (event) => events.push(event),
+        ...more,
+      },
+    );
     services.push(made);
     return { ...made, events };
   }

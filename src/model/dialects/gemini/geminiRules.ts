@@ -1,6 +1,7 @@
 /** What Gemini refuses, by generateContent. */
-import { asObject } from '../dialects/shapes.ts';
-import { type ParameterRule, refusals, shown } from './parameterRule.ts';
+
+import { type ParameterRule, refusals, shown } from '../../parameters/parameterRule.ts';
+import { asObject } from '../shapes.ts';
 
 /** Names of chat completions that generateContent does not know. */
 const NOT_IN_GEMINI = [

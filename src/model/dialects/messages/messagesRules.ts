@@ -1,5 +1,5 @@
 /** What Claude refuses, by Anthropic's Messages. */
-import { asObject } from '../dialects/shapes.ts';
+
 import {
   type AskedParameters,
   isSet,
@@ -9,7 +9,8 @@ import {
   type ParameterRule,
   refusals,
   shown,
-} from './parameterRule.ts';
+} from '../../parameters/parameterRule.ts';
+import { asObject } from '../shapes.ts';
 
 /** Names of chat completions that Messages does not know. */
 const NOT_IN_MESSAGES = [

@@ -6,7 +6,7 @@ import {
   type ParameterRule,
   refusals,
   shown,
-} from './parameterRule.ts';
+} from '../../parameters/parameterRule.ts';
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 
