@@ -62,6 +62,9 @@ const whenNeeded: Plugin = {
   },
 };
 
+/** Of our texts, and as wide as a letter: dashes, quotation marks, an ellipsis. */
+const PUNCTUATION = String.raw`\u2013\u2014\u2018\u2019\u201c\u201d\u2026`;
+
 /**
  * What yargs and the bars of progress lay out with it is nearly always ASCII. The class of all emoji alone takes 30 ms to make, for each of the
  * three copies.
@@ -83,11 +86,47 @@ const widthWhenNeeded: Plugin = {
       .replace(
         /export default function stringWidth\(.*\) \{/,
         (head) =>
-          String.raw`${head} if (typeof arguments[0] === 'string' && /^[\x20-\x7e]*$/.test(arguments[0])) return arguments[0].length;`,
+          String.raw`${head} if (typeof arguments[0] === 'string' && /^[\x20-\x7e${PUNCTUATION}]*$/.test(arguments[0])) return arguments[0].length;`,
       );
     if (!changed.includes('intl ??=') || !changed.includes('arguments[0].length;'))
       throw new Error(`${id} is not what this build knows`);
     return { code: changed, map: null };
+  },
+};
+
+/** yargs lays out the help of a verb before it has run, in case it is asked for afterwards. That is a fifth of `ls`, and nobody asks. */
+const helpWhenAsked: Plugin = {
+  name: 'help-when-asked',
+  transform(code, id) {
+    if (!/[\\/]yargs[\\/]build[\\/]lib[\\/]command\.js$/.test(id)) return null;
+    const changed = code.replace('yargs.getInternalMethods().getUsageInstance().cacheHelpMessage();', '');
+    if (changed === code) throw new Error(`${id} is not what this build knows`);
+    return { code: changed, map: null };
+  },
+};
+
+/** Modules of Node that start slowly, and that a verb which only reads the record mostly does not use: each is loaded at the first call into it. */
+const SLOW_MODULES = ['node:crypto', 'node:zlib', 'node:worker_threads', 'node:child_process', 'node:util'];
+const builtinsWhenNeeded: Plugin = {
+  name: 'builtins-when-needed',
+  resolveId: (id, importer) =>
+    SLOW_MODULES.includes(id) && importer?.startsWith(SOURCE) ? `\0needed:${id}` : null,
+  load(id) {
+    if (!id.startsWith('\0needed:')) return null;
+    const name = id.slice('\0needed:'.length);
+    const functions = Object.entries(process.getBuiltinModule(name) as Record<string, unknown>).flatMap(
+      ([key, value]) => (typeof value === 'function' ? [[key, value] as const] : []),
+    );
+    const asked = functions.map(([key, value]) => {
+      const there = `load().${key}`;
+      if (/^[A-Z]/.test(key)) return `export function ${key}(...given) { return new (${there})(...given); }`;
+      const call = `(...given) => ${there}(...given)`;
+      // Some resolve to more than their last argument says, when they are promised.
+      if (!(promisify.custom in value)) return `export const ${key} = ${call};`;
+      const promised = `(...given) => process.getBuiltinModule('node:util').promisify(${there})(...given)`;
+      return `export const ${key} = /* @__PURE__ */ Object.assign(${call}, { [Symbol.for('nodejs.util.promisify.custom')]: ${promised} });`;
+    });
+    return [`const load = () => process.getBuiltinModule(${JSON.stringify(name)});`, ...asked].join('\n');
   },
 };
 
@@ -122,7 +161,7 @@ const source = (...paths: readonly string[]) => {
   return (id: string) => ids.has(id);
 };
 const TOGETHER = [
-  { name: 'core', test: source('cli/main.ts', 'cli/verbs/ls.ts') },
+  { name: 'core', test: source('cli/main.ts', 'cli/verbs/ls.ts', 'cli/verbs/show.ts') },
   { name: packageOf, debugName: 'packages', minSize: 100_000 },
   // everyDialect.ts waits for them while it is loaded: none may lie with what imports it.
   {
@@ -130,7 +169,7 @@ const TOGETHER = [
     test: (id: string) =>
       /[\\/]model[\\/]dialects[\\/].*Dialect\.ts$/.test(id) && !id.endsWith('everyDialect.ts'),
   },
-  { name: 'show', test: source('cli/verbs/show.ts') },
+  { name: 'show', test: source('cli/terminal/shownInstance.ts') },
   { name: 'report', test: source('cli/verbs/report.ts') },
   { name: 'run', test: source('cli/verbs/run.ts') },
 ].map((group, place, all) => ({ ...group, priority: all.length - place }));
@@ -147,7 +186,7 @@ export async function bundle(): Promise<void> {
     input: { 'cli/bin': COMMAND, index: join(SOURCE, 'index.ts') },
     platform: 'node',
     external: (id) => staysPackage(id),
-    plugins: [ownPlace, whenNeeded, widthWhenNeeded],
+    plugins: [ownPlace, whenNeeded, widthWhenNeeded, helpWhenAsked, builtinsWhenNeeded],
   });
   const { output } = await build.write({
     dir: TARGET,

@@ -10,12 +10,13 @@ import { closeSync, fdatasync, openSync, realpathSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { errorText } from '../base/text/errorText.ts';
 import { StorageError, type Store } from './open.ts';
+import { endTurn } from './writing.ts';
 
 /** The sync that has not begun yet: it will cover every commit until then. */
 const next = new WeakMap<Store, Promise<void>>();
 const running = new WeakMap<Store, Promise<void>>();
 
-/** Resolves when all that this connection has committed is on the disk. */
+/** Resolves when all that this connection has written is on the disk. */
 export function onDisk(db: Store): Promise<void> {
   if (db.memory) return Promise.resolve();
   const waiting = next.get(db);
@@ -23,9 +24,12 @@ export function onDisk(db: Store): Promise<void> {
   const before = running.get(db) ?? Promise.resolve();
   const sync = before
     .catch(() => {})
+    // Whoever else has something to write in this turn of the event loop goes with it.
+    .then(() => new Promise((turned) => setImmediate(turned)))
     .then(() => {
       next.delete(db);
       running.set(db, sync);
+      endTurn(db);
       return syncLog(db);
     });
   next.set(db, sync);

@@ -41,6 +41,10 @@ interface OpenOptions {
   readonly busyTimeoutMs?: number;
 }
 
+const endings = new WeakMap<Store, () => void>();
+/** What has begun is ended before the database is closed. */
+export const beforeClose = (db: Store, end: () => void): void => void endings.set(db, end);
+
 let opened = '';
 /** For the text of an error that does not name its database. */
 export const lastOpened = (): string => opened;
@@ -60,7 +64,12 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
   try {
     const { readonly = false, busyTimeoutMs: timeout = 15_000 } = options;
     const opened = new Database(path, { readonly, timeout });
-    db = Object.assign(opened, { [Symbol.dispose]: () => void opened.close() });
+    db = Object.assign(opened, {
+      [Symbol.dispose]: () => {
+        endings.get(db)?.();
+        opened.close();
+      },
+    });
   } catch (error) {
     const code = existsSync(dirname(path)) ? 'write_failed' : 'missing';
     throw new StorageError(code, `cannot open ${path}: ${errorText(error)}${readOnlyHint(path)}`, error);
@@ -224,55 +233,8 @@ function readOnlyHint(path: string): string {
   }
 }
 
-const reliefs = new WeakMap<Store, () => boolean>();
-
-/** `relieve` is called when the disk is full; if it returns true, the write is tried again. */
-export function onFullDisk(db: Store, relieve: () => boolean): void {
-  reliefs.set(db, relieve);
-}
-
-/** Runs a write; its errors name the database. */
-export function guarded<T>(db: Store, work: () => T): T {
-  // Inside a transaction only its outermost caller may repeat the whole.
-  const whole = !db.inTransaction;
-  try {
-    return work();
-  } catch (error) {
-    if (!whole || !isFull(error) || !reliefs.get(db)?.()) throw asStorageError(error, db.name);
-  }
-  try {
-    return work();
-  } catch (error) {
-    throw asStorageError(error, db.name);
-  }
-}
-
-/** All of it or nothing, and no other writer in between. */
-export const together = <T>(db: Store, work: () => T): T =>
-  guarded(db, () => db.transaction(work).immediate());
-
-/** A write that survives a power cut, together with all writes before it. */
-export function durably<T>(db: Store, work: () => T): T {
-  // The pragma cannot change inside a larger transaction (an import), whose own commit counts.
-  if (db.inTransaction) return guarded(db, work);
-  db.pragma('synchronous = FULL');
-  try {
-    return guarded(db, work);
-  } finally {
-    db.pragma('synchronous = NORMAL');
-  }
-}
-
-/** Pages of deleted rows go back to the disk. Another process that reads may hold up the last step, which it then does itself later. */
-export function giveBackSpace(db: Store): void {
-  guarded(db, () => {
-    db.pragma('incremental_vacuum');
-    db.pragma('wal_checkpoint(TRUNCATE)');
-  });
-}
-
 const FULL = new Set<unknown>(['SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE']);
-const isFull = (error: unknown): boolean =>
+export const isFull = (error: unknown): boolean =>
   FULL.has((error as { code?: unknown })?.code) ||
   FULL.has((error as { cause?: { code?: unknown } })?.cause?.code);
 

@@ -3,7 +3,8 @@
  * Statements are prepared once for each database.
  */
 import type { Statement } from 'better-sqlite3';
-import { guarded, type Store, statement } from './open.ts';
+import { type Store, statement } from './open.ts';
+import { guarded } from './writing.ts';
 
 /** SQL inside of SQL, with the values of its question marks. Its text is ours and never a user's. */
 class Sql {
@@ -26,12 +27,21 @@ export const assignments = (row: object): Sql =>
     ...Object.values(row),
   );
 
+/** Of templates that hold values alone: their text is the same each time. */
+const texts = new WeakMap<TemplateStringsArray, string>();
+
 function ask<Result>(
   db: Store,
   parts: TemplateStringsArray,
   given: readonly unknown[],
   how: (asked: Statement, values: readonly unknown[]) => Result,
 ): Result {
+  const known = texts.get(parts);
+  if (known !== undefined) return how(statement(db, known), given);
+  if (!given.some((value) => value instanceof Sql)) {
+    texts.set(parts, parts.join('?'));
+    return how(statement(db, texts.get(parts)!), given);
+  }
   let text = parts[0]!;
   const values: unknown[] = [];
   for (const [i, value] of given.entries()) {
@@ -83,8 +93,18 @@ export const change =
 /** Inserts one row whose keys are names of columns. Returns its id. */
 export function insert(db: Store, table: string, row: object): number {
   const columns = Object.keys(row);
-  const sql = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map((c) => `@${c}`).join(', ')})`;
-  return guarded(db, () => Number(statement(db, sql).run(row).lastInsertRowid));
+  const key = `${table} (${columns.join(', ')})`;
+  const sql = inserts.get(key) ?? `INSERT INTO ${key} VALUES (${columns.map(() => '?').join(', ')})`;
+  inserts.set(key, sql);
+  return guarded(db, () => Number(statement(db, sql).run(Object.values(row)).lastInsertRowid));
+}
+
+const inserts = new Map<string, string>();
+
+/** The same for a table whose rows have no id of their own. */
+export function put(db: Store, table: string, row: object): number {
+  insert(db, table, row);
+  return 1;
 }
 
 /** JSON of a column; undefined where it cannot be read. One such row must not hide all others from whoever reads the record. */

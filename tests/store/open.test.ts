@@ -17,15 +17,14 @@ import { describe, expect, test } from 'vitest';
 import { backUp, DamagedCopy, newestBackup } from '../../src/store/backup.ts';
 import {
   assertInPlace,
-  guarded,
   networkFilesystem,
-  onFullDisk,
   openStore,
   SCHEMA_VERSION,
   StorageError,
 } from '../../src/store/open.ts';
 import { insertEvent } from '../../src/store/records/attemptBodies.ts';
 import { runByName } from '../../src/store/records/runs.ts';
+import { guarded, onFullDisk } from '../../src/store/writing.ts';
 import { planted } from './storeFixtures.ts';
 
 const folder = () => mkdtempSync(join(tmpdir(), 'store-'));

@@ -3,7 +3,6 @@
  * for each attempt.
  */
 
-import { OpenAI } from 'openai';
 import { isRecord } from '../../base/isRecord.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { type Redact, redactor } from '../../base/text/redact.ts';
@@ -232,9 +231,6 @@ export function createHttpFactory(options: HttpModelOptions): ModelFactory {
   };
 }
 
-/** Longer than any deadline of ours: the SDK's own must never fire first. */
-const NEVER_MS = 2_147_483_000;
-
 /** `baseUrl`: with the values of its references. A cloud's credentials go with each request. */
 function createSender(
   { dialect, auth }: HttpModelOptions,
@@ -248,20 +244,11 @@ function createSender(
   const headers = { ...target.headers, 'content-type': 'application/json' };
   // OpenAI's client would put a key of its own beside the credentials of a cloud.
   if (DIALECTS[dialect.name].openAi && !auth) {
-    const client = new OpenAI({
-      apiKey,
-      baseURL: baseUrl,
-      maxRetries: 0,
-      // Set, so that nothing comes from the environment behind the config's back.
-      organization: null,
-      project: null,
-      logLevel: 'off',
-      fetch: transport.fetch as typeof fetch,
-    });
-    // The body is serialised already: the SDK passes bytes through as they are.
-    return (body, exchange) => {
-      const fetchOptions = { exchange } as never;
-      return client.post(path, { body, headers, fetchOptions, timeout: NEVER_MS }).asResponse();
+    let asked: ReturnType<typeof openAiRequest> | undefined;
+    return async (body, exchange) => {
+      asked ??= openAiRequest({ apiKey, baseUrl, path, headers });
+      const { url, headers: all } = await asked;
+      return transport.fetch(url, { method: 'POST', headers: all, body, exchange } as RequestInit);
     };
   }
   const url = addressUnder(baseUrl, path);
@@ -271,4 +258,35 @@ function createSender(
     const all = { ...headers, ...authorized?.headers };
     return transport.fetch(url, { method: 'POST', headers: all, body, exchange } as RequestInit);
   };
+}
+
+/** In seconds it is in a header of each request. */
+const NEVER_MS = 2_147_483_000;
+
+/** The address and the headers of OpenAI's client. They are the same for every request of a model: to have them made each time takes as long as sending it. */
+async function openAiRequest({
+  apiKey,
+  baseUrl,
+  path,
+  headers,
+}: {
+  readonly apiKey: string;
+  readonly baseUrl: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+}): Promise<{ readonly url: string; readonly headers: Headers }> {
+  const { OpenAI } = await import('openai');
+  const client = new OpenAI({
+    apiKey,
+    baseURL: baseUrl,
+    maxRetries: 0,
+    // Set, so that nothing comes from the environment behind the config's back.
+    organization: null,
+    project: null,
+    logLevel: 'off',
+  });
+  // The body is serialised by us, and the client passes bytes through as they are.
+  const body = new Uint8Array(1);
+  const { req, url } = await client.buildRequest({ method: 'post', path, headers, body, timeout: NEVER_MS });
+  return { url, headers: req.headers };
 }

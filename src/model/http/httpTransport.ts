@@ -1,5 +1,5 @@
 /**
- * The HTTP underneath the openai client: our own undici dispatcher, so that undici's hidden 300 s limits do not apply,
+ * The HTTP of every request to a model: our own undici dispatcher, so that undici's hidden 300 s limits do not apply,
  * and four deadlines of ours, each named in its error: connect, first byte, idle between bytes, total.
  */
 
@@ -217,6 +217,18 @@ function toWebStream(parts: AsyncGenerator<Buffer>): ReadableStream<Uint8Array> 
   });
 }
 
+/** By what was given: most requests of a model have the same. */
+const flattened = new WeakMap<object, string[]>();
+
+/** Names and values in turns. undici.request does not decompress, so nothing is to come compressed. */
+function flatHeaders(given: RequestInit['headers']): string[] {
+  const known = given === undefined ? undefined : flattened.get(given);
+  if (known) return known;
+  const flat = [...new Headers(given)].flat().concat('accept-encoding', 'identity');
+  if (given instanceof Headers) flattened.set(given, flat);
+  return flat;
+}
+
 /** Server-sent events, and Amazon's frames. */
 const STREAMS = /text\/event-stream|application\/vnd\.amazon\.eventstream/;
 
@@ -233,8 +245,7 @@ async function exchangeOver(
     response = await request(url, {
       dispatcher,
       method: (init.method ?? 'POST') as Dispatcher.HttpMethod,
-      // undici.request does not decompress.
-      headers: [...new Headers(init.headers)].flat().concat('accept-encoding', 'identity'),
+      headers: flatHeaders(init.headers),
       body: (init.body ?? null) as Uint8Array | string | null,
       signal: timers.signal,
     });

@@ -33,7 +33,7 @@ import { makeAndOpen, refuseRunName } from '../../run/resultsRoot.ts';
 import { reportData } from '../../run/standing.ts';
 import { UserError } from '../../run/userError.ts';
 import { isLong } from '../../store/longText.ts';
-import { guarded, type Store } from '../../store/open.ts';
+import type { Store } from '../../store/open.ts';
 import { insert } from '../../store/query.ts';
 import { insertMessage } from '../../store/records/attemptBodies.ts';
 import { insertEvaluation } from '../../store/records/evaluations.ts';
@@ -55,6 +55,7 @@ import {
   trialLines,
   trialsOf,
 } from '../../store/records/trials.ts';
+import { guarded } from '../../store/writing.ts';
 
 export interface ImportOptions {
   /** A folder or file of another tool, relative to the working directory of the process. */

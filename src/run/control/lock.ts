@@ -10,7 +10,8 @@ import { makeFolder } from '../../base/files/makeFolder.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { recordOf } from '../../base/isRecord.ts';
 import { currentOwner, isOwnerAlive, type Liveness, ownerLabels } from '../../environment/owner.ts';
-import { guarded, type Store } from '../../store/open.ts';
+import type { Store } from '../../store/open.ts';
+import { guarded } from '../../store/writing.ts';
 import type { Tell } from '../caller.ts';
 import { UserError } from '../userError.ts';
 

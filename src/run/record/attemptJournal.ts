@@ -18,6 +18,7 @@ import { noteWork } from '../../store/records/evaluations.ts';
 import { beginCall, endCall, insertProgramCall, loseCall } from '../../store/records/modelCalls.ts';
 import { wholeArm } from '../../store/records/runs.ts';
 import * as trials from '../../store/records/trials.ts';
+import { written } from '../../store/writing.ts';
 import type { Run } from '../contract.ts';
 import type { Settle } from '../control/budget.ts';
 import { crashPoint } from '../control/crash.ts';
@@ -240,6 +241,12 @@ export function createRecorder({ store, redactor, budget, answered }: Run, attem
   /** What comes next in the record: an agent that runs again in the attempt counts from 0, and is recorded behind what there is. */
   const next = { messages: 0, calls: 0 };
   /** An agent that ignores its signal may go on after its end; it must not spend money or write. */
+  const recorded = (point: Parameters<typeof crashPoint>[0]) =>
+    void written(store).then(
+      () => crashPoint(point),
+      // The next write tells it.
+      () => {},
+    );
   const mustBeOpen = () => {
     if (closed) throw new Error('the attempt has ended');
   };
@@ -283,7 +290,7 @@ export function createRecorder({ store, redactor, budget, answered }: Run, attem
         heard.onCommand(record);
         if (record.result.oomKilled) oomKills += 1;
         unlinked.push(steps.insertCommand(store, commandRow(attemptId, record, redactor)));
-        crashPoint('command_recorded');
+        recorded('command_recorded');
       },
       onProgramCall(_ctx, { call, firstMessage, replyMessage, label }) {
         mustBeOpen();
@@ -318,8 +325,8 @@ export function createRecorder({ store, redactor, budget, answered }: Run, attem
         });
         open.set(keyOf(ctx, tried), { id, settle, estimateNano });
         // A free call need not wait for the disk.
-        if (estimateNano !== 0) return onDisk(store).then(() => crashPoint('call_began'));
-        crashPoint('call_began');
+        const safe = estimateNano === 0 ? written(store) : onDisk(store);
+        return safe.then(() => crashPoint('call_began'));
       },
       onCallEnded(ctx, call) {
         const key = keyOf(ctx, call.try);
@@ -335,7 +342,7 @@ export function createRecorder({ store, redactor, budget, answered }: Run, attem
         const { usage } = call;
         if (usage) tokens += usage.input + usage.cacheRead + usage.cacheWrite + usage.output;
         cost = cost === null || call.costNano === null ? null : cost + call.costNano;
-        crashPoint('call_ended');
+        recorded('call_ended');
       },
       onStep(ctx) {
         stepCount = ctx.step + stepsBefore;

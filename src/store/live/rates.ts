@@ -1,6 +1,7 @@
 /** Requests and tokens of the last minute on one key and model, over all processes of a results root. Every transaction is short. */
-import { type Store, together } from '../open.ts';
+import type { Store } from '../open.ts';
 import { all, change, first } from '../query.ts';
+import { together } from '../writing.ts';
 
 const SLOT_MS = 250;
 const MINUTE_MS = 60_000;

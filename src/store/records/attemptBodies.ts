@@ -7,7 +7,8 @@ import type { TrajectorySource } from '../../formats/trajectory.ts';
 import type { ExitClass, ExitReason } from '../../outcome.ts';
 import { pack, unpackBytes, unpackText, withContent, withoutContent } from '../longText.ts';
 import type { Store } from '../open.ts';
-import { all, change, column, first, insert, raw, storedJson } from '../query.ts';
+import { all, change, column, first, insert, put, raw, storedJson } from '../query.ts';
+import { inTurn } from '../writing.ts';
 import { type ProgramCallFacts, programCallFacts } from './modelCalls.ts';
 import { type StoredArm, storedArm } from './runs.ts';
 
@@ -145,7 +146,7 @@ export function observedIn(db: Store, runId: number) {
   };
 }
 
-// Messages, commands and phases of an attempt, written as they happen, each in a small transaction.
+// Messages, commands and phases of an attempt, written as they happen.
 
 export interface MessageRow {
   attempt_id: number;
@@ -160,13 +161,14 @@ export interface MessageRow {
 export function insertMessage(db: Store, row: MessageRow, short?: string): number {
   const content = pack(row.content);
   const data = pack(short === undefined ? row.data : withoutContent(row.data, short, row.content));
-  return insert(db, 'messages', {
+  const stored = {
     ...row,
     content: content.value,
     content_bytes: content.bytes,
     data: data.value,
     data_bytes: data.bytes,
-  });
+  };
+  return inTurn(db, () => put(db, 'messages', stored));
 }
 
 /** A row as it lies in the table. */
@@ -209,7 +211,8 @@ export interface CommandRow {
 
 export function insertCommand(db: Store, row: CommandRow): number {
   const output = pack(row.output);
-  return insert(db, 'commands', { ...row, output: output.value, output_bytes: output.bytes });
+  const stored = { ...row, output: output.value, output_bytes: output.bytes };
+  return inTurn(db, () => insert(db, 'commands', stored));
 }
 
 export type StoredCommand<Row> = Row & { output_bytes: number | null };
@@ -220,7 +223,7 @@ export function wholeCommand<Row extends Pick<CommandRow, 'output'>>(stored: Sto
 }
 
 export const linkCommand = (db: Store, commandId: number, messageSeq: number): number =>
-  change(db)`UPDATE commands SET message_seq = ${messageSeq} WHERE id = ${commandId}`;
+  inTurn(db, () => change(db)`UPDATE commands SET message_seq = ${messageSeq} WHERE id = ${commandId}`);
 
 export const commandsOf = (db: Store, attemptId: number): (CommandRow & { id: number })[] =>
   all(db)<StoredCommand<CommandRow & { id: number }>>`
@@ -237,7 +240,7 @@ export interface PhaseRow {
 }
 
 export const beginPhase = (db: Store, row: Omit<PhaseRow, 'duration_ms'>): number =>
-  insert(db, 'phases', row);
+  inTurn(db, () => put(db, 'phases', row));
 
 /** How long a trial waited for its slot before the attempt began. The time lies before the attempt's clock and counts against no limit. */
 export const recordQueue = (db: Store, attemptId: number, waitedMs: number): number =>
@@ -250,8 +253,11 @@ export const recordQueue = (db: Store, attemptId: number, waitedMs: number): num
   });
 
 export const endPhase = (db: Store, attemptId: number, seq: number, durationMs: number): number =>
-  change(db)`
-    UPDATE phases SET duration_ms = ${durationMs} WHERE attempt_id = ${attemptId} AND seq = ${seq}`;
+  inTurn(
+    db,
+    () => change(db)`
+    UPDATE phases SET duration_ms = ${durationMs} WHERE attempt_id = ${attemptId} AND seq = ${seq}`,
+  );
 
 export interface EventRow {
   seq: number;
@@ -262,4 +268,4 @@ export interface EventRow {
 }
 
 export const insertEvent = (db: Store, runId: number, at: string, type: string, data: object): number =>
-  insert(db, 'events', { run_id: runId, at, type, data: JSON.stringify(data) });
+  inTurn(db, () => insert(db, 'events', { run_id: runId, at, type, data: JSON.stringify(data) }));

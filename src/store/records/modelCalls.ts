@@ -5,6 +5,7 @@
 import type { ExitReason } from '../../outcome.ts';
 import { type Store, safeSum, TOKENS } from '../open.ts';
 import { all, assignments, change, each, first, insert, raw, storedList } from '../query.ts';
+import { inTurn } from '../writing.ts';
 import { type ArmRow, armsOf, type RunRow } from './runs.ts';
 
 export interface ModelCallRow {
@@ -93,10 +94,10 @@ export const tokenSums = (sum: (column: string) => string): string =>
  * disk too (onDisk.ts), so that this holds after a power cut.
  */
 export const beginCall = (db: Store, call: CallBegan): number =>
-  insert(db, 'model_calls', { ...call, state: 'in_flight' });
+  inTurn(db, () => insert(db, 'model_calls', { ...call, state: 'in_flight' }));
 
 export const endCall = (db: Store, id: number, call: CallEnded): number =>
-  change(db)`UPDATE model_calls SET ${assignments(call)} WHERE id = ${id}`;
+  inTurn(db, () => change(db)`UPDATE model_calls SET ${assignments(call)} WHERE id = ${id}`);
 
 /** A call whose attempt ended before its answer came. */
 export const loseCall = (db: Store, id: number): number =>
@@ -139,7 +140,8 @@ export type ProgramCallFacts = Pick<
   'call' | 'step' | 'label' | 'thread' | 'first_message' | 'reply_message' | 'answer' | 'status'
 >;
 
-export const insertProgramCall = (db: Store, row: ProgramCallRow): number => insert(db, 'program_calls', row);
+export const insertProgramCall = (db: Store, row: ProgramCallRow): number =>
+  inTurn(db, () => insert(db, 'program_calls', row));
 
 export const programCallsOf = (db: Store, attemptId: number): ProgramCallRow[] =>
   all(db)`SELECT * FROM program_calls WHERE attempt_id = ${attemptId} ORDER BY call`;

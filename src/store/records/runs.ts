@@ -1,8 +1,9 @@
 /** Rows of `runs`, `arms` and `instances`: what was planned, with which settings; and the removal of a run. */
 
 import { isRecord, recordOf } from '../../base/isRecord.ts';
-import { StorageError, type Store, safeSum, together } from '../open.ts';
+import { StorageError, type Store, safeSum } from '../open.ts';
 import { all, cell, change, column, first, insert, raw, storedJson } from '../query.ts';
+import { together } from '../writing.ts';
 
 export type RunStatus =
   | 'running'

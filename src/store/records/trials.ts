@@ -12,8 +12,9 @@ import {
   type PatchState,
   SEALED_CLASSES,
 } from '../../outcome.ts';
-import { durably, type Store, safeSum, together } from '../open.ts';
+import { type Store, safeSum } from '../open.ts';
 import { all, assignments, cell, change, first, insert, raw } from '../query.ts';
+import { durably, together } from '../writing.ts';
 import { knownCost, sumAttempt } from './modelCalls.ts';
 
 type TrialState = 'pending' | 'leased' | 'running' | 'sealed';

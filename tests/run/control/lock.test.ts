@@ -17,7 +17,8 @@ import {
   type LockResult,
   takeLock,
 } from '../../../src/run/control/lock.ts';
-import { guarded, openStore } from '../../../src/store/open.ts';
+import { openStore } from '../../../src/store/open.ts';
+import { guarded } from '../../../src/store/writing.ts';
 
 const holder = (pid: number): LockHolder => ({
   pid,

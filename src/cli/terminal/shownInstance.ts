@@ -1,0 +1,136 @@
+/** One trial of a run as a person reads it: its trajectory as a conversation, its patch alone, or all of it as JSON. */
+import { spawnSync } from 'node:child_process';
+import { dirname } from 'node:path';
+import { inert } from '../../base/text/inert.ts';
+import { UserError } from '../../run/userError.ts';
+import type { Store } from '../../store/open.ts';
+import { storedJson } from '../../store/query.ts';
+import { commandsOf, messagesOf } from '../../store/records/attemptBodies.ts';
+import type { RunRow } from '../../store/records/runs.ts';
+import { attemptsOf, type TrialLine, trialLines, trialLinesNamed } from '../../store/records/trials.ts';
+import { viewerQueries } from '../../store/records/viewerQueries.ts';
+import type { AttemptDocument, MessageChunk } from '../../viewer/documents/attemptDocuments.ts';
+import { createDocuments } from '../../viewer/documents/resources.ts';
+import { byThread, patchLines, programLines, trajectoryLines } from '../../viewer/trajectoryLines.ts';
+import { commandOn, printData, printExactly, printJson, say } from './context.ts';
+
+/** A run, or those trials of it that RUN/ARM, RUN@EPOCH or RUN/ARM@EPOCH means. */
+export interface NamedTrials {
+  readonly run: RunRow;
+  readonly arm?: string | undefined;
+  readonly epoch?: number | undefined;
+}
+
+interface Asked {
+  /** Its id, or a unique part of it. */
+  readonly instance: string;
+  readonly json: boolean;
+  /** Only the patch. */
+  readonly patch: boolean;
+  /** Default: the final one. */
+  readonly attempt?: number | undefined;
+  /** Long outputs are not shortened. */
+  readonly full: boolean;
+}
+
+/** Trials of one instance beside the one that is shown: a person is told how to see them. */
+function sayOthers(run: RunRow, root: string, shown: TrialLine, lines: readonly TrialLine[]): void {
+  const others = lines.filter((l) => l.instance_id === shown.instance_id && l.trial_id !== shown.trial_id);
+  if (others.length === 0) return;
+  const [{ arm, epoch }] = others as [TrialLine];
+  const more = others.length === 1 ? '1 more trial' : `${others.length} more trials`;
+  const command = commandOn(root, `show ${run.name}/${arm}@${epoch} ${shown.instance_id}`);
+  say(inert(`${more} of this instance, for example ${command}`));
+}
+
+function pickTrial(store: Store, { run, arm, epoch }: NamedTrials, part: string): TrialLine {
+  const isMeant = (line: TrialLine) => (arm ?? line.arm) === line.arm && (epoch ?? line.epoch) === line.epoch;
+  const found = trialLinesNamed(store, run.id, part).filter(isMeant);
+  const ids = new Set(found.map((l) => l.instance_id));
+  if (ids.size === 1) return found.at(-1)!;
+  if (ids.size === 0 && epoch !== undefined && !trialLines(store, run.id).some(isMeant))
+    throw new UserError(`run ${run.name} has no epoch ${epoch}`);
+  if (ids.size === 0)
+    throw new UserError(`run ${run.name} has no instance "${part}"`, {
+      hint: `list them with ${commandOn(dirname(store.name), `ls ${run.name}`)}`,
+    });
+  throw new UserError(`"${part}" names several instances: ${[...ids].slice(0, 8).join(', ')}`);
+}
+
+/** Lines of a message; `--full` shows all. */
+const LONG = 60;
+
+export function showInstance(store: Store, named: NamedTrials, args: Asked): void {
+  const { run } = named;
+  const line = pickTrial(store, named, args.instance);
+  const attempts = attemptsOf(store, line.trial_id);
+  const attempt =
+    args.attempt === undefined
+      ? (attempts.find((a) => a.id === line.attempt_id) ?? attempts.at(-1))
+      : attempts.find((a) => a.number === args.attempt);
+  if (!attempt)
+    throw new UserError(
+      attempts.length === 0
+        ? `${line.instance_id} was not run yet`
+        : `${line.instance_id} has attempts 1 to ${attempts.length}`,
+    );
+  const messages = messagesOf(store, attempt.id);
+  if (args.json) {
+    const engines = viewerQueries(store).engineStays(attempt.id);
+    const { submission, captured_patch, ...plain } = attempt;
+    const documents = createDocuments(viewerQueries(store), { title: '' });
+    printJson({
+      run: run.name,
+      instance_id: line.instance_id,
+      why: (documents.read(`attempts/${attempt.id}`) as AttemptDocument).why,
+      attempt: {
+        ...plain,
+        submission: submission?.toString('utf8') ?? null,
+        captured_patch: captured_patch?.toString('utf8') ?? null,
+      },
+      ...(engines.length > 0 && { engines }),
+      messages: messages.map((m) => storedJson(m.data) ?? { role: m.role, content: m.content }),
+      commands: commandsOf(store, attempt.id).map((c) => ({ ...c, output: c.output.toString('utf8') })),
+    });
+    return;
+  }
+  if (args.patch) {
+    const patch = attempt.model_patch ?? '';
+    // To a file or to git every byte counts; on a terminal nothing of a patch may steer it.
+    if (process.stdout.isTTY) printData(inert(patch));
+    else printExactly(patch);
+    return;
+  }
+  sayOthers(run, dirname(store.name), line, trialLinesNamed(store, run.id, line.instance_id));
+  page(conversation(store, attempt.id, args.full));
+}
+
+/** The attempt as the viewer knows it: every message with its step, time and cost, the calls of tools, the patch at the end. */
+function conversation(store: Store, attemptId: number, full: boolean): string {
+  const documents = createDocuments(viewerQueries(store), { title: '' });
+  const attempt = documents.read(`attempts/${attemptId}`) as AttemptDocument;
+  const maxLines = full ? 0 : LONG;
+  const messages = Array.from({ length: attempt.chunks }).flatMap(
+    (_, chunk) => (documents.read(`attempts/${attemptId}/messages/${chunk}`) as MessageChunk).messages,
+  );
+  // The last message of an attempt that submitted is the patch itself.
+  const shown = messages.at(-1)?.content === attempt.patch ? messages.slice(0, -1) : messages;
+  return [
+    ...trajectoryLines(attempt, byThread(attempt, shown), { maxLines }),
+    ...programLines(attempt, { maxLines }),
+    ...(attempt.patch ? ['', ...patchLines(attempt.patch, { maxLines })] : []),
+  ].join('\n');
+}
+
+/** On a terminal a long text goes through a pager, as git does it; what is in it is inert already. */
+function page(text: string): void {
+  if (process.stdout.isTTY !== true) {
+    printData(text);
+    return;
+  }
+  const shown = spawnSync('less', ['-F', '-R', '-X'], {
+    input: `${text}\n`,
+    stdio: ['pipe', 'inherit', 'inherit'],
+  });
+  if (shown.error) printData(text);
+}
