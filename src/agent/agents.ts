@@ -11,6 +11,8 @@ interface AgentEntry {
   load(): Promise<AgentKind>;
   /** Of a program that is fetched by its name and version: one that exists, for texts of help. */
   readonly version?: string;
+  /** It asks no model, and its arm names none: its predictions carry this name. */
+  readonly asksNoModel?: string;
 }
 
 const AGENTS: Readonly<Record<string, AgentEntry>> = {
@@ -23,6 +25,8 @@ const AGENTS: Readonly<Record<string, AgentEntry>> = {
   opencode: { version: '1.18.33', load: async () => (await import('./installed/openCode.ts')).openCode },
   'gemini-cli': { version: '0.61.0', load: async () => (await import('./installed/geminiCli.ts')).geminiCli },
   command: { load: async () => (await import('./installed/commandAgent.ts')).commandAgent },
+  oracle: { asksNoModel: 'gold', load: async () => (await import('./oracle.ts')).oracle },
+  nop: { asksNoModel: 'nop', load: async () => (await import('./oracle.ts')).nop },
 };
 
 /** Agents that `agents add` fetches. */
@@ -51,6 +55,10 @@ export async function agentNamed(agentClass: string): Promise<AgentKind | undefi
   const name = parseAgentSpec(agentClass)?.agent ?? agentClass;
   return Object.hasOwn(AGENTS, name) ? AGENTS[name]!.load() : undefined;
 }
+
+/** The name on the predictions of an agent that asks no model; undefined for every other. */
+export const nameWithoutModel = (agentClass: string): string | undefined =>
+  Object.hasOwn(AGENTS, agentClass) ? AGENTS[agentClass]!.asksNoModel : undefined;
 
 /** Never throws: what is wrong with a module comes back as INITIALIZATION_ERROR, before anything is started. */
 export async function findAgent(agentClass: string, cwd: string): Promise<AgentResponse<AgentKind>> {
@@ -84,7 +92,8 @@ export async function refusalOfServers(
   agentClass: string,
   servers: readonly McpServer[],
 ): Promise<string | undefined> {
-  if (servers.length === 0) return undefined;
+  // Without a model nobody calls their tools.
+  if (servers.length === 0 || nameWithoutModel(agentClass) !== undefined) return undefined;
   const mcp = (await agentNamed(agentClass))?.mcp;
   const agent = agentClass === 'default' ? 'the built-in agent' : `the agent ${agentClass}`;
   if (!mcp) {

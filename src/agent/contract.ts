@@ -99,6 +99,23 @@ export interface Agent {
   run(task: string, extraVars?: Readonly<Record<string, unknown>>): Promise<AgentResult>;
 }
 
+/** The solution that a task brings, ready to be applied where an agent would work. */
+export interface Solution {
+  /** `timeoutS` is 0 for no limit. Rejects for EnvironmentError and AbortError alone. */
+  apply(
+    environment: Environment,
+    at: { readonly timeoutS: number; readonly signal?: AbortSignal | undefined },
+  ): Promise<SolutionEnd>;
+}
+
+export interface SolutionEnd {
+  /** A sentence for people. */
+  readonly says: string;
+  readonly timedOut: boolean;
+  /** What is graded in place of the work tree: a patch that could not be applied there. */
+  readonly submission?: string;
+}
+
 export type SelectHistory = (messages: readonly Message[]) => readonly Message[];
 export type Summarize = (text: string) => Promise<string>;
 
@@ -111,6 +128,8 @@ export interface AgentParts {
   readonly config: AgentConfig;
   /** Servers of tools that the task gives its agent; only for agents that take them. */
   readonly mcpServers?: readonly McpServer[];
+  /** Only for a kind that `solves`. */
+  readonly solution?: Solution | undefined;
   readonly callbacks?: AgentCallbacks;
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds, monotonic; a test passes its own. */
@@ -149,8 +168,10 @@ export interface AgentProblem {
 /** What the core asks of a class of agents; `agents.ts` has a line for each. A module of the user's has `create` only. */
 export interface AgentKind {
   readonly create: CreateAgent;
-  /** It submits nothing: what it leaves in the work tree is its patch, whatever `run.patch` says. */
+  /** What it leaves in the work tree is its patch, whatever `run.patch` says, unless it submits bytes. */
   readonly leavesPatch?: boolean;
+  /** It is given the solution of its task, and works on no task without one. */
+  readonly solves?: boolean;
   /** It never asks through the gateway, which is then not loaded. */
   readonly asksItself?: boolean;
   /** It begins with system_template and instance_template; what nobody wrote would be made up. */

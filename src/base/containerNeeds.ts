@@ -4,6 +4,8 @@ export interface ContainerNeeds {
   readonly cwd?: string | undefined;
   readonly user?: string | undefined;
   readonly network?: 'none' | 'public' | undefined;
+  /** The network that is the open one; default: that of the configuration. */
+  readonly openNetwork?: string | undefined;
   readonly memoryMb?: number | undefined;
   readonly cpus?: number | undefined;
   readonly diskMb?: number | undefined;

@@ -5,6 +5,7 @@
 
 import type { z } from 'zod';
 import { type AgentConfig, TOOL_CALL_INSTANCE_TEMPLATE } from '../agent/agentConfig.ts';
+import { nameWithoutModel } from '../agent/agents.ts';
 import type { GatewayConfig } from '../agent/gateway/gatewayConfig.ts';
 import { type TemplateSlot, templatesOf } from '../agent/loop/templates.ts';
 import { sampleContexts } from '../agent/templateContext.ts';
@@ -342,7 +343,7 @@ interface Checked {
 function resolveArms(config: Config, tree: Tree, prompt: WrittenPrompt | null, flags: Tree) {
   const problems: string[] = [];
   const warnings: string[] = [];
-  const arms: Arm[] = config.arms.length === 0 ? [armOf(armNameOf(config.model), config)] : [];
+  const arms: Arm[] = config.arms.length === 0 ? [armOf(armNameOf(config), config)] : [];
   const unwritten = Object.fromEntries(arms.map(({ name }) => [name, unwrittenIn(tree)]));
   const { arms: _, ...base } = tree;
   const { arms: __, ...over } = flags;
@@ -358,7 +359,7 @@ function resolveArms(config: Config, tree: Tree, prompt: WrittenPrompt | null, f
       ...promptWarnings(`${from}: `, promptAfter(prompt, { from, tree: mapped.tree }, merged), merged),
     );
     if (!checked.config) continue;
-    const arm = armOf(name ?? armNameOf(checked.config.model), checked.config);
+    const arm = armOf(name ?? armNameOf(checked.config), checked.config);
     if (arms.some((other) => other.name === arm.name))
       problems.push(`${from}: the name "${arm.name}" is taken by another arm; give each its own name`);
     arms.push(arm);
@@ -367,9 +368,11 @@ function resolveArms(config: Config, tree: Tree, prompt: WrittenPrompt | null, f
   return { arms, unwritten, problems, warnings };
 }
 
-/** The model's name as a valid folder name. */
-export const armNameOf = (model: ModelConfig): string =>
-  (model.model_name ?? 'default').replace(/[^A-Za-z0-9_.-]+/g, '_').slice(0, 64);
+/** The model's name as a valid folder name; of an agent that asks no model its own. */
+export function armNameOf({ model, agent }: Pick<Config, 'model' | 'agent'>): string {
+  const without = nameWithoutModel(agent.agent_class) === undefined ? 'default' : agent.agent_class;
+  return (model.model_name ?? without).replace(/[^A-Za-z0-9_.-]+/g, '_').slice(0, 64);
+}
 
 const armOf = (name: string, config: Config): Arm => ({
   name,

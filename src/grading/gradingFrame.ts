@@ -28,6 +28,8 @@ export interface GradeRequest {
   readonly factory: EnvironmentFactory;
   readonly config: Pick<GradingConfig, 'timeout' | 'network' | 'memory' | 'pids_limit' | 'cpus'>;
   readonly owner: Owner;
+  /** The open network of the arm (`environment.network`), for tasks whose tests ask for one; absent where it names none. */
+  readonly openNetwork?: string | undefined;
   readonly parsers?: ParserRegistry;
   /** It ran before and asked for this repetition with nothing beside it: what goes wrong again is the prediction's doing. */
   readonly alone?: boolean;
@@ -151,7 +153,7 @@ export async function inFreshContainer(
     log.info(`Creating container for ${instanceId}...`);
     environment = await request.factory.start({
       ...{ instanceId, image, owner, signal, onPhase },
-      ...(container && { container }),
+      ...(container && { container: { openNetwork: request.openNetwork, ...container } }),
       ...(putBack && { putBack }),
     });
     id = environment.info.containerId ?? environment.info.kind;

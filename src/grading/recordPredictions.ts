@@ -4,7 +4,6 @@
  */
 
 import { datasetHash, type LoadedRow, recordedRow } from '../dataset/dataset.ts';
-import type { Instance } from '../dataset/instance.ts';
 import { HALF_CHARACTERS, isEmptyPatch, type Prediction } from '../formats/predictions.ts';
 import type { Store } from '../store/open.ts';
 import { insert } from '../store/query.ts';
@@ -154,16 +153,6 @@ export function recordPredictions(db: Store, request: PredictionsRun): Recorded 
   setRunStatus(db, run.id, 'complete', request.now().toISOString());
   return { ok: true, run: runByName(db, request.name)!, changed };
 }
-
-/** A task of another kind whose solution is no patch has none: an empty one would count as a solution that fails. */
-export const goldPredictions = (instances: readonly Instance[]): Prediction[] =>
-  instances
-    .filter(({ kind, patch }) => kind === undefined || patch !== '')
-    .map(({ instance_id, patch }) => ({
-      instance_id,
-      model_name_or_path: 'gold',
-      model_patch: patch,
-    }));
 
 /** The harness refuses the whole run for one unknown id, even when only others are asked for. */
 export function unknownIds(predictions: readonly Prediction[], instances: ReadonlySet<string>): string[] {

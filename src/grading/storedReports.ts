@@ -82,8 +82,9 @@ export function summarizeEvaluation(input: {
   const fates = Map.groupBy(new Set(input.instanceIds), (id) => {
     const prediction = byId.get(id);
     if (!prediction) return 'incomplete';
-    if (isEmptyPatch(prediction.model_patch)) return 'empty';
     const report = completed.get(id)?.report ?? null;
+    // Where the state of a container is graded, no patch is no lack of work.
+    if (isEmptyPatch(prediction.model_patch) && report === null) return 'empty';
     if (report === null) return 'error';
     if (report === 'unreadable') return 'unreadable';
     return report.resolved ? 'resolved' : 'unresolved';

@@ -6,7 +6,13 @@ import type { RequestStyle } from './dialects/dialect.ts';
 import type { ProxySettings } from './http/proxySettings.ts';
 import { type Clock, systemClock } from './limits/clock.ts';
 import type { RateBook } from './limits/sharedRate.ts';
-import { type Model, ModelConfigError, type ModelFactory, type ModelForAttempt } from './model.ts';
+import {
+  type Model,
+  ModelConfigError,
+  type ModelFactory,
+  type ModelForAttempt,
+  modelFailure,
+} from './model.ts';
 import type { ModelConfig } from './modelConfig.ts';
 import { withReferences } from './namedCredentials.ts';
 import { createReplayFactory, type Divergence, type ReplaySource } from './offline/replayed.ts';
@@ -60,6 +66,18 @@ async function moduleFactory(config: ModelConfig, deps: ModelDeps): Promise<Mode
   };
 }
 
+/** Of an agent that asks none. */
+const noModel = (name: string): ModelFactory => ({
+  name,
+  free: true,
+  create: () => ({
+    name,
+    templateVars: () => ({}),
+    query: async () => modelFailure('PROVIDER_NOT_CONFIGURED', `${name} is no model`),
+  }),
+  close: async () => {},
+});
+
 /** Rejects with ModelConfigError when the configuration cannot work; that is before anything is started or paid. */
 export async function createModelFactory(config: ModelConfig, deps: ModelDeps = {}): Promise<ModelFactory> {
   const clock = deps.clock ?? systemClock;
@@ -80,6 +98,7 @@ export async function createModelFactory(config: ModelConfig, deps: ModelDeps = 
       ...(onDivergence ? { onDivergence } : {}),
     });
   }
+  if (name.startsWith('none:')) return noModel(name);
   const variable = deps.variable ?? (() => undefined);
   const { kwargs, secrets } = withReferences(config.model_kwargs, variable);
   const sent = { ...config, model_kwargs: kwargs };

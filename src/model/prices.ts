@@ -217,7 +217,7 @@ export function priceSource(config: PricedConfig, at: Date): string | null {
 }
 
 export const isFreeName = (name: string | undefined): boolean =>
-  name !== undefined && /^(scripted|replay):/.test(name);
+  name !== undefined && /^(scripted|replay|none):/.test(name);
 
 export const NO_PRICE_FIX =
   'add prices: {input: …, output: …} in dollars per million tokens under model (or prices: free), or --cost-limit none with -c agent.cost_limit=none';

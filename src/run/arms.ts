@@ -36,6 +36,8 @@ export interface ArmRuntime {
   readonly gateway: ArmGateway | undefined;
   /** It submits nothing: what it leaves in the work tree is its patch, whatever `run.patch` says. */
   readonly leavesPatch: boolean;
+  /** It is given the solution of its task. */
+  readonly solves: boolean;
 }
 
 /** What the arms of a run share. */
@@ -68,6 +70,7 @@ export async function startArms(
     const {
       create: createAgent,
       leavesPatch = false,
+      solves = false,
       dialect,
       asksItself,
     } = await loadAgent(agent.agent_class, around.cwd);
@@ -89,7 +92,17 @@ export async function startArms(
     const config = gatewayConfigSchema.parse(rules ?? {});
     const gateway = asksItself ? undefined : shared;
     arms.set(row.id, {
-      ...{ row, agent, environment, model, modelFactory, environmentFactory, createAgent, leavesPatch },
+      ...{
+        row,
+        agent,
+        environment,
+        model,
+        modelFactory,
+        environmentFactory,
+        createAgent,
+        leavesPatch,
+        solves,
+      },
       gateway: gateway && { open: (request) => gateway.open({ ...request, config }) },
     });
   }

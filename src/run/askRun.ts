@@ -14,6 +14,7 @@ import { type RunRow, removeRun } from '../store/records/runs.ts';
 import { giveBackSpace } from '../store/writing.ts';
 import { ControlRefusal, REQUEST_HOLDS_MS, readControl } from './control/controlRequest.ts';
 import { lockFolder, withRunLock, workerOn } from './control/lock.ts';
+import { discardWorkOf } from './places/sittingEngines.ts';
 import { openForReading, openForWriting, requireRun } from './resultsRoot.ts';
 import { UserError } from './userError.ts';
 
@@ -123,16 +124,23 @@ export function requireDeletable(store: Store, root: string, run: RunRow): void 
     });
 }
 
-/** Holds the lock of the run meanwhile. A run with an unknown process behind it is refused by `requireDeletable`. */
-export async function deleteRun(store: Store, root: string, run: RunRow): Promise<void> {
+/**
+ * Holds the lock of the run meanwhile. A run with an unknown process behind it is refused by `requireDeletable`. Returns end states of
+ * containers that an engine which does not answer still has.
+ */
+export async function deleteRun(store: Store, root: string, run: RunRow): Promise<string[]> {
   requireDeletable(store, root, run);
   const lock = { store, root, runName: run.name, tell: () => {} };
-  await withRunLock(lock, async () => {
+  const left = await withRunLock(lock, async () => {
+    // Afterwards nobody knows whose they were.
+    const kept = await discardWorkOf(store, run);
     removeRun(store, run.id);
     rmSync(pathInside(root, run.name), { recursive: true, force: true });
+    return kept;
   });
   rmSync(lockFolder(root, run.name), { recursive: true, force: true });
   giveBackSpace(store);
   // The copy would keep what was deleted, and its space.
   if (newestBackup(store.name) !== undefined) await backUp(store, new Date().toISOString());
+  return left;
 }

@@ -10,7 +10,7 @@ import type { Instance } from '../dataset/instance.ts';
 import type { CapturedPatch, Environment } from '../environment/environment.ts';
 import { StorageError } from '../store/open.ts';
 import type { Settlement } from '../store/records/trials.ts';
-import { needsOf, suiteOf } from '../suites/suites.ts';
+import { needsOf, solutionOf, suiteOf } from '../suites/suites.ts';
 import {
   captureWork,
   enterEnvironment,
@@ -98,9 +98,10 @@ export async function runAttempt(
 
   ending = withEarlierEnds(ending, journal.endedByAgentBefore());
   const { leavesPatch } = trial.arm;
-  const submits = ending.reason === 'submitted' && !leavesPatch;
+  const submits = ending.reason === 'submitted' && (!leavesPatch || result?.submissionBytes !== undefined);
   const submitted = submits ? (result?.submissionBytes ?? Buffer.from(result?.submission ?? '')) : null;
-  const patch = choosePatch(leavesPatch ? 'captured' : run.config.patch, submitted, captured);
+  const left = submits ? 'submitted' : 'captured';
+  const patch = choosePatch(leavesPatch ? left : run.config.patch, submitted, captured);
   const settlement = settlementOf(run.retry, trial.id, ending);
   const ended = journal.end({
     ...{ ending, steps: result?.steps, submitted, captured, patch, settlement, workImage },
@@ -127,11 +128,12 @@ async function runAgent(
     // A replay plays the recorded attempts of a trial in order.
     earlier: journal.infraAttemptsBefore(),
   });
-  const runOne = (task: string, config: AgentConfig, callbacks: AgentCallbacks) => {
+  const runOne = (task: string, config: AgentConfig, callbacks: AgentCallbacks, part?: string) => {
     const { gateway } = arm;
     const mcpServers = needsOf(instance).toolServers ?? [];
     const agent = arm.createAgent({
       ...{ instanceId, model, environment, gateway, config, mcpServers, callbacks, signal, now },
+      ...(arm.solves && { solution: solutionOf(instance, part) }),
     });
     return orAbort(agent.run(task, exposedFields(arm.agent, instance)), signal);
   };

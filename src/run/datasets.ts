@@ -15,6 +15,7 @@ import { imagesProblem } from '../dataset/imageNames.ts';
 import { imageOf } from '../dataset/instance.ts';
 import { addedFolder, nameProblem, rememberDataset } from '../dataset/read/addedDatasets.ts';
 import type { HubEnv } from '../dataset/read/locate.ts';
+import type { Calibrated, GoldStanding } from '../store/records/evaluations.ts';
 import { type LoadOptions, loadDataset } from '../suites/loadDataset.ts';
 import { planGrading } from '../suites/suites.ts';
 import { UserError } from './userError.ts';
@@ -49,6 +50,32 @@ export interface CheckedDataset {
   /** As the dataset states it; null where it states none. */
   readonly licence: string | null;
   readonly unfit: readonly Unfit[];
+  /** How the solutions of its tasks did on this machine; absent where none was tried. */
+  readonly oracle?: OracleRate;
+}
+
+interface OracleRate {
+  readonly passes: number;
+  readonly tried: number;
+  /** Those that did not pass, or pass without any work, with the reason where one is known. */
+  readonly others: readonly {
+    readonly instance_id: string;
+    readonly standing: GoldStanding;
+    readonly why: string | null;
+  }[];
+}
+
+/** By the rules that the dataset has now: a verdict by others is none. */
+function oracleRate(
+  specs: ReadonlyMap<string, string>,
+  known: readonly Calibrated[],
+): OracleRate | undefined {
+  const tried = known.filter(({ instance_id, spec_hash }) => specs.get(instance_id) === spec_hash);
+  if (tried.length === 0) return undefined;
+  const others = tried.flatMap(({ instance_id, standing, message }) =>
+    standing === 'passes' ? [] : [{ instance_id, standing, why: message }],
+  );
+  return { passes: tried.length - others.length, tried: tried.length, others };
 }
 
 const LICENCE_FILES = ['LICENSE', 'LICENSE.md', 'LICENSE.txt', 'LICENCE', 'COPYING'];
@@ -71,7 +98,9 @@ function licenceOf(path: string): string | null {
   return null;
 }
 
-export function checkDataset(dataset: Dataset): CheckedDataset {
+/** `known`: what earlier calibrations found. */
+export function checkDataset(dataset: Dataset, known: Iterable<Calibrated> = []): CheckedDataset {
+  const specs = new Map<string, string>();
   const unfit: Unfit[] = [];
   const kinds = new Map<string, number>();
   const images = new Set<string>();
@@ -85,10 +114,14 @@ export function checkDataset(dataset: Dataset): CheckedDataset {
       continue;
     }
     const planned = planGrading(instance);
-    if (planned.ok) continue;
+    if (planned.ok) {
+      specs.set(instance_id, planned.plan.specHash);
+      continue;
+    }
     const why = planned.reason.replace(`${instance_id} cannot be graded: `, '');
     unfit.push({ instance_id, what: 'ungradable', why });
   }
+  const oracle = oracleRate(specs, [...known]);
   return {
     ...{ source: dataset.source, path: dataset.path, revision: dataset.revision, sha256: dataset.fileHash },
     kinds: Object.fromEntries(kinds),
@@ -97,6 +130,7 @@ export function checkDataset(dataset: Dataset): CheckedDataset {
     images: images.size,
     licence: licenceOf(dataset.path),
     unfit,
+    ...(oracle && { oracle }),
   };
 }
 

@@ -47,6 +47,8 @@ export type RunEvent =
       costNano: number | null;
       elapsedMs: number;
       patchBytes: number;
+      /** Its container is judged, and no patch; absent where that is not so. */
+      noPatch?: boolean;
       /** It submitted nothing, and this much work is in its tree; absent where that is not so. */
       unusedBytes?: number;
     }

@@ -249,7 +249,7 @@ export function settlementOf(
   return allowed ? 'again' : 'seal';
 }
 
-const pullMayHelp = (kind: string | null): boolean =>
+export const pullMayHelp = (kind: string | null): boolean =>
   kind === null || (PULL_FAILURES as Record<string, { again: boolean }>)[kind]?.again !== false;
 
 type PatchPolicy = 'submitted' | 'captured' | 'submitted-else-captured';

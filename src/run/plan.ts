@@ -8,6 +8,7 @@ import type { Caller, Tell } from './caller.ts';
 import { requireDataset } from './datasets.ts';
 import type { ArmConfig, RunRequest } from './plan/planRecord.ts';
 import { type ResolvedConfig, type RunOptions, resolveConfig } from './plan/resolveConfig.ts';
+import { withSuitePrompts } from './plan/suitePrompts.ts';
 import { beyondAgents, beyondGraders, withinEngines, withoutUnsupported } from './plan/unsupported.ts';
 import { openForReading, refuseRunName, refuseUnwritable, requireRun } from './resultsRoot.ts';
 import { UserError } from './userError.ts';
@@ -24,13 +25,13 @@ export interface Plan {
 export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
   refuseUnwritable(options.results);
   if (options.name !== undefined) refuseRunName(options.name);
-  const resolved = resolveConfig(options, caller);
-  for (const text of resolved.warnings) caller.tell({ level: 'warning', text });
-  for (const [arm, variable] of Object.entries(resolved.addressFrom)) {
-    const { base_url: url = '' } = resolved.arms.find(({ name }) => name === arm)!.model;
+  const configured = resolveConfig(options, caller);
+  for (const text of configured.warnings) caller.tell({ level: 'warning', text });
+  for (const [arm, variable] of Object.entries(configured.addressFrom)) {
+    const { base_url: url = '' } = configured.arms.find(({ name }) => name === arm)!.model;
     caller.tell({ level: 'note', text: `arm ${arm} asks ${shownAddress(url)}, the address in $${variable}` });
   }
-  const { rows_sha256: expected, ...wanted } = resolved.dataset;
+  const { rows_sha256: expected, ...wanted } = configured.dataset;
   const { subset, split, revision } = wanted;
   if (!subset)
     throw new UserError('no dataset is named', {
@@ -39,6 +40,7 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
     });
   const { dataDir } = options;
   const dataset = await requireDataset(subset, { split, revision, dataDir, env: caller.env });
+  const resolved = await withSuitePrompts(configured, dataset.rows);
   const ids = idsFor(options, wanted.instances);
   for (const text of dataset.warnings ?? []) caller.tell({ level: 'warning', text });
   const chosen = select(dataset.rows, { ...wanted, instances: ids }, caller.tell);

@@ -2,7 +2,8 @@
  * A suite: how its tasks are read, what they need, how an agent is led through one, and how it is graded. Each suite is one folder beside this file and
  * one line in suites.ts. The rest of the program knows suites by this contract alone.
  */
-import type { AgentResult } from '../agent/contract.ts';
+import type { AgentConfig } from '../agent/agentConfig.ts';
+import type { AgentResult, Solution } from '../agent/contract.ts';
 import type { ContainerNeeds } from '../base/containerNeeds.ts';
 import type { McpServer } from '../base/mcpServer.ts';
 import type { Instance } from '../dataset/instance.ts';
@@ -18,6 +19,8 @@ export interface Suite {
   readonly rows?: { columns(raw: RawRow): RawRow; readonly headIsBase?: boolean };
   /** Folders that hold tasks: all of them. `needed`: also while a task runs, so that it cannot be written as a row. */
   readonly folders?: { read(dir: string): readonly FolderTask[]; readonly needed?: boolean };
+  /** What agents are asked in, where nobody wrote a prompt; absent: the default, which is about a repository and a report. */
+  readonly prompts?: SuitePrompts;
   /** Why a task cannot run here, as a clause; undefined when it can. Told before anything starts. */
   refusal?(instance: Instance): string | undefined;
   needs?(instance: Instance): TaskNeeds;
@@ -29,7 +32,20 @@ export interface Suite {
   builtImage?(instance: Instance): string | undefined;
   /** Of a task whose agent runs more than once: leads it through. undefined: the agent runs once, on the problem statement. */
   lead?(instance: Instance): ((attempt: LedAttempt) => Promise<AgentResult>) | undefined;
+  /**
+   * The solution that the task brings, of one part of it where the suite leads an agent through several; undefined where it brings none.
+   * Absent: the gold patch of the row.
+   */
+  solution?(instance: Instance, part?: string): Solution | undefined;
   grading(instance: Instance, options: SpecOptions): PlannedGrading;
+}
+
+/** Templates, as the configuration has them under `agent`. */
+export interface SuitePrompts {
+  readonly system: string;
+  readonly instance: Readonly<Record<AgentConfig['protocol'], string>>;
+  /** Of agents that are programs. */
+  readonly program: string;
 }
 
 /** What a task asks for, as plain data; what is absent it does not ask for. */

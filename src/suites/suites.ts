@@ -4,12 +4,14 @@
  */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Solution } from '../agent/contract.ts';
 import { isRecord } from '../base/isRecord.ts';
 import type { Instance } from '../dataset/instance.ts';
 import type { RawRow } from '../dataset/read/row.ts';
 import { rememberRecipe } from '../environment/places/buildRecipes.ts';
 import type { PlannedGrading } from '../grading/gradingFrame.ts';
 import type { SpecOptions } from '../grading/specs/spec.ts';
+import { goldPatch } from './goldPatch.ts';
 import type { Suite, TaskNeeds } from './suite.ts';
 
 interface SuiteLine {
@@ -130,6 +132,12 @@ export function suiteOf({ kind = SWE_BENCH }: Pick<Instance, 'kind'>): Suite {
 /** What a task asks for; a row of SWE-bench asks for nothing. */
 export const needsOf = (instance: Instance): TaskNeeds => suiteOf(instance).needs?.(instance) ?? {};
 
+/** What is graded is the state of the container: a patch says nothing of the work. */
+export function isJudgedByState(instance: Instance): boolean {
+  const { endState = false, keepsEndStates } = needsOf(instance);
+  return endState || keepsEndStates !== undefined;
+}
+
 /** The Python package that tells the right environment of a task's image from a wrong one. */
 export const probedPackageOf = (instance: Instance): string | undefined =>
   suiteOf(instance).probes?.(instance);
@@ -139,6 +147,13 @@ export function rememberBuilds(instance: Instance): string[] {
   const builds = suiteOf(instance).builds?.(instance) ?? [];
   for (const { image, ...recipe } of builds) rememberRecipe(image, recipe);
   return builds.map(({ image }) => image);
+}
+
+/** The solution that a task brings: its suite's, else the gold patch of its row. */
+export function solutionOf(instance: Instance, part?: string): Solution | undefined {
+  const suite = suiteOf(instance);
+  if (suite.solution) return suite.solution(instance, part);
+  return instance.patch === '' ? undefined : goldPatch(instance);
 }
 
 /** How an instance is graded. */

@@ -196,13 +196,13 @@ test('a log parser that is not there is a mistake of the call, said before anyth
   expect(readdirSync(dir)).toEqual(['data.jsonl']);
 });
 
-test('what cannot be graded is counted like the rest, says why, and needs no engine', {
+test('gold that cannot be graded is refused with the reason, and needs no engine', {
   timeout: 60_000,
 }, async () => {
   write('data.jsonl', JSON.stringify(sumRow('none:1', undefined, { log_parser: 'mine' })));
   const { code, stderr } = await evaluate('gold', '--subset', 'data.jsonl', '-o', 'out');
-  expect(code).toBe(3);
-  expect(stderr).toContain('[1/1] demo__sum-1  ungradable');
+  expect(code).toBe(2);
+  expect(stderr).toContain('1 of 1 tasks cannot be graded');
   expect(stderr).toContain('no log parser is called "mine"; give one under grading.parsers');
 });
 

@@ -100,6 +100,37 @@ test('rewards, tokens, cost and the conversation are taken; lost trials are miss
   expect(calls).toEqual({ tokens: 30, nano: 1_250_000_000 });
 });
 
+test('a trial without the key "reward" is 0 in the mean that Harbor prints, and the mean of its keys here', async () => {
+  const several = (all: Record<string, number>) => ({ verifier_result: { rewards: all } });
+  const source = job([
+    trialOf('a__a-1', several({ reward: 1, style: 1 })),
+    trialOf('a__a-2', several({ reward: 0.25, style: 1 })),
+    trialOf('a__a-3', several({ style: 0.334 })),
+  ]);
+  const told: string[] = [];
+  const results = join(source, '..', `results-keys-${process.pid}`);
+  onTestFinished(() => rmSync(results, { recursive: true, force: true }));
+  await importResults(
+    { source, results, name: 'theirs' },
+    { env: {}, tell: ({ text }) => void told.push(text) },
+  );
+  expect(told.join('\n')).toContain(
+    'Harbor\'s mean is 0.417 over 3 trials, because it counts 1 without the name "reward" as 0; with the mean of their own names it is 0.528',
+  );
+});
+
+test('the cost of a trial without one of its own is that of its trajectory', async () => {
+  const source = job([trialOf('a__a-1', { ...rewards(1), agent_result: null })]);
+  const path = join(source, 'trial-0/agent/trajectory.json');
+  writeFileSync(path, JSON.stringify({ ...ATIF, final_metrics: { total_cost_usd: 0.25 } }));
+  const results = join(source, '..', `results-cost-${process.pid}`);
+  onTestFinished(() => rmSync(results, { recursive: true, force: true }));
+  await importResults({ source, results, name: 'theirs' }, { env: {}, tell: () => {} });
+  const store = openStore(join(results, 'swebatch.db'), { readonly: true });
+  onTestFinished(() => void store.close());
+  expect(store.prepare('SELECT sum(cost_nano) FROM model_calls').pluck().get()).toBe(250_000_000);
+});
+
 test('further trials of a task are epochs in the order in which they began; other agents are arms; attempts that never ran are missing', async () => {
   const at = (minute: number) => ({ started_at: `2026-01-01T00:0${minute}:00Z` });
   const other = { agent_info: { name: 'other', version: '1', model_info: { name: 'm', provider: 'p' } } };

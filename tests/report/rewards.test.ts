@@ -115,6 +115,21 @@ describe('a report', () => {
     expect(text).toContain('found: 7.500 mean of 10 instances');
   });
 
+  test('a trial whose rewards have no "reward" counts as 0 in Harbor\'s mean, and as the mean of its names in ours', () => {
+    const named = load({
+      ids: ids(3),
+      happened: (id) => [
+        place(id) === 1 ? rewarded(0.5, { a: 0.25, b: 0.75 }) : rewarded(1, { reward: 1, a: 1 }),
+      ],
+    });
+    const { reward } = summarize(named).arms[0]!;
+    expect(reward!.mean).toBeCloseTo(2.5 / 3, 12);
+    expect(reward!.missingAsZero).toEqual({ missing: 0, unnamed: 1, mean: 2 / 3 });
+    expect(renderTerminal(summaryDocument(summarize(named)))).toContain(
+      '0.667 with 1 trial without the name "reward" as 0, as Harbor counts',
+    );
+  });
+
   test('in JSON and CSV; a suite without rewards has neither key nor column', () => {
     expect(JSON.parse(jsonText(summarize(data))).arms[0].reward).toMatchObject({
       mean: 0.75,

@@ -4,6 +4,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { keepWork } from '../../src/environment/docker/workImages.ts';
 import { LABELS, type MachineFacts, ownerLabels } from '../../src/environment/owner.ts';
 import { cleanWork } from '../../src/run/places/sittingEngines.ts';
+import { insertEvaluation } from '../../src/store/records/evaluations.ts';
 import { tempDir } from '../support/cli.ts';
 import { docker, dockerAvailable } from '../support/docker.ts';
 import { BASE_IMAGE } from '../support/dockerEnvironment.ts';
@@ -20,7 +21,9 @@ const machine: MachineFacts = {
 describe.skipIf(!available)('end states on an engine', () => {
   const dir = tempDir();
   const store = openFixture(dir);
-  addRun(store, { name: 'r', instances: 5, steps: 1 });
+  addRun(store, { name: 'r', instances: 6, steps: 1 });
+  // What is kept of a result is needed until there is a verdict.
+  store.prepare('DELETE FROM evaluations').run();
   const attempts = store.prepare('SELECT id FROM attempts ORDER BY id').pluck().all() as number[];
   const names: string[] = [];
   afterAll(async () => {
@@ -53,9 +56,9 @@ describe.skipIf(!available)('end states on an engine', () => {
       .map(({ name }) => name)
       .toSorted();
 
-  test('the dead owner of an attempt without a result, or of a step that the record never saw, leaves them behind', async () => {
-    const [cut, unseen, waiting, steps, nobodys, alive] = [
-      ...[await kept(), await kept(), await kept(), await kept(), await kept()],
+  test('the dead owner of an attempt without a result, of one with a verdict, or of a step that the record never saw, leaves them behind', async () => {
+    const [cut, unseen, waiting, steps, nobodys, graded, alive] = [
+      ...[await kept(), await kept(), await kept(), await kept(), await kept(), await kept()],
       await kept(4242),
     ];
     const result = { exit_class: 'agent', exit_reason: 'submitted' };
@@ -66,19 +69,31 @@ describe.skipIf(!available)('end states on an engine', () => {
     const list = JSON.stringify([{ step: 'a', image: steps!.name }]);
     recorded(attempts[3]!, steps!.container, { work_image: list, ...result });
     recorded(attempts[4]!, alive!.container, { work_image: null, ...lost });
+    recorded(attempts[5]!, graded!.container, { work_image: graded!.name, ...result });
+    const { run_id } = store.prepare('SELECT run_id FROM trials').get() as { run_id: number };
+    insertEvaluation(store, {
+      ...{ run_id, attempt_id: attempts[5]!, instance_id: 'i', model: 'm', patch_sha256: '', spec_hash: '' },
+      ...{
+        harness: 'v5',
+        outcome: 'unresolved',
+        source: 'native',
+        suspicion: '[]',
+        started_at: '2026-01-01',
+      },
+    });
     // Made by a person from one of them: it has all labels, and a name of its own.
     await docker.getImage(cut!.name).tag({ repo: 'swebatch-test/of-a-person', tag: host });
     names.push(`swebatch-test/of-a-person:${host}`);
 
     const leave = [waiting, steps, nobodys, alive].map((image) => image!.name).toSorted();
     const asked = await cleanWork(docker, store, { dryRun: true, machine });
-    expect(ours(asked.orphans)).toEqual([cut!.name, unseen!.name].toSorted());
+    expect(ours(asked.orphans)).toEqual([cut!.name, unseen!.name, graded!.name].toSorted());
     expect(asked.removed).toEqual([]);
     expect(ours(asked.kept)).toEqual(leave);
 
     expect(ours((await cleanWork(docker, undefined, { dryRun: false, machine })).orphans)).toEqual([]);
     const done = await cleanWork(docker, store, { dryRun: false, machine });
-    expect(ours(done.removed)).toEqual([cut!.name, unseen!.name].toSorted());
+    expect(ours(done.removed)).toEqual([cut!.name, unseen!.name, graded!.name].toSorted());
     const after = await cleanWork(docker, store, { dryRun: true, machine });
     expect([ours(after.orphans), ours(after.kept)]).toEqual([[], leave]);
     await docker.getImage(`swebatch-test/of-a-person:${host}`).inspect();

@@ -72,9 +72,10 @@ function lineOf(state: State, event: RunEvent): string | null {
       const unused = event.unusedBytes
         ? ` (it submitted nothing; its work tree has changes of ${event.unusedBytes} B)`
         : '';
+      const patch = event.noPatch ? '' : ` · patch ${event.patchBytes} B${unused}`;
       const message =
         event.exitClass === 'infra' || event.exitClass === 'config' ? `: ${inert(event.message ?? '')}` : '';
-      return `${at} ${named(state, event.trial)} ${event.exitReason}${detail} · ${event.steps} steps · ${formatCost(event.costNano)} · ${clock(event.elapsedMs)} · patch ${event.patchBytes} B${unused}${message}`;
+      return `${at} ${named(state, event.trial)} ${event.exitReason}${detail} · ${event.steps} steps · ${formatCost(event.costNano)} · ${clock(event.elapsedMs)}${patch}${message}`;
     }
     case 'graded':
       return `${at} ${named(state, event.trial)} ${inert(gradedText(event))}`;

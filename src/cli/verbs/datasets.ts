@@ -15,8 +15,10 @@ import {
   requireDataset,
   type Unfit,
 } from '../../run/datasets.ts';
+import { databasePath, openForReading, resultsRoot } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
-import { type Args, defineVerb, flags, json, string, toggle } from '../flags/verb.ts';
+import { type Calibrated, goldStandings } from '../../store/records/evaluations.ts';
+import { type Args, defineVerb, flags, json, output, string, toggle } from '../flags/verb.ts';
 import { EXIT, printData, printJson, printResult, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 
@@ -41,6 +43,7 @@ const datasetsFlags = flags({
     `add: whose images are used, instead of those that rows name: ${IMAGE_BUILDERS.join(', ')}, or a pattern with {id}`,
   ),
   ids: toggle('show: the instance ids'),
+  output: { ...output, describe: 'check: the results root whose calibrations are shown' },
   json,
 });
 type Options = Args<typeof datasetsFlags>;
@@ -225,9 +228,16 @@ async function add(options: Options): Promise<number> {
 
 /** Exit 1 when something will not run or cannot be graded. */
 async function check(options: Options): Promise<number> {
-  const found = checkDataset(await load(options));
+  const found = checkDataset(await load(options), standingsIn(resultsRoot(options.output)));
   printResult(options.json, found, () => checkText(found));
   return found.unfit.length > 0 ? EXIT.gate : EXIT.done;
+}
+
+/** What earlier calibrations of a results root found; nothing where there is none. */
+function standingsIn(root: string): Iterable<Calibrated> {
+  if (!existsSync(databasePath(root))) return [];
+  using store = openForReading(root);
+  return [...goldStandings(store).values()];
 }
 
 const ACTIONS: Readonly<Record<Options['action'], (options: Options) => number | Promise<number>>> = {
@@ -275,6 +285,21 @@ function reasons(unfit: readonly Unfit[]): string[] {
   ];
 }
 
+/** Which tasks cannot be solved here, and which pass untouched. */
+function oracleLines({ passes, tried, others }: NonNullable<CheckedDataset['oracle']>): string[] {
+  const rows = others.map(({ instance_id, standing, why }) => [
+    inert(instance_id),
+    standing,
+    inert((why ?? '').slice(0, 200)),
+  ]);
+  const more = rows.length - SHOWN;
+  return [
+    `the solution passes here for ${passes} of the ${tried} that were tried`,
+    ...(rows.length > 0 ? ['', table(['instance', 'solution', 'why'], rows.slice(0, SHOWN))] : []),
+    ...(more > 0 ? [`and ${more} more; --json has all of them`] : []),
+  ];
+}
+
 const checkText = (found: CheckedDataset): string =>
   [
     `${inert(found.path)}`,
@@ -283,5 +308,6 @@ const checkText = (found: CheckedDataset): string =>
       .join(', ')}`,
     `${found.gradable} can be graded; ${found.images} images`,
     `licence ${found.licence === null ? 'not stated' : inert(found.licence)}; revision ${found.revision ?? 'not known'}; sha256 ${found.sha256}`,
+    ...(found.oracle ? oracleLines(found.oracle) : []),
     ...(found.unfit.length > 0 ? reasons(found.unfit) : []),
   ].join('\n');

@@ -31,7 +31,11 @@ export const deleteVerb = defineVerb({
       say('nothing was deleted');
       return EXIT.done;
     }
-    await deleteRun(store, root, run);
+    const left = await deleteRun(store, root, run);
+    if (left.length > 0)
+      say(
+        `an engine does not answer and still has ${left.length} end state(s) of it: ${left.slice(0, 5).join(', ')}; remove them there with "docker rmi"`,
+      );
     if (args.json) printJson({ deleted: run.name });
     else say(`deleted ${inert(lost)}`);
     return EXIT.done;

@@ -65,8 +65,8 @@ const evaluateFlags = flags({
     ...toggle('with --regrade: replace report.json in each folder (--no-write: only show)'),
     default: true,
   },
-  verifyGold: toggle('grade the gold patches and remember which of them pass on this machine'),
-  repeat: integer(1, 'with --verify-gold: evaluations of each instance, to find flaky ones [1]'),
+  verifyGold: toggle('solve each task anew by its own solution, and remember which pass on this machine'),
+  repeat: integer(1, 'with --verify-gold: how often each instance is solved, to find flaky ones [1]'),
   json,
 });
 type EvaluateArgs = Args<typeof evaluateFlags>;
@@ -96,7 +96,7 @@ async function run(args: EvaluateArgs): Promise<number> {
   if (args.regrade.length > 0) return regrade(args);
   const target = args.verifyGold ? 'gold' : args.target;
   if (args.verifyGold && args.target !== undefined && args.target !== 'gold')
-    throw new UserError('--verify-gold grades the gold patches of a dataset; leave the run or file out', {
+    throw new UserError('--verify-gold grades the solutions of a dataset; leave the run or file out', {
       hint: 'swebatch evaluate --verify-gold --subset verified',
     });
   if (target === undefined)
@@ -140,7 +140,7 @@ async function predictions(args: EvaluateArgs, target: string): Promise<number> 
     },
     caller(),
   );
-  const code = concludeEvaluation(evaluation, args.json);
+  const code = concludeEvaluation(evaluation, args.json, target === 'gold' ? 'resume' : 'evaluate');
   if (args.verifyGold && !args.json) showCalibration(evaluation.calibration);
   return code;
 }
@@ -150,6 +150,7 @@ function attendGrading({ events, stop }: Work): Attendant {
   let done = 0;
   let total = 0;
   events.on((event) => {
+    if (event.type === 'run_started') total = event.toDo;
     if (event.type === 'graded')
       say(
         `[${++done}/${total}] ${event.trial.instanceId}  ${event.outcome}  ${(event.durationMs / 1000).toFixed(1)} s`,
@@ -168,14 +169,20 @@ function attendGrading({ events, stop }: Work): Attendant {
   };
 }
 
-function concludeEvaluation(evaluation: Evaluation, json: boolean): number {
+/** Solutions are a run, and go on as one. */
+function concludeEvaluation(
+  evaluation: Evaluation,
+  json: boolean,
+  goOn: 'evaluate' | 'resume' = 'evaluate',
+): number {
   const { run, root, reports, faults, ungraded, interruptedBy } = evaluation;
   if (interruptedBy !== null) {
-    say(`interrupted; go on with ${commandOn(root, `evaluate ${run}`)}`);
+    say(`interrupted; go on with ${commandOn(root, `${goOn} ${run}`)}`);
     return signalExitCode(interruptedBy);
   }
   if (reports.length === 0) {
     if (json) printJson([]);
+    for (const message of faults) say(`note: ${inert(message.slice(0, 500))}`);
     say(
       `incomplete: no trial of ${run} has a result that could be graded; ${commandOn(root, `resume ${run} --retry infra`)} goes on`,
     );
@@ -187,7 +194,7 @@ function concludeEvaluation(evaluation: Evaluation, json: boolean): number {
   for (const { path } of reports) say(`report: ${path}`);
   if (ungraded === 0) return EXIT.done;
   say(
-    `incomplete: ${ungraded} prediction(s) have no verdict; ${commandOn(root, `evaluate ${run}`)} tries them again`,
+    `incomplete: ${ungraded} prediction(s) have no verdict; ${commandOn(root, goOn === 'resume' ? `resume ${run} --retry infra` : `evaluate ${run}`)} tries them again`,
   );
   return EXIT.incomplete;
 }

@@ -247,8 +247,9 @@ export function ownConfig(
   imageFolder = '/',
 ): EnvironmentConfig {
   if (!needs) return config;
-  const { cwd, user, network, memoryMb, cpus, diskMb, env, lifetimeS } = needs;
-  const open = config.network === 'none' ? 'bridge' : config.network;
+  const { cwd, user, network, openNetwork, memoryMb, cpus, diskMb, env, lifetimeS } = needs;
+  const named = openNetwork ?? config.network;
+  const open = named === 'none' ? 'bridge' : named;
   return {
     ...config,
     ...(cwd !== undefined && { cwd: cwd === 'image' ? imageFolder : cwd }),

@@ -78,7 +78,7 @@ const FIXES: Readonly<Record<PullFailureKind, (facts: PullFailureFacts) => strin
     'check repository and tag; build the image, or give its name in the row or in environment.image',
   not_local: ({ image, registry }) =>
     registry === OWN_HOST
-      ? 'build it with "swebatch images build" and the folder of its tasks, or allow --pull missing (environment.pull)'
+      ? 'build it with "swebatch images build" and the folder of its tasks; --pull missing (environment.pull) lets a run build it'
       : `pull it with "swebatch images pull", "docker pull ${image}", or allow --pull missing (environment.pull)`,
   no_access: ({ registry, hasCredentials }) =>
     hasCredentials
@@ -109,7 +109,7 @@ const FIXES: Readonly<Record<PullFailureKind, (facts: PullFailureFacts) => strin
 const SAYS: Readonly<Record<PullFailureKind, string>> = {
   wrong_name: 'is not a valid image name',
   missing: 'does not exist in its registry',
-  not_local: 'is not on this engine, and pulling is off',
+  not_local: 'is not on this engine, and --pull never neither pulls nor builds',
   no_access: 'may not be pulled',
   wrong_platform: 'does not exist for the platform',
   rate_limited: 'was refused: too many pulls',

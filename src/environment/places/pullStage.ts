@@ -204,7 +204,8 @@ export function createPullStage(options: StageOptions) {
       if (!parsed.ok) throw pullError('wrong_name', { ...facts, engineMessage: parsed.message });
       const present = policy === 'always' ? undefined : await find(image);
       if (present) return finish(job, present);
-      if (policy === 'never') throw pullError('not_local', { ...facts, engineMessage: '' });
+      if (policy === 'never')
+        throw pullError('not_local', { ...facts, registry: parsed.reference.registry, engineMessage: '' });
       if (closing.signal.aborted) throw cancelled(image);
       job.state = 'waiting';
     } catch (error) {

@@ -60,6 +60,7 @@ const atifSchema = z.looseObject({
     .looseObject({ name: z.string(), version: z.string().nullish(), model_name: z.string().nullish() })
     .nullish(),
   steps: z.array(stepSchema),
+  final_metrics: z.looseObject({ total_cost_usd: count }).nullish(),
 });
 type Step = z.infer<typeof stepSchema>;
 
@@ -114,6 +115,22 @@ function callOf(step: Step, number: number): RecordedCall[] {
   ];
 }
 
+/** What the file states of the whole beyond its steps: those of sub-agents, and files whose steps state no cost. */
+function restCall(calls: readonly RecordedCall[], totalNano: number | null, step: number): RecordedCall[] {
+  if (totalNano === null || calls.some(({ costNano }) => costNano === null)) return [];
+  const rest = totalNano - calls.reduce((sum, { costNano }) => sum + costNano!, 0);
+  // Sums of dollars differ in their last digits.
+  if (calls.length > 0 && rest < 1000) return [];
+  return [
+    {
+      ...{ step, model: null, responseId: null, finishReason: null, rawUsage: null, at: null },
+      ...{ inputTokens: null, cacheReadTokens: null, outputTokens: null, reasoningTokens: null },
+      costNano: rest,
+      notes: ['cost of the whole beyond its steps, from final_metrics'],
+    },
+  ];
+}
+
 export function readAtif(text: RawBody) {
   const read = readForeign(
     text,
@@ -123,7 +140,7 @@ export function readAtif(text: RawBody) {
     'it states no schema_version of ATIF',
   );
   if (!read.ok) return read;
-  const { schema_version, steps, agent } = read.value;
+  const { schema_version, steps, agent, final_metrics } = read.value;
   const byAgent = steps.filter(({ source }) => source === 'agent');
   const value = {
     schemaVersion: schema_version,
@@ -132,6 +149,8 @@ export function readAtif(text: RawBody) {
     agent: agent ? { name: agent.name, version: agent.version ?? null } : null,
     model: agent?.model_name ?? byAgent.find(({ model_name }) => model_name)?.model_name ?? null,
     calls: byAgent.flatMap((step, at) => callOf(step, at + 1)),
+    /** Of the whole, as the file states it; null where it does not. */
+    totalNano: plausibleNano(final_metrics?.total_cost_usd),
     ...spanOf(steps.flatMap(secondsOf)),
   };
   return { ok: true as const, value };
@@ -164,7 +183,7 @@ export function readAtifFiles(source: string): ForeignRun {
     const wrong = read.ok ? foreignIdProblem(path, id) : `${path}: ${read.message}`;
     if (wrong !== null) problems.push(wrong);
     if (wrong !== null || !read.ok) continue;
-    const { agent, model, calls, schemaVersion: _, ...stated } = read.value;
+    const { agent, model, calls, totalNano, schemaVersion: _, ...stated } = read.value;
     const costs = calls.map(({ costNano }) => costNano);
     const known = costs.length > 0 && costs.every((cost) => cost !== null);
     const epoch = (epochs.get(id) ?? 0) + 1;
@@ -177,8 +196,9 @@ export function readAtifFiles(source: string): ForeignRun {
         model: model ?? agent?.name ?? UNKNOWN_MODEL,
         format: 'atif',
         version: agent?.version ?? null,
-        costNano: known ? costs.reduce((sum, cost) => sum + cost, 0) : null,
-        calls,
+        // What the file says of the whole goes first: steps of sub-agents and failed calls are in no step of it.
+        costNano: totalNano ?? (known ? costs.reduce((sum, cost) => sum + cost, 0) : null),
+        calls: [...calls, ...restCall(calls, totalNano, stated.steps)],
         file: path,
         notes: ['ATIF does not say how the attempt ended'],
       }),

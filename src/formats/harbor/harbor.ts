@@ -118,6 +118,8 @@ const OWN_ENDS: ReadonlySet<string> = new Set([
   'ContentPolicyViolationError',
 ]);
 
+const MAIN = 'reward';
+
 /** A trial whose exception is not the agent's own is lost, whatever reward stands beside it: Harbor's own rule for a valid reward. */
 function rewardOf(trial: HarborTrial) {
   const raised = [
@@ -127,7 +129,7 @@ function rewardOf(trial: HarborTrial) {
   const rewards = trial.verifier_result?.rewards ?? {};
   const all = Object.values(rewards);
   // The one of that name, else the mean of all, as in gradings of our own.
-  const reward = Object.hasOwn(rewards, 'reward') ? rewards.reward : all.length > 0 ? mean(all) : undefined;
+  const reward = Object.hasOwn(rewards, MAIN) ? rewards[MAIN] : all.length > 0 ? mean(all) : undefined;
   const lost = reward === undefined || raised.some(({ exception_type }) => !OWN_ENDS.has(exception_type));
   return { reward: lost ? null : reward, rewards, exception: raised[0] };
 }
@@ -169,7 +171,7 @@ function instanceOf({ id, folder, trial, measured, epoch, arm }: Trial): Foreign
   const conversation = read?.ok ? read.value : null;
   const { exception } = measured;
   const used = trial.agent_result;
-  const costNano = plausibleNano(used?.cost_usd);
+  const costNano = plausibleNano(used?.cost_usd) ?? conversation?.totalNano ?? null;
   const call = {
     step: 1,
     model: trial.agent_info?.model_info?.name ?? null,
@@ -199,7 +201,7 @@ function instanceOf({ id, folder, trial, measured, epoch, arm }: Trial): Foreign
     steps: conversation?.steps ?? 0,
     costNano,
     messages: conversation?.messages ?? [],
-    calls: states(used) ? [call] : [],
+    calls: states(used) || costNano !== null ? [call] : [],
     startedAt: secondsOf(trial.started_at),
     endedAt: secondsOf(trial.finished_at),
     file: folder,
@@ -215,18 +217,35 @@ const states = (used: HarborTrial['agent_result']): boolean =>
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 
+/** As Harbor computes it: of several names that of "reward", which counts as 0 where a trial lacks it. */
+function harborMean(trials: readonly Trial[]): number {
+  const given = trials.map(({ measured }) => (measured.reward === null ? null : measured.rewards));
+  const names = new Set(given.flatMap((rewards) => Object.keys(rewards ?? {})));
+  if (names.size > 1 && !names.has(MAIN)) return mean(trials.map(({ measured }) => measured.reward ?? 0));
+  const [name = MAIN] = names.size > 1 ? [MAIN] : names;
+  return mean(given.map((rewards) => rewards?.[name] ?? 0));
+}
+
 /** "Harbor's mean is 0.400 …": how its number comes to be, and what it is over the trials that were measured. */
 function difference(trials: readonly Trial[], printed: readonly number[]): string[] {
   const lost = trials.filter(({ measured }) => measured.reward === null);
   const ours = mean(trials.flatMap(({ measured }) => (measured.reward === null ? [] : [measured.reward])));
   const [only] = printed;
+  const theirs = printed.length === 1 ? only! : harborMean(trials);
+  const unnamed = trials.filter(
+    ({ measured: { reward, rewards } }) => reward !== null && !Object.hasOwn(rewards, MAIN),
+  ).length;
+  const isNamed = trials.some(({ measured }) => Object.hasOwn(measured.rewards, MAIN));
   if (lost.length === 0) {
+    if (unnamed > 0 && isNamed)
+      return [
+        `Harbor's mean is ${theirs.toFixed(3)} over ${trials.length} trials, because it counts ${unnamed} without the name "${MAIN}" as 0; with the mean of their own names it is ${ours.toFixed(3)}`,
+      ];
     if (only === undefined || printed.length > 1) return [];
     return [
       `Harbor's mean is ${only.toFixed(3)} over ${trials.length} trials; here it is ${ours.toFixed(3)}`,
     ];
   }
-  const theirs = printed.length === 1 ? only! : mean(trials.map(({ measured }) => measured.reward ?? 0));
   const names = counted(
     lost.map(({ id, measured }) => `${id} (${measured.exception?.exception_type ?? 'no reward'})`),
     5,

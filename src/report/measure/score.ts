@@ -156,6 +156,10 @@ function namedMeans(groups: readonly (readonly Rewarded[])[]) {
   return [...found].map(([name, values]) => ({ name, n: values.length, mean: mean(values) }));
 }
 
+/** Its verifier named rewards, and none of them is `reward`: Harbor's mean of that name has a 0 for it. */
+const lacksMain = ({ trial: { rewards } }: Rewarded): boolean =>
+  rewards !== undefined && !Object.hasOwn(rewards, MAIN);
+
 /** Null where no trial has a reward. */
 export function rewardSummary(rows: readonly Rewarded[]) {
   const valid = rows.filter((row) => row.valid);
@@ -167,11 +171,18 @@ export function rewardSummary(rows: readonly Rewarded[]) {
   )!;
   const missing = rows.length - valid.length;
   const named = namedMeans(groups);
+  // Where no trial has the name, Harbor has no mean of it.
+  const unnamed = valid.every(lacksMain) ? 0 : valid.filter(lacksMain).length;
+  const counted = valid.filter((row) => unnamed === 0 || !lacksMain(row));
   return {
     ...over,
-    /** The mean over all planned trials with 0 for what is missing, as Harbor counts; absent where nothing is missing. */
-    ...(missing > 0 && {
-      missingAsZero: { missing, mean: sum(valid.map(rewardOf)) / rows.length },
+    /** The mean over all planned trials with 0 for what is missing and for what has no `reward`, as Harbor counts; absent where that is nothing. */
+    ...(missing + unnamed > 0 && {
+      missingAsZero: {
+        missing,
+        ...(unnamed > 0 && { unnamed }),
+        mean: sum(counted.map(rewardOf)) / rows.length,
+      },
     }),
     ...(named.length > 0 && { named }),
   };

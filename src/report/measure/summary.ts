@@ -181,13 +181,15 @@ export function goldScore(
   const ids = [...new Set(trials.map((t) => t.instanceId))];
   const those = (standing: GoldStanding | undefined) => ids.filter((id) => standings.get(id) === standing);
   const [fails, flaky, unknown] = [those('fails'), those('flaky'), those(undefined).length];
+  const untouched = those('untouched');
   if (unknown === ids.length) return null;
-  const out = new Set([...fails, ...flaky]);
+  const out = new Set([...fails, ...flaky, ...untouched]);
   return {
     passes: those('passes').length,
     fails,
     flaky,
     unknown,
+    ...(untouched.length > 0 && { untouched }),
     ...scoreWithout(trials, epochs, ({ instanceId }) => out.has(instanceId)),
   };
 }

@@ -176,6 +176,7 @@ function lists(arm: ArmSummary): Block[] {
     ),
     ...named('Gold fails here', arm.gold?.fails),
     ...named('Gold is flaky here', arm.gold?.flaky),
+    ...named('Passes here without any work', arm.gold?.untouched),
     ...(arm.doubted ?? []).flatMap(({ label, ids }) => named(`Left out: those ${label}`, ids)),
     ...named('Stalled', arm.stalled),
     ...named('Refused by the model', arm.refused),
@@ -244,7 +245,11 @@ function rewardRows({ mean, interval, n, missingAsZero, named = [] }: RewardSumm
   if (missingAsZero)
     rows.push([
       '',
-      `${reward(missingAsZero.mean)} with ${plural(missingAsZero.missing, 'missing trial')} as 0, as Harbor counts`,
+      `${reward(missingAsZero.mean)} with ${compact([
+        (missingAsZero.missing > 0 || !missingAsZero.unnamed) &&
+          plural(missingAsZero.missing, 'missing trial'),
+        missingAsZero.unnamed && `${plural(missingAsZero.unnamed, 'trial')} without the name "reward"`,
+      ]).join(' and ')} as 0, as Harbor counts`,
     ]);
   for (const one of named.slice(0, NAMES_SHOWN))
     rows.push(['', `${one.name}: ${reward(one.mean)} mean of ${plural(one.n, 'instance')}`]);
@@ -284,6 +289,7 @@ function goldLine(gold: NonNullable<ArmSummary['gold']>): string {
   const bad = compact([
     gold.fails.length > 0 && `fails ${gold.fails.length}`,
     gold.flaky.length > 0 && `is flaky on ${gold.flaky.length}`,
+    gold.untouched && `means nothing on ${gold.untouched.length}, which pass untouched,`,
   ]);
   if (bad.length === 0) return `passes here on all ${gold.passes} that were calibrated${unknown}`;
   return `${bad.join(' and ')} of these instances on this machine; without them ${scoreText({ resolved: gold.resolvedWithout, overInstances: gold.estimateWithout })}${unknown}`;

@@ -9,15 +9,16 @@ import { imageOf } from '../../dataset/instance.ts';
 import { environmentConfigSchema } from '../../environment/environments.ts';
 import { type Prediction, parsePredictions } from '../../formats/predictions.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
-import { goldPredictions, recordPredictions, unknownIds } from '../../grading/recordPredictions.ts';
+import { recordPredictions, unknownIds } from '../../grading/recordPredictions.ts';
 import type { Caller, Tell } from '../../run/caller.ts';
 import { withRunLock } from '../../run/control/lock.ts';
 import type { GradedWhole } from '../../run/record/runReports.ts';
 import { makeAndOpen, refuseRunName } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
-import { type Calibrated, calibration } from '../../store/records/evaluations.ts';
+import type { Calibrated } from '../../store/records/evaluations.ts';
 import type { RunRow } from '../../store/records/runs.ts';
+import { evaluateGold } from './evaluateGold.ts';
 import {
   type DatasetChoice,
   type EvaluateOptions,
@@ -36,21 +37,11 @@ export interface EvaluatePredictionsOptions extends EvaluateOptions {
   readonly dataset: DatasetChoice;
   /** Name of the run that they become; default: one from the file and the dataset. */
   readonly name?: string | undefined;
-  /** Evaluations of each, one after another: gold that is not always resolved is flaky. */
+  /** Of gold: how often each task is solved anew and graded. One that is not always resolved is flaky. */
   readonly repeat?: number | undefined;
 }
 
 function predictionsOf(target: string, rows: readonly LoadedRow[], tell: Tell): readonly Prediction[] {
-  if (target === 'gold') {
-    const gold = goldPredictions(rows.map((row) => row.instance));
-    const without = rows.length - gold.length;
-    if (gold.length === 0)
-      throw new UserError(
-        `none of the ${without} tasks has a gold patch: a solution that is a script is not run here`,
-      );
-    if (without > 0) tell({ level: 'warning', text: `${without} tasks without a gold patch are left out` });
-    return gold;
-  }
   let bytes: Uint8Array;
   try {
     bytes = readFileSync(target);
@@ -86,6 +77,7 @@ export async function evaluatePredictions(
   caller: Caller,
 ): Promise<PredictionsEvaluation> {
   const { predictions: target, results: root } = options;
+  if (target === 'gold') return evaluateGold(options, caller);
   const config = gradingConfig(options.grading);
   await requireParsers(config, caller.cwd);
   const dataset = await requireSubset(options.dataset, caller.env);
@@ -100,12 +92,12 @@ export async function evaluatePredictions(
     });
   return await withRunLock({ store, root, runName: name, tell: caller.tell }, async () => {
     const run = recordedRun(store, { name, target, dataset, predictions, config });
-    const { again = false, repeat = 1 } = options;
+    const { again = false } = options;
     const whole = wholeOf(dataset, only);
-    const graded = await gradeRun({ store, root, run, config, only, again, whole, repeat }, caller);
-    const ids = new Set(predictions.map((p) => p.instance_id));
-    const known = target === 'gold' ? calibration(store).filter((row) => ids.has(row.instance_id)) : [];
-    return { ...graded, calibration: known };
+    return {
+      ...(await gradeRun({ store, root, run, config, only, again, whole }, caller)),
+      calibration: [],
+    };
   });
 }
 

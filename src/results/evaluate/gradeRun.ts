@@ -105,14 +105,19 @@ export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evalu
     engine?.close();
     attendant.end?.();
   }
-  const { interruptedBy } = stop;
-  const ungraded = grader.summary(asked).ungraded;
-  return {
-    ...{ run: run.name, root, harness: config.harness, network: config.network },
-    ...{ ungraded, interruptedBy },
-    ...(interruptedBy === null ? await exported(task) : { reports: [], faults: [] }),
-  };
+  return evaluationOf(task, grader.summary(asked).ungraded, stop.interruptedBy);
 }
+
+/** What was graded, with its reports, which are written. */
+export const evaluationOf = async (
+  task: Omit<GradingTask, 'again' | 'repeat'>,
+  ungraded: number,
+  interruptedBy: string | null,
+): Promise<Evaluation> => ({
+  ...{ run: task.run.name, root: task.root, harness: task.config.harness, network: task.config.network },
+  ...{ ungraded, interruptedBy },
+  ...(interruptedBy === null ? await exported(task) : { reports: [], faults: [] }),
+});
 
 /** Of the engine that the run used, or of all of them together. */
 function watchOf({ store, run }: GradingTask, events: RunEvents): EngineWatch {
@@ -198,7 +203,7 @@ const gradingImages = ({ store, run }: GradingTask, { events }: Pick<Work, 'even
     store,
   );
 
-async function exported({ store, root, run, config, whole, only }: GradingTask) {
+async function exported({ store, root, run, config, whole, only }: Omit<GradingTask, 'again' | 'repeat'>) {
   const dir = pathInside(root, run.name);
   const reports = await exportRunReports({ store, run, dir }, config.harness, whole);
   // The summary written when the run ended knew no verdicts.

@@ -23,6 +23,7 @@ export function ledAttempt(parts: {
     instruction: string,
     config: AgentConfig,
     callbacks: AgentCallbacks,
+    part: string,
   ) => Promise<AgentResult>;
   readonly gradeRequest: LedAttempt['gradeRequest'];
 }): LedAttempt {
@@ -40,7 +41,12 @@ export function ledAttempt(parts: {
       const result =
         'limit' in config
           ? usedUp(config.limit)
-          : await parts.runAgent(part.instruction, config, recorder.callbacksFor(part.name, steps));
+          : await parts.runAgent(
+              part.instruction,
+              config,
+              recorder.callbacksFor(part.name, steps),
+              part.name,
+            );
       steps += result.steps;
       cost = cost === null || result.costNano === null ? null : cost + result.costNano;
       const { reason, message } = endingOfResult(result);

@@ -2,13 +2,23 @@
  * When a run pauses and when it goes on. Four things pause it: a person, the breaker, when instances fail for a reason that the next ones would share,
  * a disk that is nearly full, and a container engine that does not answer. Nothing new starts while one of them holds it.
  */
+import { nameWithoutModel } from '../../agent/agents.ts';
 import type { RunConfig } from '../../config/configSchema.ts';
 import { type ExitReason, exitClassOf } from '../../outcome.ts';
+import { isJudgedByState } from '../../suites/suites.ts';
 import type { Run } from '../contract.ts';
-import { ENGINE_LOST, type Ending, HOST_FLOOR, StopReason, WRONG_ENVIRONMENT } from '../exit.ts';
+import { ENGINE_LOST, type Ending, HOST_FLOOR, pullMayHelp, StopReason, WRONG_ENVIRONMENT } from '../exit.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 import type { Delays, TrialQueue } from '../schedule/trialQueue.ts';
 import { createBreaker } from './breaker.ts';
+
+/** An image that is gone does not come back by itself: other instances are asked at once whether theirs are there. */
+const waitMayHelp = ({ reason, detail }: Ending): boolean =>
+  reason !== 'env_image_missing' && (reason !== 'env_image_pull_failed' || pullMayHelp(detail));
+
+/** Its container is judged itself, or its agent is not expected to work. */
+const saysNothingByPatch = ({ arm, instance }: PlannedTrial): boolean =>
+  isJudgedByState(instance) || nameWithoutModel(arm.agent.agent_class) !== undefined;
 
 export type Pauses = ReturnType<typeof createPauses>;
 
@@ -120,7 +130,7 @@ function createJudge(
   const breaker = createBreaker({ ...rules, emptyPatches: empty_patches, instances: instances.size });
   let probes = 0;
   let failing = '';
-  const pause = (reason: string, because: ExitReason) => {
+  const pause = (reason: string, because: ExitReason, waits: boolean) => {
     events.emit({ type: 'breaker', reason });
     probes += 1;
     if (probes > max_probes) {
@@ -128,8 +138,10 @@ function createJudge(
       return;
     }
     holds.hold('breaker');
-    events.emit({ type: 'paused', reason: `${reason}; one instance probes in ${probe_after_s} s` });
-    delays.after(probe_after_s * 1000, () => {
+    const seconds = waits ? probe_after_s : 0;
+    const when = waits ? `in ${probe_after_s} s` : 'now';
+    events.emit({ type: 'paused', reason: `${reason}; one instance probes ${when}` });
+    delays.after(seconds * 1000, () => {
       breaker.probe();
       queue.limitSlots(1);
       holds.release('breaker');
@@ -156,14 +168,14 @@ function createJudge(
       reason: ending.reason,
       class: exitClassOf(ending.reason),
       message: ending.message,
-      patchBytes,
+      patchBytes: saysNothingByPatch(trial) ? Math.max(1, patchBytes) : patchBytes,
     });
     if (decision.do === 'stop') {
       events.emit({ type: 'breaker', reason: decision.reason });
       stop.stopStarting(decision.as ?? ending.reason, decision.reason);
     } else if (decision.do === 'pause') {
       failing = trial.arm.row.name;
-      pause(decision.reason, ending.reason);
+      pause(decision.reason, ending.reason, waitMayHelp(ending));
     } else if (decision.do === 'resume') {
       // It is over. Another arm's good end tells nothing about the arm that failed.
       if (trial.arm.row.name === failing) probes = 0;

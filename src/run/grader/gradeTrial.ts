@@ -82,6 +82,7 @@ export async function gradeTrial(
       result: ungradable(planned.reason, label.instanceId, gradable, grading),
     };
   const result = await planned.plan.grade({
+    ...openNetworkOf(arms.get(gradable.arm_id)!.row),
     patch: gradable.model_patch,
     ...(gradable.work_image !== null && { work: gradable.work_image }),
     factory,
@@ -92,6 +93,12 @@ export async function gradeTrial(
     alone,
   });
   return { label, gradable: true, result };
+}
+
+/** A task with an open network has it where its agent had it. */
+function openNetworkOf(arm: ArmRow): { readonly openNetwork?: string } {
+  const network = recordedEnvironment(arm)?.network;
+  return network === undefined || network === 'none' ? {} : { openNetwork: network };
 }
 
 /** Grading runs where the harness runs it, in the default environment, unless that of the arms grades too. */
@@ -130,14 +137,14 @@ export function createStepGrading(run: GradedRun) {
   let made: Promise<EnvironmentFactory> | undefined;
   return {
     async request(
-      { id, instance }: PlannedTrial,
+      { id, instance, arm }: PlannedTrial,
       attempt: number,
       signal: AbortSignal,
     ): ReturnType<LedAttempt['gradeRequest']> {
       rememberBuilds(instance);
       made ??= gradingFactory(run);
       const owner = currentOwner(run.row.name, `gate-${id}.${attempt}`);
-      return { factory: await made, config: run.grading, owner, signal };
+      return { ...openNetworkOf(arm.row), factory: await made, config: run.grading, owner, signal };
     },
     close: async () => (await made)?.close(),
   };

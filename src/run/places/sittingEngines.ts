@@ -16,11 +16,11 @@ import {
 import { imagesOfWork } from '../../grading/gradingFrame.ts';
 import { beginLease, endLease, hasLeftEngine } from '../../store/live/leases.ts';
 import type { Store } from '../../store/open.ts';
-import { worksOfContainer } from '../../store/records/evaluations.ts';
-import type { RunRow } from '../../store/records/runs.ts';
+import { worksOf, worksOfContainer } from '../../store/records/evaluations.ts';
+import { armsOf, type RunRow } from '../../store/records/runs.ts';
 import type { Caller } from '../caller.ts';
 import type { RunEvents } from '../events.ts';
-import type { ArmConfig } from '../plan/planRecord.ts';
+import { type ArmConfig, plannedArm } from '../plan/planRecord.ts';
 import { requireEngine } from './engines.ts';
 import { enginesOf } from './openImages.ts';
 
@@ -133,6 +133,20 @@ interface OrphanWork {
   readonly kept: readonly WorkImage[];
 }
 
+/** Removes what was kept of the attempts of a run that goes. Returns what an engine that does not answer still has. */
+export async function discardWorkOf(store: Store, run: Pick<RunRow, 'id'>): Promise<string[]> {
+  const images = [...new Set(worksOf(store, run.id).flatMap(imagesOfWork))];
+  if (images.length === 0) return [];
+  const left = new Set<string>();
+  for (const host of enginesOf(
+    armsOf(store, run.id).map((row) => ({ name: row.name, ...plannedArm(row) })),
+  )) {
+    const docker = engineClient(host === undefined ? undefined : engineOptionsOf(host));
+    for (const image of images) await discardWork(docker, image).catch(() => left.add(image));
+  }
+  return [...left];
+}
+
 /** A result may be graded later, from what was kept of it. Whatever an attempt without a result left is made anew with the next one. */
 function isNeedless({ name, container, owner }: WorkImage, store: Store): boolean {
   if (owner !== 'dead' || container === '') return false;
@@ -141,8 +155,8 @@ function isNeedless({ name, container, owner }: WorkImage, store: Store): boolea
     return (
       attempts.length > 0 &&
       attempts.every(
-        ({ is_result, work_image }) =>
-          is_result === 0 || work_image === null || !imagesOfWork(work_image).includes(name),
+        ({ is_open, work_image }) =>
+          is_open === 0 || work_image === null || !imagesOfWork(work_image).includes(name),
       )
     );
   } catch {

@@ -1,6 +1,7 @@
 /** Resolves configuration files, `key=value` and sections into arms; one arm for each model. */
 
 import { readFileSync } from 'node:fs';
+import { nameWithoutModel } from '../../agent/agents.ts';
 import { isRecord } from '../../base/isRecord.ts';
 import { sha256 } from '../../base/sha256.ts';
 import {
@@ -90,7 +91,7 @@ export function resolveConfig(
   const loaded = loadLayers(asked.config ?? [], settings, cwd);
   const { config } = loaded;
   const open = withoutCredentials(loaded.arms);
-  const { arms, warnings, addressFrom } = settled(open.arms, env);
+  const { arms, warnings, addressFrom } = settled(open.arms.map(withoutModel), env);
   return {
     arms,
     run: config.run,
@@ -127,6 +128,13 @@ function withoutCredentials(given: readonly ArmConfig[]) {
         `model.model_kwargs.${path}: a key is better kept in an environment variable (write env:NAME there); it is not recorded, so to resume the run set $${name}`,
     ),
   };
+}
+
+/** An agent that asks no model needs none. */
+function withoutModel(arm: ArmConfig): ArmConfig {
+  const predictsAs = nameWithoutModel(arm.agent.agent_class);
+  if (predictsAs === undefined) return arm;
+  return { ...arm, predictsAs, model: { ...arm.model, model_name: `none:${predictsAs}` } };
 }
 
 /** A model that cannot be settled stays unchanged: the checks of the arm report it, and a dry run shows it. */

@@ -1,16 +1,16 @@
 /** Tasks that cannot run here: all are named before anything starts, or left out where the user says so. */
 
 import type { AgentConfig } from '../../agent/agentConfig.ts';
-import { refusalOfServers } from '../../agent/agents.ts';
+import { agentNamed, refusalOfServers } from '../../agent/agents.ts';
 import { inert } from '../../base/text/inert.ts';
 import type { LoadedRow } from '../../dataset/dataset.ts';
-import { headOf } from '../../dataset/instance.ts';
+import { headOf, type Instance } from '../../dataset/instance.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import { environmentKindOf, environmentNames } from '../../environment/environments.ts';
 import { engineInfo } from '../../environment/places/engineInfo.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
-import { needsOf, planGrading } from '../../suites/suites.ts';
+import { needsOf, planGrading, solutionOf } from '../../suites/suites.ts';
 import type { Tell, Variables } from '../caller.ts';
 import { requireEngine } from '../places/engines.ts';
 import { UserError } from '../userError.ts';
@@ -83,6 +83,11 @@ const refusalOfKeeping = (who: string, { environment }: ArmFacts): string | unde
     ? undefined
     : `${who} are kept with environment.environment_class ${environmentNames((kind) => kind.keepsWork).join(' or ')} alone, and not with ${environment.environment_class}`;
 
+async function refusalOfSolving(instance: Instance, { agent }: ArmFacts): Promise<string | undefined> {
+  const { solves = false } = (await agentNamed(agent.agent_class)) ?? {};
+  return solves && !solutionOf(instance) ? 'it brings no solution that could be applied' : undefined;
+}
+
 /** A row that was left in its file is of a kind that has none, and of a refused one nothing was read. */
 export const beyondAgents = <R extends LoadedRow>(
   rows: readonly R[],
@@ -97,6 +102,7 @@ export const beyondAgents = <R extends LoadedRow>(
         const refusals = [
           await refusalOfServers(arm.agent.agent_class, toolServers),
           keepsEndStates === undefined ? undefined : refusalOfKeeping(keepsEndStates, arm),
+          await refusalOfSolving(row.instance, arm),
         ];
         for (const reason of refusals) if (reason !== undefined) reasons.add(reason);
       }

@@ -19,6 +19,7 @@ import { beginCall, endCall, insertProgramCall, loseCall } from '../../store/rec
 import { wholeArm } from '../../store/records/runs.ts';
 import * as trials from '../../store/records/trials.ts';
 import { written } from '../../store/writing.ts';
+import { isJudgedByState } from '../../suites/suites.ts';
 import type { Run } from '../contract.ts';
 import type { Settle } from '../control/budget.ts';
 import { crashPoint } from '../control/crash.ts';
@@ -129,8 +130,11 @@ export function openJournal(run: Run, { trial, slot, waitedMs }: Turn, abort: Ab
       const stepCount = agent.steps ?? recorder.steps();
       const message = ending.message === null ? null : redactor.text(ending.message);
       // Work in the tree that an agent left out of what it submitted, which is nothing: it may have committed its work.
+      const noPatch = isJudgedByState(trial.instance);
       const unused =
-        ending.reason === 'submitted' && patch.modelPatch === '' ? (captured?.patch.length ?? 0) : 0;
+        !noPatch && ending.reason === 'submitted' && patch.modelPatch === ''
+          ? (captured?.patch.length ?? 0)
+          : 0;
       notes.push(...patch.notes);
       if (unused > 0)
         note(
@@ -185,6 +189,7 @@ export function openJournal(run: Run, { trial, slot, waitedMs }: Turn, abort: Ab
         costNano: recorder.costNano(),
         elapsedMs: phases.elapsedMs(),
         patchBytes: Buffer.byteLength(patch.modelPatch),
+        ...(noPatch && { noPatch }),
         ...(unused > 0 && { unusedBytes: unused }),
       });
       return true;

@@ -207,7 +207,7 @@ export function exportConfig(run: ExportedRun, ids: readonly string[]): string {
   // A replay takes the name for its predictions from its recording again.
   const plain = plannedArms(run).map(({ predictsAs: _, ...arm }) => arm);
   const [only] = plain;
-  if (plain.length === 1 && only && only.name === armNameOf(only.model)) {
+  if (plain.length === 1 && only && only.name === armNameOf(only)) {
     const { name: _, ...parts } = only;
     return write({ ...parts, ...sections, dataset: rows });
   }

@@ -90,12 +90,18 @@ export const abandonedWorks = (db: Store, runId: number): { id: number; work_ima
   all(db)`SELECT a.id, a.work_image FROM attempts a JOIN trials t ON t.id = a.trial_id
      WHERE t.run_id = ${runId} AND a.work_image IS NOT NULL AND a.state = 'ended' AND a.exit_class NOT ${raw(IS_RESULT)}`;
 
-/** What the record has of the work that came from one container; the id of a container is one attempt's alone. */
+/** All that was kept of the attempts of a run. */
+export const worksOf = (db: Store, runId: number): string[] =>
+  column(db)`SELECT a.work_image FROM attempts a JOIN trials t ON t.id = a.trial_id
+     WHERE t.run_id = ${runId} AND a.work_image IS NOT NULL`;
+
+/** What the record has of the work that came from one container; the id of a container is one attempt's alone. `is_open`: a result without a verdict. */
 export const worksOfContainer = (
   db: Store,
   containerId: string,
-): { is_result: 0 | 1; work_image: string | null }[] =>
-  all(db)`SELECT a.state = 'ended' AND a.exit_class ${raw(IS_RESULT)} AS is_result, a.work_image
+): { is_open: 0 | 1; work_image: string | null }[] =>
+  all(db)`SELECT a.state = 'ended' AND a.exit_class ${raw(IS_RESULT)} AND NOT EXISTS (
+       SELECT 1 FROM evaluations e WHERE e.attempt_id = a.id AND e.outcome NOT IN ('infra', 'ungradable')) AS is_open, a.work_image
      FROM attempts a WHERE a.container_id = ${containerId}`;
 
 /** Milliseconds of each grading of a run that ran something. */
@@ -140,8 +146,8 @@ export const redoneTrials = (db: Store, runId: number): { instanceId: string; ar
        JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
        WHERE t.run_id = ${runId} AND a.exit_class ${raw(IS_RESULT)} AND a.id <> t.final_attempt_id ORDER BY 1`;
 
-/** How the gold patch of an instance did here. */
-export type GoldStanding = 'passes' | 'fails' | 'flaky';
+/** How the solution of an instance did here; `untouched`: its tests passed where nobody had done anything. */
+export type GoldStanding = 'passes' | 'fails' | 'flaky' | 'untouched';
 
 export interface Calibrated {
   readonly instance_id: string;
@@ -153,7 +159,12 @@ export interface Calibrated {
   readonly resolved: number;
   readonly evaluations: number;
   readonly last_at: string;
+  /** Of the last one: why it did not pass; null where the verdict says enough. */
+  readonly message: string | null;
 }
+
+/** What was graded in an end state began in the image of its task. */
+const TASK_IMAGE = raw('CASE WHEN a.work_image IS NULL THEN e.image_digest ELSE a.image_digest END');
 
 /**
  * Without evaluations that failed, had no patch or were made elsewhere (imports, regrades). Each set of rules and each network is counted
@@ -161,16 +172,32 @@ export interface Calibrated {
  */
 export function calibration(db: Store): Calibrated[] {
   const rows = all(db)<Omit<Calibrated, 'standing'>>`
-    SELECT instance_id, image_digest, spec_hash, harness, network, sum(outcome = 'resolved') AS resolved, count(*) AS evaluations,
-       max(started_at) AS last_at
-     FROM evaluations WHERE model = 'gold' AND source = 'native' AND outcome NOT IN ('infra', 'ungradable', 'empty_patch')
-     GROUP BY instance_id, image_digest, spec_hash, harness, network ORDER BY instance_id, last_at`;
+    SELECT e.instance_id, ${TASK_IMAGE} AS image_digest, e.spec_hash, e.harness, e.network, sum(e.outcome = 'resolved') AS resolved,
+       count(*) AS evaluations, max(e.started_at) AS last_at, e.error_message AS message
+     FROM evaluations e LEFT JOIN attempts a ON a.id = e.attempt_id
+     WHERE e.model = 'gold' AND e.source = 'native' AND e.outcome NOT IN ('infra', 'ungradable', 'empty_patch')
+     GROUP BY e.instance_id, 2, e.spec_hash, e.harness, e.network ORDER BY e.instance_id, last_at`;
   return rows.map((row) => ({
     ...row,
     standing: row.resolved === row.evaluations ? 'passes' : row.resolved === 0 ? 'fails' : 'flaky',
   }));
 }
 
-/** The latest standing of each instance. Scores are also shown without "fails" and "flaky". */
-export const goldStandings = (db: Store): Map<string, Calibrated> =>
-  new Map(calibration(db).map((row) => [row.instance_id, row]));
+/** The latest standing of each instance. Scores are also shown without those that do not pass. */
+export function goldStandings(db: Store): Map<string, Calibrated> {
+  const standings = new Map(calibration(db).map((row) => [row.instance_id, row]));
+  for (const row of untouched(db)) standings.set(row.instance_id, row);
+  return standings;
+}
+
+/** Instances whose newest grading without any work passed. By the runs of such arms, because few evaluations are theirs. */
+function untouched(db: Store): Calibrated[] {
+  const rows = all(db)<Omit<Calibrated, 'standing'> & { outcome: Outcome }>`
+    SELECT e.instance_id, e.image_digest, e.spec_hash, e.harness, e.network, sum(e.outcome = 'resolved') AS resolved,
+       count(*) AS evaluations, max(e.started_at) AS last_at, e.error_message AS message, e.outcome
+     FROM arms a JOIN evaluations e ON e.run_id = a.run_id AND e.model = a.model
+     WHERE a.model = 'nop' AND e.source = 'native' GROUP BY e.instance_id`;
+  return rows.flatMap(({ outcome, ...row }) =>
+    outcome === 'resolved' ? [{ ...row, standing: 'untouched' as const }] : [],
+  );
+}

@@ -12,13 +12,16 @@ import { type Instance, imageOf } from '../../dataset/instance.ts';
 import type { PlannedGrading } from '../../grading/gradingFrame.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
 import type { Suite } from '../suite.ts';
+import { prompts } from './prompts.ts';
 import { type HarborTask, harborTaskOf, readTask } from './readTask.ts';
+import { solutionOfTask } from './solution.ts';
 import { gradeSteps, type TaskStep, verifierOfStep, workThroughSteps } from './steps.ts';
 import { builtImage, TaskFolderError, taskFiles } from './taskFolder.ts';
 import { roomNeeds, verification } from './verification.ts';
 
 export const harbor: Suite = {
   folders: { read: (dir) => tasksIn(dir).map(readTask), needed: true },
+  prompts,
   refusal: ({ extra }) =>
     extra.harbor === undefined ? String(extra.refused ?? 'its task could not be read') : undefined,
   needs(instance) {
@@ -50,6 +53,7 @@ export const harbor: Suite = {
     const steps = stepsOf(instance);
     return steps && ((attempt) => workThroughSteps(steps, attempt));
   },
+  solution: solutionOfTask,
   grading,
 };
 

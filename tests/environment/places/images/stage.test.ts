@@ -69,6 +69,9 @@ describe('one pull an image', () => {
       message: expect.stringContaining('--pull missing'),
     });
     expect(pulls).toEqual([]);
+    const built = await failure(stage.ensure('swebatch.internal/harbor:1'));
+    expect(built.message).toContain('neither pulls nor builds; build it with "swebatch images build"');
+    expect(built.message).not.toContain('pull it with');
   });
 
   test('an image that was removed since is pulled again', async () => {

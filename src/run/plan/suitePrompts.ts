@@ -1,0 +1,51 @@
+/** Suites without a repository have words of their own: agents are asked in them wherever nobody else wrote a prompt. */
+import { readFileSync } from 'node:fs';
+import { agentNamed } from '../../agent/agents.ts';
+import { at, isTree } from '../../config/merge.ts';
+import { PACKAGE_CONFIGS, readYaml } from '../../config/readConfig.ts';
+import type { LoadedRow } from '../../dataset/dataset.ts';
+import type { SuitePrompts } from '../../suites/suite.ts';
+import { suiteOf } from '../../suites/suites.ts';
+import type { ResolvedConfig } from './resolveConfig.ts';
+
+/** Where tasks of several suites stand in one dataset, they share the default. */
+function promptsOf(rows: readonly LoadedRow[]): { kind: string; prompts: SuitePrompts } | undefined {
+  const kinds = new Set(rows.map((row) => (row.head ? undefined : row.instance.kind)));
+  const [kind] = kinds;
+  const prompts = kinds.size === 1 && kind !== undefined ? suiteOf({ kind }).prompts : undefined;
+  return prompts && { kind: kind!, prompts };
+}
+
+/** The text that a configuration of this package brings for a key of `agent`, where it is the one in effect. */
+function packaged({ origins }: ResolvedConfig, key: string): unknown {
+  const from = origins[`agent.${key}`];
+  if (!from?.startsWith(PACKAGE_CONFIGS)) return undefined;
+  const tree = readYaml(readFileSync(from, 'utf8'), from);
+  return isTree(tree) ? at(tree, ['agent', key]) : undefined;
+}
+
+export async function withSuitePrompts(
+  resolved: ResolvedConfig,
+  rows: readonly LoadedRow[],
+): Promise<ResolvedConfig> {
+  const found = promptsOf(rows);
+  if (!found) return resolved;
+  const { kind, prompts } = found;
+  const instance = packaged(resolved, 'instance_template');
+  const system = packaged(resolved, 'system_template');
+  const origins = { ...resolved.origins };
+  const arms = await Promise.all(
+    resolved.arms.map(async (arm) => {
+      const { agent } = arm;
+      const program = (await agentNamed(agent.agent_class))?.dialect !== undefined;
+      const ours = {
+        ...(instance === agent.instance_template && { instance_template: prompts.instance[agent.protocol] }),
+        ...(system === agent.system_template && { system_template: prompts.system }),
+        ...(program && agent.prompt_template === undefined && { prompt_template: prompts.program }),
+      };
+      for (const key of Object.keys(ours)) origins[`agent.${key}`] = `the suite ${kind}`;
+      return { ...arm, agent: { ...agent, ...ours } };
+    }),
+  );
+  return { ...resolved, arms, origins };
+}
