@@ -51,6 +51,15 @@ export const agentConfigSchema = z.strictObject({
         'agent_class command: the shell line that is the agent; a template with task (quoted), prompt_file and model',
       ),
     ),
+  program: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9._-]*(?:@[0-9A-Za-z][0-9A-Za-z.+-]*)?$/)
+    .optional()
+    .meta(
+      identity(
+        'agent_class command: a program of "swebatch agents add", with @VERSION or as it was added; its commands are on the PATH',
+      ),
+    ),
   observation_template: z
     .string()
     .optional()

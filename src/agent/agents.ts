@@ -29,6 +29,8 @@ const AGENTS: Readonly<Record<string, AgentEntry>> = {
   nop: { asksNoModel: 'nop', load: async () => (await import('./oracle.ts')).nop },
 };
 
+export const AGENT_NAMES: readonly string[] = Object.keys(AGENTS);
+
 /** Agents that `agents add` fetches. */
 export const FETCHED: readonly string[] = Object.keys(AGENTS).filter((name) => AGENTS[name]!.version);
 /** One of them with its version, for texts of help. */
@@ -48,6 +50,14 @@ export function parseAgentSpec(text: string): AgentSpec | null {
   if (at < 0) return { agent, version: undefined };
   const version = text.slice(at + 1);
   return /^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]{1,40})?$/.test(version) ? { agent, version } : null;
+}
+
+/** `qwen` or `qwen@0.24.4`: a program that its user added, or an agent that is fetched. */
+export function parseProgram(text: string): AgentSpec {
+  const at = text.indexOf('@');
+  return at < 0
+    ? { agent: text, version: undefined }
+    : { agent: text.slice(0, at), version: text.slice(at + 1) };
 }
 
 /** undefined: `agentClass` is the path of a module. */

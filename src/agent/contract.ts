@@ -182,6 +182,8 @@ export interface AgentKind {
   readonly mcp?: readonly McpTransport[];
   /** What `agents add` fetches, and containers get; absent: it brings nothing. */
   packages?(version: string, arch: PackageArchitecture): AgentPackages;
+  /** Containers get what `agent.program` names, which its user added. */
+  readonly takesProgram?: boolean;
   /** What its configuration lacks. */
   missing?(config: AgentConfig): AgentProblem | null;
 }

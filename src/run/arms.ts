@@ -78,7 +78,7 @@ export async function startArms(
       pool: around.pool,
       images: around.images,
       listens: dialect !== undefined,
-      program: armProgram(agent.agent_class, around.env),
+      program: armProgram(agent, around.env),
       watch: around.engine,
       onWarning: (text) => around.events.emit({ type: 'note', text }),
     });

@@ -74,7 +74,8 @@ export function programLines({ attempt: { program } }: AttemptDocument, options:
   if (program.exitCode === null) return ['', rule(undefined, 'program · killed')];
   const said =
     program.outputEnd === '' ? [] : fold(inert(program.outputEnd).split('\n'), options.maxLines ?? 40);
-  return ['', rule(undefined, `program · exit ${program.exitCode}`), ...said];
+  const memory = program.oomKilled ? ' · the memory limit killed a process of it' : '';
+  return ['', rule(undefined, `program · exit ${program.exitCode}${memory}`), ...said];
 }
 
 /** The patch of an attempt, under a rule like a message's. */

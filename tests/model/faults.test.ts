@@ -1,6 +1,7 @@
 // The model layer against a server that misbehaves (T-01 to T-13, T-16, T-17 of docs/appendix/proofs.md): what a person reads, what the
 // ledger holds, and how many requests the server saw. Back-off takes no time; deadlines are real and short.
 import { spawn } from 'node:child_process';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -363,10 +364,38 @@ describe('servers of their own mind', () => {
     await new Promise((resolve) => early.close(resolve));
   });
 
-  test('one that never stops: the reply is given up at 16 MB, and not asked for again', async () => {
-    const { response, requests } = await ask([{ body: 'x'.repeat(17 * 1024 * 1024) }]);
+  test('one that never stops: the reply is given up at 256 MB, and not asked for again', {
+    timeout: 120_000,
+  }, async () => {
+    const part = Buffer.alloc(1024 * 1024, 'x');
+    let requests = 0;
+    const endless = createHttpServer((request, response) => {
+      requests += 1;
+      request.resume();
+      const more = () => {
+        while (!response.destroyed && response.write(part));
+      };
+      response.on('drain', more).on('error', () => undefined);
+      more();
+    });
+    await new Promise<void>((resolve) => endless.listen(0, '127.0.0.1', resolve));
+    const { port } = endless.address() as { port: number };
+    const factory = await createModelFactory(configOf({ base_url: `http://127.0.0.1:${port}/v1`, ...FAST }), {
+      clock: autoClock().clock,
+    });
+    const response = await factory.create({ instanceId: 'a', epoch: 1 }).query(ASK);
+    expect(failed(response).message).toBe('reply larger than 256 MB');
     expect(requests).toBe(1);
-    expect(failed(response).message).toBe('reply larger than 16 MB');
+    await factory.close();
+    endless.closeAllConnections();
+    await new Promise((resolve) => endless.close(resolve));
+  });
+
+  test('a whole reply of more than 16 MB is a reply like any other', async () => {
+    const long = 'x'.repeat(17 * 1024 * 1024);
+    const { response, requests } = await ask([long]);
+    expect(requests).toBe(1);
+    expect(response.success && response.result.content.length).toBe(long.length);
   });
 });
 

@@ -102,3 +102,13 @@ test('an evidence of another form is no program', () => {
     expect(read().doc.attempt.program).toBeNull();
   }
 });
+
+test('a program that the memory limit killed says so', () => {
+  asProgram();
+  store
+    .prepare('UPDATE attempts SET error_evidence = ? WHERE id = 1')
+    .run(JSON.stringify({ exit_code: 137, output_bytes: 0, output_end: '', oom_killed: true }));
+  const { doc, text } = read();
+  expect(doc.attempt.program).toEqual({ exitCode: 137, outputEnd: '', oomKilled: true });
+  expect(text).toContain('program · exit 137 · the memory limit killed a process of it');
+});

@@ -65,7 +65,9 @@ const safeId = (value: string): string => value.replace(/[^A-Za-z0-9_.-]/g, '_')
 
 /** The sub-agent that a call is made by, where its program says so. */
 export function subAgentOf(headers: IncomingHttpHeaders): string | null {
-  const said = headers['x-claude-code-agent-id'] ?? headers['x-openai-subagent'];
+  // A session below another one is a sub-agent's (OpenCode, src/session/llm.ts).
+  const below = headers['x-parent-session-id'] && (headers['x-session-affinity'] ?? headers['x-session-id']);
+  const said = headers['x-claude-code-agent-id'] ?? headers['x-openai-subagent'] ?? below;
   return typeof said === 'string' && said !== '' ? safeId(said) : null;
 }
 

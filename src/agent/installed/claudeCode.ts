@@ -13,6 +13,8 @@ export const claudeCode = installedAgent({
   commandTools: ['Bash'],
   mcp: ['stdio', 'sse', 'streamable-http'],
   exitCode: /Exit code (\d+)/,
+  endUnknown:
+    /<tool_use_error>|Command timed out|running in (?:the )?background|was (?:aborted|interrupted)|The user doesn't want/,
   packages(version, arch) {
     const name = `@anthropic-ai/claude-code-linux-${arch}`;
     return {

@@ -1,11 +1,13 @@
 /** Any program that the image, or the user's line, brings. It is told where the gateway is in the variables that clients read. */
 import { shellWord } from '../../base/text/shellWord.ts';
 import { render } from '../../template/render.ts';
+import { ADDED_BIN } from './addedProgram.ts';
 import { installedAgent } from './installedAgent.ts';
 
 export const commandAgent = installedAgent({
   dialect: null,
   commandTools: 'any',
+  takesProgram: true,
   missing: ({ command }) =>
     command === undefined
       ? {
@@ -22,7 +24,11 @@ export const commandAgent = installedAgent({
       ANTHROPIC_API_KEY: key,
       GEMINI_API_KEY: key,
     },
-    command: renderCommand(config.command ?? '', { task: prompt, promptFile, model }),
+    command: [
+      // Only here: what is graded afterwards finds nothing of it.
+      ...(config.program === undefined ? [] : [`export PATH=${ADDED_BIN}:"$PATH"`]),
+      renderCommand(config.command ?? '', { task: prompt, promptFile, model }),
+    ].join('\n'),
   }),
 });
 

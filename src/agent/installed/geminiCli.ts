@@ -2,6 +2,7 @@
 
 import type { McpServer } from '../../base/mcpServer.ts';
 import { shellWord } from '../../base/text/shellWord.ts';
+import { NODE, nodePackage } from './addedProgram.ts';
 import { installedAgent } from './installedAgent.ts';
 import { mcpEntries, objectOf } from './launch.ts';
 
@@ -9,9 +10,6 @@ function serverOf(server: McpServer) {
   if (server.transport === 'stdio') return { command: server.command, args: server.args };
   return server.transport === 'sse' ? { url: server.url } : { httpUrl: server.url };
 }
-
-/** Gemini CLI is JavaScript: it gets this Node beside it, because the image's may be too old or absent. */
-const NODE_VERSION = '22.23.3';
 
 export const geminiCli = installedAgent({
   dialect: 'gemini',
@@ -27,10 +25,7 @@ export const geminiCli = installedAgent({
     variants: [
       {
         libc: 'glibc',
-        packages: [
-          { name: '@google/gemini-cli', version, folder: 'gemini' },
-          { name: `node-linux-${arch}`, version: NODE_VERSION, folder: 'node', licence: 'MIT' },
-        ],
+        packages: [{ name: '@google/gemini-cli', version, folder: 'gemini' }, nodePackage(arch)],
       },
     ],
   }),
@@ -51,6 +46,6 @@ export const geminiCli = installedAgent({
       GEMINI_CLI_SYSTEM_SETTINGS_PATH: `${folder}/settings.json`,
       GEMINI_CLI_NO_RELAUNCH: 'true',
     },
-    command: `exec ${programs}/node/bin/node ${programs}/gemini/bundle/gemini.js --yolo --model ${shellWord(model)} --output-format json <${promptFile}`,
+    command: `exec ${NODE} ${programs}/gemini/bundle/gemini.js --yolo --model ${shellWord(model)} --output-format json <${promptFile}`,
   }),
 });

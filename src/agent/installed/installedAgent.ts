@@ -396,9 +396,14 @@ interface Transcript {
   end(exitStatus: string, text: string): void;
 }
 
-function createTranscript(
+export function createTranscript(
   callbacks: AgentCallbacks,
-  { commandTools, exitCode, outputOf }: Pick<InstalledProgram, 'commandTools' | 'exitCode' | 'outputOf'>,
+  {
+    commandTools,
+    exitCode,
+    endUnknown,
+    outputOf,
+  }: Pick<InstalledProgram, 'commandTools' | 'exitCode' | 'endUnknown' | 'outputOf'>,
   context: () => AgentContext,
 ): Transcript {
   const messages: Message[] = [];
@@ -410,7 +415,8 @@ function createTranscript(
     callbacks.onMessage?.(context(), stamped, messages.length - 1);
   };
   const ran = (asked: Asked, output: string, known: boolean): void => {
-    const code = exitCode?.exec(output)?.[1];
+    const succeeded = known && endUnknown !== undefined && !endUnknown.test(output);
+    const code = exitCode?.exec(output)?.[1] ?? (succeeded ? '0' : undefined);
     const said = known ? 'the program tells no exit code' : 'the program did not tell what came of it';
     const result = {
       ...textResult(output, code === undefined ? -1 : Number(code)),

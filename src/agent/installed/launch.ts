@@ -35,13 +35,15 @@ export interface Launch {
 }
 
 /** What each installed agent says about itself; `installedAgent` makes a class of agents of it. */
-export interface InstalledProgram extends Pick<AgentKind, 'mcp' | 'packages' | 'missing'> {
+export interface InstalledProgram extends Pick<AgentKind, 'mcp' | 'packages' | 'missing' | 'takesProgram'> {
   /** What it speaks; null: any of them. */
   readonly dialect: DialectName | null;
   /** Its tools that run a command; any: each that is called with one. */
   readonly commandTools: readonly string[] | 'any';
   /** What such a tool says of the end of a command; one group with the number. */
   readonly exitCode?: RegExp;
+  /** It tells the code of a command that failed only: any other answer is a success, unless this is in it. */
+  readonly endUnknown?: RegExp;
   /** The output in what such a tool answers; default: all of it. */
   readonly outputOf?: (answer: string) => string;
   launch(facts: LaunchFacts): Launch;

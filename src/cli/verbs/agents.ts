@@ -7,18 +7,28 @@ import type { Caller } from '../../run/caller.ts';
 import { UserError } from '../../run/userError.ts';
 import { filledText } from '../flags/checks.ts';
 import { type Args, defineVerb, flags, json, string } from '../flags/verb.ts';
-import { EXIT, printData, printJson, say } from '../terminal/context.ts';
+import { EXIT, inCi, printData, printJson, say } from '../terminal/context.ts';
+import { clip } from '../terminal/progressState.ts';
 import { table } from '../terminal/table.ts';
 
 const agentsFlags = flags({
   action: {
     ...string(
-      'add: fetch from npm; ls: what was added; verify: compare with the hashes; remove: with what was unpacked',
+      'add: fetch or copy it once; ls: what was added; verify: compare with the hashes; remove: with what was unpacked',
     ),
     choices: ['add', 'ls', 'verify', 'remove'],
     place: 'required',
   },
-  agent: { ...filledText(`${EXAMPLE}; also ${FETCHED.slice(1).join(', ')}`), place: 'optional' },
+  agent: {
+    ...filledText(`${EXAMPLE}; also ${FETCHED.slice(1).join(', ')}; or a name for what SOURCE has`),
+    place: 'optional',
+  },
+  source: {
+    ...filledText(
+      'add: npm:NAME@1.2.3, pypi:NAME==1.2.3, a folder or a tar file; without a name: that of its command',
+    ),
+    place: 'optional',
+  },
   json,
 });
 
@@ -57,8 +67,42 @@ const required = (agent: string | undefined, action: string): string => {
   });
 };
 
-async function add({ agent }: Args<typeof agentsFlags>): Promise<Result> {
-  const added = await addAgent(required(agent, 'add'), caller());
+/** On a terminal the line is drawn again; elsewhere there is one every ten seconds. */
+function createProgress() {
+  const drawn = process.stderr.isTTY === true && !inCi();
+  let told = Date.now();
+  return {
+    show(what: string, bytes: number) {
+      const text = `${inert(what)}: ${(bytes / 1e6).toFixed(0)} MB so far`;
+      if (drawn) process.stderr.write(`\r\x1b[2K${clip(text, (process.stderr.columns ?? 80) - 1)}`);
+      else if (Date.now() - told >= 10_000) {
+        told = Date.now();
+        say(text);
+      }
+    },
+    clear: () => void (drawn && process.stderr.write('\r\x1b[2K')),
+  };
+}
+
+async function add({ agent, source }: Args<typeof agentsFlags>): Promise<Result> {
+  const first = required(agent, 'add');
+  const progress = createProgress();
+  const around: Parameters<typeof addAgent>[1] = {
+    ...caller(),
+    tell({ text }) {
+      progress.clear();
+      say(inert(text));
+    },
+    progress: progress.show,
+  };
+  const added = await (source === undefined
+    ? addAgent(first, around)
+    : addAgent(source, around, first)
+  ).finally(progress.clear);
+  if (added.program)
+    say(
+      `its commands: ${added.program.commands.map(inert).join(', ')}; a run names it with agent.program: ${added.agent}`,
+    );
   say('the packages keep their licences; they stay on this machine and its engines');
   return { code: EXIT.done, data: added, text: listed([added]) };
 }
@@ -99,6 +143,10 @@ export const agentsVerb = defineVerb({
   flags: agentsFlags,
   examples: [
     [`$0 agents add ${EXAMPLE}`, 'fetch it once; runs name it with agent.agent_class'],
+    [
+      '$0 agents add qwen npm:@qwen-code/qwen-code@0.24.4',
+      'any program: agent.program: qwen, agent.command: qwen --yolo -p {{task}}',
+    ],
     ['$0 agents verify', 'exit 1 when a package is missing or damaged'],
   ],
   async run(args) {

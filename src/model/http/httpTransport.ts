@@ -11,10 +11,8 @@ import { stripChars } from '../../base/python/text.ts';
 import { formatDuration } from '../limits/clock.ts';
 import type { ProxySettings } from './proxySettings.ts';
 
-/** No chat completion is this long; a server that never stops must not fill the memory. */
-const MAX_REPLY_BYTES = 16 * 1024 * 1024;
-/** A stream says the same in many more bytes: an event for each word, and at last all of it again. */
-const MAX_STREAM_BYTES = 16 * MAX_REPLY_BYTES;
+/** No answer of a model is this long, streamed or not: images and signatures have many bytes. A server that never stops must not fill the memory. */
+const MAX_REPLY_BYTES = 256 * 1024 * 1024;
 
 /** Idle connections are reused this long unless the server says otherwise; a step's command often takes longer than undici's 4 s. */
 const KEEP_ALIVE_MS = 20_000;
@@ -179,9 +177,8 @@ async function* readBody(
     for await (const part of body) {
       timers.gotBytes();
       exchange.received += part.length;
-      const most = exchange.streaming ? MAX_STREAM_BYTES : MAX_REPLY_BYTES;
-      if (exchange.received > most)
-        throw new TransportError('too_large', `reply larger than ${most >> 20} MB`);
+      if (exchange.received > MAX_REPLY_BYTES)
+        throw new TransportError('too_large', `reply larger than ${MAX_REPLY_BYTES >> 20} MB`);
       yield part;
     }
   } catch (error) {

@@ -340,7 +340,10 @@ function resourceRows(arm: ArmSummary): Fact[] {
     ['elapsed', `p50 ${duration(arm.elapsedMs.p50)}, p95 ${duration(arm.elapsedMs.p95)}`],
     ['working', `p50 ${duration(arm.workingMs.p50)}, p95 ${duration(arm.workingMs.p95)}`],
     arm.phases.length > 0 && ['phases', arm.phases.map((p) => `${p.name} ${duration(p.totalMs)}`).join(', ')],
-    arm.oomKills > 0 && ['memory', plural(arm.oomKills, 'kill')],
+    arm.oomKills > 0 && [
+      'memory',
+      `${plural(arm.oomKills, 'kill')} by the memory limit (environment.memory)`,
+    ],
   ]);
 }
 

@@ -31,6 +31,16 @@ const manifestSchema = z.object({
   variants: z.array(
     z.object({ libc: z.enum(['glibc', 'musl']).nullable(), packages: z.array(packageSchema) }),
   ),
+  /** Of a program that its user named by where it comes from. */
+  program: z
+    .object({
+      source: z.string(),
+      commands: z.array(z.string()),
+      contains: z.array(
+        z.object({ name: z.string(), version: z.string(), integrity: z.string().nullable() }),
+      ),
+    })
+    .optional(),
 });
 export type AddedAgent = z.infer<typeof manifestSchema>;
 export type AddedPackage = z.infer<typeof packageSchema>;

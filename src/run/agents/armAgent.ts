@@ -1,5 +1,5 @@
 /** The agent that an arm names: which version it means, whether it is here, and what containers get of it. */
-import { agentNamed, parseAgentSpec } from '../../agent/agents.ts';
+import { agentNamed, parseAgentSpec, parseProgram } from '../../agent/agents.ts';
 import type { AgentKind, AgentProblem } from '../../agent/contract.ts';
 import { environmentKindOf, environmentKinds } from '../../environment/environments.ts';
 import type { Program } from '../../environment/programs/program.ts';
@@ -11,8 +11,10 @@ import { type AddedAgent, addedAgents, addedName, agentCacheDir, cachedProgram }
 
 type Named = Pick<ArmConfig, 'agent' | 'environment' | 'model' | 'gateway'>;
 
-function versionsOf(agentClass: string, env: Variables): AddedAgent[] {
-  const spec = parseAgentSpec(agentClass);
+type NamedAgent = Pick<ArmConfig['agent'], 'agent_class' | 'program'>;
+
+function versionsOf({ agent_class, program }: NamedAgent, env: Variables): AddedAgent[] {
+  const spec = program === undefined ? parseAgentSpec(agent_class) : parseProgram(program);
   if (!spec) return [];
   const { agent, version } = spec;
   return addedAgents(agentCacheDir(env)).filter(
@@ -22,32 +24,48 @@ function versionsOf(agentClass: string, env: Variables): AddedAgent[] {
 
 /** A run is of one version: a name without one gets that of the agent that was added, where there is one only. */
 export function withVersion<T extends Pick<ArmConfig, 'agent'>>(arm: T, env: Variables): T {
-  const [only, ...more] = versionsOf(arm.agent.agent_class, env);
+  const [only, ...more] = versionsOf(arm.agent, env);
   if (!only || more.length > 0) return arm;
-  return { ...arm, agent: { ...arm.agent, agent_class: addedName(only) } };
+  const named = addedName(only);
+  const pinned = arm.agent.program === undefined ? { agent_class: named } : { program: named };
+  return { ...arm, agent: { ...arm.agent, ...pinned } };
 }
 
 /** undefined for agents that bring nothing. */
-export function armProgram(agentClass: string, env: Variables): Program | undefined {
-  const [added] = versionsOf(agentClass, env);
+export function armProgram(agent: NamedAgent, env: Variables): Program | undefined {
+  const [added] = versionsOf(agent, env);
   return added && cachedProgram(agentCacheDir(env), added);
 }
 
 /** What keeps an agent that is a program from working; null also for the others. */
 export async function agentProblem(arm: Named, env: Variables): Promise<AgentProblem | null> {
-  const kind = await agentNamed(arm.agent.agent_class);
+  const { program, agent_class: name } = arm.agent;
+  const kind = await agentNamed(name);
+  if (program !== undefined && !kind?.takesProgram)
+    return {
+      message: `agent.program has no effect on ${name}`,
+      fix: 'leave it out, or say in agent.command how the program is started and set agent_class accordingly',
+    };
   if (kind?.dialect === undefined) return null;
-  const lacks = kind.missing?.(arm.agent) ?? (kind.packages ? notAdded(arm, env) : null);
+  const brings = kind.packages !== undefined || program !== undefined;
+  const lacks = kind.missing?.(arm.agent) ?? (brings ? notAdded(arm, env) : null);
   return lacks ?? wrongPlace(arm, kind) ?? wrongModel(arm, kind);
 }
 
-function notAdded({ agent: { agent_class: name } }: Named, env: Variables): AgentProblem | null {
-  const found = versionsOf(name, env);
+function notAdded({ agent }: Named, env: Variables): AgentProblem | null {
+  const { agent_class, program } = agent;
+  const name = program ?? agent_class;
+  const found = versionsOf(agent, env);
   if (found.length === 1) return null;
   if (found.length > 1)
     return {
       message: `${name} was added in several versions: ${found.map(addedName).join(', ')}`,
-      fix: 'name one in agent.agent_class',
+      fix: `name one in agent.${program === undefined ? 'agent_class' : 'program'}`,
+    };
+  if (program !== undefined)
+    return {
+      message: `the program ${name} was not added`,
+      fix: `swebatch agents add ${parseProgram(name).agent} SOURCE, for example npm:PACKAGE@1.2.3`,
     };
   return {
     message: `${name} was not added`,
@@ -57,10 +75,10 @@ function notAdded({ agent: { agent_class: name } }: Named, env: Variables): Agen
 
 function wrongPlace({ agent, environment }: Named, { packages }: AgentKind): AgentProblem | null {
   const { bringsPrograms, listens } = environmentKindOf(environment);
-  if (bringsPrograms || (listens && !packages)) return null;
+  if (bringsPrograms || (listens && !packages && agent.program === undefined)) return null;
   const able = environmentKinds.filter((kind) => kind.bringsPrograms);
   return {
-    message: `${agent.agent_class} works in ${able.map(({ title }) => title).join(' and ')}, and not in ${environment.environment_class}`,
+    message: `${agent.program ?? agent.agent_class} works in ${able.map(({ title }) => title).join(' and ')}, and not in ${environment.environment_class}`,
     fix: `set environment.environment_class: ${able.map(({ name }) => name).join(', or ')}`,
   };
 }

@@ -1,16 +1,15 @@
 /** `agents`: adding, checking and removing agents, without printing. */
-import { type ExecFileException, execFile } from 'node:child_process';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
-import { agentNamed, EXAMPLE, FETCHED, parseAgentSpec } from '../../agent/agents.ts';
+import { agentNamed, EXAMPLE, FETCHED, parseAgentSpec, parseProgram } from '../../agent/agents.ts';
 import type { PackageArchitecture, WantedPackage } from '../../agent/contract.ts';
 import { makeFolder } from '../../base/files/makeFolder.ts';
 import { removeProgramVolume } from '../../environment/places/leftovers.ts';
 import { listProgramVolumes } from '../../environment/programs/programVolume.ts';
-import type { Caller, Variables } from '../caller.ts';
+import type { Caller } from '../caller.ts';
 import { requireEngine } from '../places/engines.ts';
 import { UserError } from '../userError.ts';
+import { addProgram } from './addProgram.ts';
 import {
   type AddedAgent,
   type AddedPackage,
@@ -25,32 +24,54 @@ import {
   saveManifest,
   sha512Of,
 } from './agentCache.ts';
+import { type NpmClient, npmClient } from './npm.ts';
+import { programSource } from './programSource.ts';
+import { type Progress, watched } from './registryClient.ts';
 
-type Around = Pick<Caller, 'env' | 'cwd' | 'tell'>;
+type Around = Pick<Caller, 'env' | 'cwd' | 'tell'> & { readonly progress?: Progress };
 
 const ARCHITECTURES: Readonly<Record<PackageArchitecture, AddedAgent['architecture']>> = {
   x64: 'amd64',
   arm64: 'arm64',
 };
 
-/** Fetches what is not here yet. A variant that the registry lacks is left out, with a note. */
-export async function addAgent(spec: string, around: Around): Promise<AddedAgent> {
-  const wanted = parseAgentSpec(spec);
-  if (!wanted?.version)
+/** Fetches what is not here yet. `spec` is an agent with its version, or where a program comes from; the latter may have a name of its own. */
+export async function addAgent(spec: string, around: Around, name?: string): Promise<AddedAgent> {
+  const source = programSource(spec);
+  const wanted = source === undefined && name === undefined ? parseAgentSpec(spec) : null;
+  if (source === undefined && !wanted?.version)
     throw new UserError(`"${spec}" names no agent with its version`, {
-      hint: `for example ${EXAMPLE}; agents are ${FETCHED.join(', ')}`,
+      hint: `for example ${EXAMPLE}; agents are ${FETCHED.join(', ')}; of others say where they are: npm:NAME@1.2.3, pypi:NAME==1.2.3, a folder or a tar file`,
     });
   const arch = process.arch;
   if (arch !== 'x64' && arch !== 'arm64')
     throw new UserError(`agents are made for x64 and arm64, and this machine is ${arch}`);
   const dir = agentCacheDir(around.env);
   const npm = npmClient(around.env, around.cwd);
+  const architecture = ARCHITECTURES[arch];
+  if (source !== undefined) {
+    const one = (wantedPackage: Parameters<typeof addPackage>[2]) =>
+      addPackage(npm, dir, wantedPackage, around);
+    return addProgram(
+      { source, text: spec, name },
+      { npm, dir, arch, architecture, around, addPackage: one },
+    );
+  }
+  return addKnown({ agent: wanted!.agent, version: wanted!.version! }, { npm, dir, arch, around });
+}
+
+/** A variant that the registry lacks is left out, with a note. */
+async function addKnown(
+  wanted: Pick<AddedAgent, 'agent' | 'version'>,
+  { npm, dir, arch, around }: { npm: NpmClient; dir: string; arch: PackageArchitecture; around: Around },
+): Promise<AddedAgent> {
+  const spec = addedName(wanted);
   const { licence, variants } = (await agentNamed(wanted.agent))!.packages!(wanted.version, arch);
   const added: AddedAgent['variants'] = [];
   for (const { libc, packages } of variants) {
     const found: AddedPackage[] = [];
     for (const one of packages) {
-      const here = await addPackage(npm, dir, { licence, ...one }, around.tell);
+      const here = await addPackage(npm, dir, { licence, ...one }, around);
       if (here) found.push(here);
     }
     if (found.length === packages.length) added.push({ libc, packages: found });
@@ -58,7 +79,7 @@ export async function addAgent(spec: string, around: Around): Promise<AddedAgent
   }
   if (added.length === 0) throw new UserError(`the registry has no ${spec} for linux ${arch}`);
   const agent: AddedAgent = {
-    ...{ format: 1, agent: wanted.agent, version: wanted.version, architecture: ARCHITECTURES[arch] },
+    ...{ format: 1, ...wanted, architecture: ARCHITECTURES[arch] },
     addedAt: new Date().toISOString(),
     variants: added,
   };
@@ -70,14 +91,14 @@ async function addPackage(
   npm: NpmClient,
   dir: string,
   { name, version, folder, licence }: WantedPackage & { readonly licence: string },
-  tell: Caller['tell'],
+  { tell, progress }: Around,
 ): Promise<AddedPackage | null> {
   const published = await npm.view(name, version);
   if (!published) return null;
   const { integrity } = published;
   if (!(await hasPackage(dir, integrity))) {
     tell({ level: 'info', text: `fetching ${name}@${version}` });
-    await fetchPackage(npm, dir, { name, version, integrity });
+    await fetchPackage(npm, dir, { name, version, integrity }, progress);
   }
   const bytes = await packageBytes(dir, integrity);
   return { name, version, integrity, licence: published.licence ?? licence, folder, bytes };
@@ -87,11 +108,12 @@ async function fetchPackage(
   npm: NpmClient,
   dir: string,
   { name, version, integrity }: Pick<AddedPackage, 'name' | 'version' | 'integrity'>,
+  progress: Progress | undefined,
 ): Promise<void> {
   makeFolder(dir);
   const folder = await mkdtemp(join(dir, '.fetching-'));
   try {
-    const file = await npm.fetch(name, version, folder);
+    const file = await watched(`${name}@${version}`, folder, progress, npm.fetch(name, version, folder));
     const found = await sha512Of(file);
     if (found !== integrity)
       throw new UserError(`what npm fetched as ${name}@${version} is not what the registry describes`, {
@@ -128,9 +150,9 @@ export async function verifyAgents(
 function chosen(spec: string | undefined, dir: string): AddedAgent[] {
   const agents = addedAgents(dir);
   if (spec === undefined) return agents;
-  const wanted = parseAgentSpec(spec);
+  const wanted = parseProgram(spec);
   const found = agents.filter(
-    ({ agent, version }) => agent === wanted?.agent && (wanted.version ?? version) === version,
+    ({ agent, version }) => agent === wanted.agent && (wanted.version ?? version) === version,
   );
   if (found.length > 0) return found;
   throw new UserError(`${spec} was not added`, {
@@ -170,97 +192,4 @@ async function removeVolumes(program: string, env: Around['env']): Promise<Omit<
   for (const { volume, program: of } of await listProgramVolumes(docker))
     if (of === program) ((await removeProgramVolume(docker, volume)) ? volumes : inUse).push(volume);
   return { volumes, inUse };
-}
-
-interface NpmPackage {
-  /** `sha512-…`: the hash of the file that the registry serves. */
-  readonly integrity: string;
-  readonly licence: string | null;
-}
-
-interface NpmClient {
-  /** null where the registry has no such package or version. */
-  view(name: string, version: string): Promise<NpmPackage | null>;
-  /** Path of the fetched file, in a folder of its own below `folder`. */
-  fetch(name: string, version: string, folder: string): Promise<string>;
-}
-
-const viewed = z.object({
-  'dist.integrity': z.string().regex(/^sha512-[A-Za-z0-9+/]{86}==$/),
-  license: z.union([z.string(), z.object({ type: z.string() }).transform(({ type }) => type)]).optional(),
-});
-const failed = z.object({ error: z.object({ code: z.string().optional(), summary: z.string().optional() }) });
-
-const LONGEST_ANSWER = 16 * 1024 * 1024;
-const FETCH_LIMIT_MS = 30 * 60_000;
-
-interface Answer {
-  readonly ok: boolean;
-  readonly text: string;
-  readonly errors: string;
-}
-
-function npmClient(env: Variables, cwd: string): NpmClient {
-  const npm = (...words: readonly string[]) => runNpm(words, env, cwd);
-  return {
-    async view(name, version) {
-      const spec = `${name}@${version}`;
-      const answer = await npm('view', spec, 'name', 'license', 'dist.integrity', '--json');
-      const body = jsonOf(answer.text);
-      if (!answer.ok) {
-        const error = failed.safeParse(body).data?.error;
-        if (error?.code === 'E404') return null;
-        throw npmError(`look up ${spec}`, error?.summary ?? answer.errors);
-      }
-      if (body === undefined) return null;
-      const found = viewed.safeParse(body);
-      if (!found.success)
-        throw new UserError(`the registry names no sha512 hash for ${spec}: it cannot be trusted`);
-      return { integrity: found.data['dist.integrity'], licence: found.data.license ?? null };
-    },
-    async fetch(name, version, folder) {
-      makeFolder(folder);
-      const cache = join(folder, 'npm-cache');
-      const words = ['--pack-destination', folder, '--cache', cache, '--ignore-scripts'];
-      const answer = await npm('pack', `${name}@${version}`, ...words);
-      await rm(cache, { recursive: true, force: true });
-      if (!answer.ok) throw npmError(`fetch ${name}@${version}`, answer.errors);
-      const file = (await readdir(folder)).find((entry) => entry.endsWith('.tgz'));
-      if (file === undefined) throw npmError(`fetch ${name}@${version}`, 'it wrote no file');
-      return join(folder, file);
-    },
-  };
-}
-
-function runNpm(words: readonly string[], env: Variables, cwd: string): Promise<Answer> {
-  const options = { cwd, env: { ...env }, maxBuffer: LONGEST_ANSWER, timeout: FETCH_LIMIT_MS };
-  return new Promise((resolve, reject) => {
-    const done = (error: ExecFileException | null, stdout: string, stderr: string) => {
-      if (error?.code === 'ENOENT')
-        reject(
-          new UserError('npm is not here, and agents are fetched with it', {
-            hint: 'it comes with Node: see that "npm --version" answers',
-          }),
-        );
-      else resolve({ ok: error === null, text: stdout, errors: stderr });
-    };
-    execFile('npm', [...words], options, done);
-  });
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** npm says what is wrong in lines that begin with "npm error". */
-function npmError(what: string, said: string): UserError {
-  const lines = said.split('\n').filter((line) => !/^npm (warn|notice)/i.test(line));
-  const text = lines.map((line) => line.replace(/^npm error ?/i, '').trim()).filter(Boolean);
-  return new UserError(`npm could not ${what}: ${text.slice(0, 4).join('; ') || 'it gave no reason'}`, {
-    hint: '"npm config get registry" shows where npm looks',
-  });
 }

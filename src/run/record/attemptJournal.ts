@@ -4,6 +4,7 @@
  */
 import type { AgentCallbacks, AgentContext, CommandRecord } from '../../agent/contract.ts';
 import { getUserFriendlyMessage } from '../../agent/errors.ts';
+import { recordOf } from '../../base/isRecord.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { CapturedPatch, EnvironmentInfo } from '../../environment/environment.ts';
 import { environmentKindOf } from '../../environment/environments.ts';
@@ -165,7 +166,8 @@ export function openJournal(run: Run, { trial, slot, waitedMs }: Turn, abort: Ab
           model_patch: patch.modelPatch,
           patch_sha256: patch.sha256,
           steps: stepCount,
-          oom_kills: recorder.oomKills(),
+          // Of an agent that is a program: it is no command of the record.
+          oom_kills: recorder.oomKills() + (recordOf(ending.evidence).oom_killed === true ? 1 : 0),
           elapsed_ms: phases.elapsedMs(),
           working_ms: phases.workingMs(),
           suspicion: redactor.json(JSON.stringify([...scan.flags(), ...ownEnd(ending, stepCount)])),

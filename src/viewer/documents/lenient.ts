@@ -43,7 +43,11 @@ export function readTexts(text: string | null): string[] {
 }
 
 const evidenceSchema = z.union([
-  z.object({ exit_code: z.number(), output_end: z.string().catch('') }),
+  z.object({
+    exit_code: z.number(),
+    output_end: z.string().catch(''),
+    oom_killed: z.literal(true).optional().catch(undefined),
+  }),
   z.object({ killed: z.literal(true) }),
 ]);
 
@@ -53,8 +57,8 @@ export function readEvidence(text: string | null) {
   if (!read.success) return null;
   const { data } = read;
   return 'killed' in data
-    ? { exitCode: null, outputEnd: '' }
-    : { exitCode: data.exit_code, outputEnd: data.output_end };
+    ? { exitCode: null, outputEnd: '', oomKilled: false }
+    : { exitCode: data.exit_code, outputEnd: data.output_end, oomKilled: data.oom_killed === true };
 }
 
 /** The fields of a dataset row that the viewer shows. */

@@ -464,9 +464,14 @@ describe('who asks for what', () => {
     provider.script(json(sample.answer));
     await post(here, sample, { headers: { 'x-claude-code-agent-id': 'a/7' } });
     await post(here, sample, { body: { ...sample.request, tools: [] } });
+    const below = { 'x-session-affinity': 'ses_2', 'x-parent-session-id': 'ses_1' };
+    await post(here, sample, { headers: below });
+    await post(here, sample, { headers: { 'x-session-affinity': 'ses_1' } });
     expect(here.calls.map(({ label, thread, step }) => ({ label, thread, step }))).toEqual([
       { label: { kind: 'subagent', id: 'a_7' }, thread: 'a_7', step: 1 },
       { label: { kind: 'title' }, thread: 'title', step: 1 },
+      { label: { kind: 'subagent', id: 'ses_2' }, thread: 'ses_2', step: 2 },
+      { label: { kind: 'main' }, thread: 'main', step: 3 },
     ]);
   });
 

@@ -40,7 +40,7 @@ describe('the agent of an arm', () => {
     const pinned = withVersion(arm({ agent_class: 'codex' }), env);
     expect(pinned.agent.agent_class).toBe('codex@0.169.0');
     expect(await agentProblem(pinned, env)).toBe(null);
-    expect(armProgram('codex@0.169.0', env)?.name).toBe('codex@0.169.0');
+    expect(armProgram({ agent_class: 'codex@0.169.0' }, env)?.name).toBe('codex@0.169.0');
   });
 
   test('stays as it is where several were added, or none, and that is a problem', async () => {

@@ -108,7 +108,7 @@ export function Head({ doc }: { doc: AttemptDocument }) {
           title={
             attempt.program.exitCode === null
               ? 'the program was killed'
-              : `the program ended with exit code ${attempt.program.exitCode}; the end of its output`
+              : `the program ended with exit code ${attempt.program.exitCode}${attempt.program.oomKilled ? ', and the memory limit killed a process of it' : ''}; the end of its output`
           }
         >
           {() => <Output text={attempt.program?.outputEnd ?? ''} label="the end of the output" />}

@@ -1,0 +1,90 @@
+/** Runs the client of a registry (npm, pip) on this machine, and tells how much has come while it works. */
+import { type ExecFileException, execFile } from 'node:child_process';
+import { lstat, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { startTimer } from '../../base/async/timer.ts';
+import type { Variables } from '../caller.ts';
+import { UserError } from '../userError.ts';
+
+/** Within this a registry has answered the first question, or the cause is told. */
+export const ANSWER_MS = 18_000;
+const LONGEST_ANSWER = 16 * 1024 * 1024;
+const FETCH_LIMIT_MS = 30 * 60_000;
+
+interface Answer {
+  readonly ok: boolean;
+  readonly text: string;
+  readonly errors: string;
+}
+
+interface ClientRun {
+  readonly env: Variables;
+  readonly cwd: string;
+  readonly limitMs?: number | undefined;
+  /** What helps where the program is not here. */
+  readonly absent: string;
+}
+
+export function runClient(
+  program: string,
+  words: readonly string[],
+  { env, cwd, limitMs = FETCH_LIMIT_MS, absent }: ClientRun,
+): Promise<Answer> {
+  // SIGKILL: a client that waits for its network may not leave when it is asked to.
+  const options = {
+    cwd,
+    env: { ...env },
+    maxBuffer: LONGEST_ANSWER,
+    timeout: limitMs,
+    killSignal: 'SIGKILL',
+  } as const;
+  return new Promise((resolve, reject) => {
+    const done = (error: ExecFileException | null, stdout: string, stderr: string) => {
+      if (error?.code === 'ENOENT')
+        reject(new UserError(`${program} is not here, and agents are fetched with it`, { hint: absent }));
+      else if (error?.killed)
+        resolve({ ok: false, text: '', errors: `no answer within ${limitMs / 1000} seconds. ${stderr}` });
+      else resolve({ ok: error === null, text: stdout, errors: stderr });
+    };
+    execFile(program, [...words], options, done);
+  });
+}
+
+/** Bytes of the files that are below a folder now; what goes away meanwhile is not counted. */
+async function bytesBelow(folder: string): Promise<number> {
+  let bytes = 0;
+  for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) bytes += await bytesBelow(path);
+    else bytes += (await lstat(path).catch(() => ({ size: 0 }))).size;
+  }
+  return bytes;
+}
+
+const LOOK_MS = 1000;
+
+export type Progress = (what: string, bytes: number) => void;
+
+/** What `work` resolves to; meanwhile it is told once a second how large the folder has grown. */
+export async function watched<T>(
+  what: string,
+  folder: string,
+  progress: Progress | undefined,
+  work: Promise<T>,
+): Promise<T> {
+  let over = false;
+  let timer: ReturnType<typeof startTimer> | undefined;
+  const look = async (): Promise<void> => {
+    const bytes = await bytesBelow(folder);
+    if (over) return;
+    progress?.(what, bytes);
+    timer = startTimer(LOOK_MS, () => void look());
+  };
+  if (progress) void look();
+  try {
+    return await work;
+  } finally {
+    over = true;
+    timer?.cancel();
+  }
+}

@@ -1,0 +1,109 @@
+// Programs that nobody prepared, added by where they come from, in containers without network: they solve an instance through the gateway.
+import { randomBytes } from 'node:crypto';
+import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { ADDED_PROGRAMS, type AddedProgram, addedFromSource } from '../support/agents/addedPrograms.ts';
+import { agentBench, REAL_KEY, solve } from '../support/agents/agentBench.ts';
+import { startFakeProvider, type Turn } from '../support/agents/playedProvider.ts';
+import { attemptsOf } from '../support/agents/programFaults.ts';
+import { cli } from '../support/cli.ts';
+import { dockerAvailable } from '../support/docker.ts';
+
+const ID = 'swebatch__tabular-23';
+const available = await dockerAvailable();
+
+async function solvesOne({ program, version, command, dialect, runs, last }: AddedProgram): Promise<void> {
+  const end: Turn = last === undefined ? { say: 'It is done.' } : runs(last);
+  await using provider = await startFakeProvider([
+    runs('command -v node; ls /sys/class/net; echo looked'),
+    ...[runs(solve(ID)), end],
+  ]);
+  const bench = agentBench({
+    ...{ ids: [ID], url: provider.url, dialect, grading: true },
+    agent: { agent_class: 'command', program, command, wall_time_limit_seconds: 400 },
+  });
+  const done = await bench.run();
+  expect(done.code, done.stderr).toBe(0);
+  const [attempt] = attemptsOf(bench);
+  expect(attempt, JSON.stringify(attempt)).toMatchObject({ exit_reason: 'submitted', steps: 3 });
+  expect(bench.query('SELECT outcome FROM evaluations')).toEqual([{ outcome: 'resolved' }]);
+  const [arm] = bench.query<{ config: string }>('SELECT config FROM arms');
+  expect(arm!.config).toContain(`"${program}@${version}"`);
+  const outputs = bench
+    .query<{ output: Buffer }>('SELECT output FROM commands')
+    .map(({ output }) => String(output));
+  // The image's own Node, not the one beside the program; no network.
+  expect(outputs[0]).toContain('/usr/bin/node');
+  expect(outputs[0]).toMatch(/(^|\s)lo(\s|$)/);
+  expect(outputs[0]).not.toContain('eth0');
+  expect(JSON.stringify(provider.requests.map(({ body }) => body))).not.toContain(REAL_KEY);
+  expect(bench.query('SELECT id FROM model_calls')).toHaveLength(provider.requests.length);
+}
+
+describe.skipIf(!available)('a program that its user added (needs Docker, npm and PyPI)', () => {
+  test.for(ADDED_PROGRAMS)(
+    '$program solves an instance through the gateway',
+    { timeout: 900_000 },
+    async (one, context) => {
+      const missing = await addedFromSource(one);
+      if (missing) return context.skip(missing);
+      await solvesOne(one);
+    },
+  );
+
+  /** An agent of the user's that is a line of shell, as long as `use` takes. */
+  async function withOwn(script: string, use: (program: string) => Promise<void>): Promise<void> {
+    const folder = mkdtempSync(join(tmpdir(), 'own-agent-'));
+    mkdirSync(join(folder, 'bin'));
+    writeFileSync(join(folder, 'bin', 'own-agent'), `#!/bin/sh\n${script}\n`);
+    chmodSync(join(folder, 'bin', 'own-agent'), 0o755);
+    const name = `own-${randomBytes(4).toString('hex')}`;
+    const added = await cli(['agents', 'add', name, folder]);
+    expect(added.code, added.stderr).toBe(0);
+    try {
+      await use(name);
+    } finally {
+      const removed = await cli(['agents', 'remove', name]);
+      expect(removed.code, removed.stderr).toBe(0);
+    }
+  }
+
+  test('from a folder is on the PATH of its agent, reads only, and is gone when its patch is graded', async () => {
+    const script = `set -e\n${solve(ID)}\n! touch /opt/swebatch-program/program/bin/x 2>/dev/null\ncommand -v own-agent`;
+    await withOwn(script, async (program) => {
+      await using provider = await startFakeProvider([]);
+      const bench = agentBench({
+        ...{ ids: [ID], url: provider.url, dialect: 'chat', grading: true },
+        agent: { agent_class: 'command', program, command: 'own-agent {{task}}' },
+      });
+      const done = await bench.run();
+      expect(done.code, done.stderr).toBe(0);
+      const [attempt] = attemptsOf(bench);
+      expect(attempt).toMatchObject({ exit_reason: 'submitted', steps: 0 });
+      expect(JSON.parse(attempt!.error_evidence)).toMatchObject({
+        ...{ exit_code: 0, output_end: '/opt/swebatch-program/program/bin/own-agent' },
+      });
+      expect(bench.query('SELECT outcome FROM evaluations')).toEqual([{ outcome: 'resolved' }]);
+    });
+  });
+
+  test('that the memory limit kills says so, is counted, and is in the report', async () => {
+    await withOwn('exec python3 -c "x = b\'x\' * (600 << 20)"', async (program) => {
+      await using provider = await startFakeProvider([]);
+      const bench = agentBench({
+        ...{ ids: [ID], url: provider.url, dialect: 'chat', environment: { memory: '200m' } },
+        // Asks nobody: what it left counts, whatever its exit code is.
+        agent: { agent_class: 'command', program, command: 'own-agent; true' },
+      });
+      const done = await bench.run();
+      expect(done.code, done.stderr).toBe(0);
+      expect(bench.query('SELECT oom_kills FROM attempts')).toEqual([{ oom_kills: 1 }]);
+      const shown = await cli(['show', bench.id, ID, '-o', bench.out]);
+      expect(shown.stdout).toContain('the memory limit killed a process of it');
+      const report = await cli(['report', bench.id, '-o', bench.out]);
+      expect(report.stdout).toMatch(/memory\s+1 kill by the memory limit/);
+    });
+  });
+});

@@ -1,0 +1,63 @@
+// Programs that nobody prepared: where they come from, how they are started, and how their tool for commands is called. docs/agents.md has
+// the same lines as recipes.
+import { type CliResult, cli, machineNetwork } from '../cli.ts';
+import type { Turn } from './playedProvider.ts';
+
+export interface AddedProgram {
+  readonly program: string;
+  readonly version: string;
+  readonly source: string;
+  readonly command: string;
+  readonly dialect: string;
+  readonly runs: (command: string) => Turn;
+  /** The command that ends its work; absent: it ends when its model says so. */
+  readonly last?: string;
+}
+
+const bash = (command: string): Turn => ({ tool: 'bash', args: { command } });
+
+export const ADDED_PROGRAMS: readonly AddedProgram[] = [
+  {
+    ...{ program: 'qwen', version: '0.24.4', source: 'npm:@qwen-code/qwen-code@0.24.4', dialect: 'chat' },
+    command: 'OPENAI_MODEL={{model}} qwen --auth-type openai --yolo -p {{task}}',
+    runs: (command) => ({
+      tool: 'run_shell_command',
+      args: { command, description: 'step', is_background: false },
+    }),
+  },
+  {
+    ...{
+      program: 'pi',
+      version: '1.5.2',
+      source: 'npm:@earendil-works/pi-coding-agent@1.5.2',
+      dialect: 'chat',
+    },
+    command: `mkdir -p ~/.pi/agent && printf '{"providers":{"gateway":{"baseUrl":"%s","api":"openai-completions","apiKey":"%s","models":[{"id":"%s"}]}}}' "$OPENAI_BASE_URL" "$OPENAI_API_KEY" {{model}} > ~/.pi/agent/models.json
+PI_OFFLINE=1 pi --provider gateway --model {{model}} --no-session -p {{task}}`,
+    runs: bash,
+  },
+  {
+    ...{ program: 'mini', version: '2.4.6', source: 'pypi:mini-swe-agent==2.4.6', dialect: 'chat' },
+    command:
+      'MSWEA_CONFIGURED=true MSWEA_COST_TRACKING=ignore_errors mini --yolo --exit-immediately --model openai/{{model}} --task {{task}}',
+    runs: bash,
+    last: 'echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT',
+  },
+];
+
+const adding = new Map<string, Promise<CliResult>>();
+
+/** Null when it is on this machine; else why not. */
+export async function addedFromSource({ program, version, source }: AddedProgram): Promise<string | null> {
+  const once = async (): Promise<CliResult> => {
+    const here = await cli(['agents', 'verify', `${program}@${version}`]);
+    return here.code === 0 ? here : cli(['agents', 'add', program, source], { env: machineNetwork() });
+  };
+  const added = adding.get(source) ?? once();
+  adding.set(source, added);
+  const { code, stderr } = await added;
+  if (code === 0) return null;
+  if (process.env.SWEBATCH_REQUIRE_DOCKER === '1')
+    throw new Error(`${source} is required for these tests and cannot be had: ${stderr}`);
+  return `${source} cannot be had: ${stderr}`;
+}
