@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest';
 import type { CommandRecord } from '../../../src/agent/contract.ts';
 import { claudeCode } from '../../../src/agent/installed/claudeCode.ts';
-import { openCode } from '../../../src/agent/installed/openCode.ts';
 import { createTranscript } from '../../../src/agent/installed/installedAgent.ts';
+import { openCode } from '../../../src/agent/installed/openCode.ts';
 import type { Message } from '../../../src/model/model.ts';
 
 function codeOf(program: typeof claudeCode, tool: string, answer: string): number {
