@@ -15,13 +15,13 @@ import {
   keepPackage,
   saveManifest,
 } from './agentCache.ts';
-import { stageFolder, unpacked } from './archiveProgram.ts';
+import { stageFolder, unpackTar } from './archiveProgram.ts';
 import type { NpmClient } from './npm.ts';
 import { stageNpm } from './npmProgram.ts';
 import { packFolder } from './packFolder.ts';
 import { checkProgramName, nameOfPath, type ProgramSource } from './programSource.ts';
 import { stagePypi } from './pypiProgram.ts';
-import { type Progress, watched } from './registryClient.ts';
+import { type TellGrowth, watched } from './registryClient.ts';
 import type { StagedProgram } from './stagedProgram.ts';
 
 export interface ProgramRequest {
@@ -37,7 +37,7 @@ interface Adding {
   readonly dir: string;
   readonly arch: PackageArchitecture;
   readonly architecture: AddedAgent['architecture'];
-  readonly around: Pick<Caller, 'env' | 'cwd' | 'tell'> & { readonly progress?: Progress };
+  readonly around: Pick<Caller, 'env' | 'cwd' | 'tell'> & { readonly progress?: TellGrowth };
   readonly addPackage: (one: WantedPackage & { readonly licence: string }) => Promise<AddedPackage | null>;
 }
 
@@ -128,7 +128,7 @@ async function stage(
       const path = resolve(cwd, source.path);
       const into = join(work, 'unpacked');
       await mkdir(into);
-      const from = source.kind === 'tar' ? await unpacked(path, into) : path;
+      const from = source.kind === 'tar' ? await unpackTar(path, into) : path;
       return stageFolder(from, folder, { name: nameOfPath(source.path), architecture });
     }
   }

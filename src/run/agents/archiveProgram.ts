@@ -47,7 +47,7 @@ export async function stageFolder(
 }
 
 /** The folder with what a tar file holds: that at its top, where there is one only. */
-export async function unpacked(file: string, into: string): Promise<string> {
+export async function unpackTar(file: string, into: string): Promise<string> {
   const extract = tar.extract();
   const source = createReadStream(file);
   const zipped = await isGzip(file);

@@ -26,9 +26,9 @@ import {
 } from './agentCache.ts';
 import { type NpmClient, npmClient } from './npm.ts';
 import { programSource } from './programSource.ts';
-import { type Progress, watched } from './registryClient.ts';
+import { type TellGrowth, watched } from './registryClient.ts';
 
-type Around = Pick<Caller, 'env' | 'cwd' | 'tell'> & { readonly progress?: Progress };
+type Around = Pick<Caller, 'env' | 'cwd' | 'tell'> & { readonly progress?: TellGrowth };
 
 const ARCHITECTURES: Readonly<Record<PackageArchitecture, AddedAgent['architecture']>> = {
   x64: 'amd64',
@@ -108,7 +108,7 @@ async function fetchPackage(
   npm: NpmClient,
   dir: string,
   { name, version, integrity }: Pick<AddedPackage, 'name' | 'version' | 'integrity'>,
-  progress: Progress | undefined,
+  progress: TellGrowth | undefined,
 ): Promise<void> {
   makeFolder(dir);
   const folder = await mkdtemp(join(dir, '.fetching-'));

@@ -63,13 +63,13 @@ async function bytesBelow(folder: string): Promise<number> {
 
 const LOOK_MS = 1000;
 
-export type Progress = (what: string, bytes: number) => void;
+export type TellGrowth = (what: string, bytes: number) => void;
 
 /** What `work` resolves to; meanwhile it is told once a second how large the folder has grown. */
 export async function watched<T>(
   what: string,
   folder: string,
-  progress: Progress | undefined,
+  progress: TellGrowth | undefined,
   work: Promise<T>,
 ): Promise<T> {
   let over = false;
