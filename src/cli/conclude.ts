@@ -92,7 +92,9 @@ export async function showNight(
   args: NightArgs & { readonly json: boolean; readonly progress: ProgressMode },
 ): Promise<number> {
   const options = {
-    ...{ ...of, baseline: args.baseline!, remeasure: args.remeasure },
+    ...of,
+    baseline: args.baseline!,
+    remeasure: args.remeasure,
     withoutBaseline: args.withoutBaseline,
     // Read only where there is something to judge.
     get policy() {

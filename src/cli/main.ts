@@ -176,9 +176,24 @@ function requireVerb(args: readonly string[]): void {
 
 /** Words of other tools for what a verb does. */
 const SYNONYMS: Readonly<Record<string, string>> = {
-  ...{ start: 'run', continue: 'resume', stop: 'ctl', kill: 'ctl', watch: 'ctl', status: 'ls', list: 'ls' },
-  ...{ grade: 'evaluate', score: 'report', summary: 'report', diff: 'compare', gate: 'compare' },
-  ...{ serve: 'view', viewer: 'view', rm: 'delete', remove: 'delete', check: 'doctor', stats: 'report' },
+  start: 'run',
+  continue: 'resume',
+  stop: 'ctl',
+  kill: 'ctl',
+  watch: 'ctl',
+  status: 'ls',
+  list: 'ls',
+  grade: 'evaluate',
+  score: 'report',
+  summary: 'report',
+  diff: 'compare',
+  gate: 'compare',
+  serve: 'view',
+  viewer: 'view',
+  rm: 'delete',
+  remove: 'delete',
+  check: 'doctor',
+  stats: 'report',
 };
 
 const nearestVerb = (word: string): string | null =>

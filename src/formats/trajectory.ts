@@ -77,7 +77,9 @@ export function threadsOf<M extends { readonly seq: number; readonly role?: unkn
   const thread = (name: string): Thread<M> => {
     const its = calls.filter((call) => call.thread === name);
     return {
-      ...{ name, label: its[0]?.label ?? null, calls: its.map(({ call }) => call) },
+      name,
+      label: its[0]?.label ?? null,
+      calls: its.map(({ call }) => call),
       messages: said.get(name) ?? [],
     };
   };

@@ -152,7 +152,11 @@ export async function inFreshContainer(
     signal?.throwIfAborted();
     log.info(`Creating container for ${instanceId}...`);
     environment = await request.factory.start({
-      ...{ instanceId, image, owner, signal, onPhase },
+      instanceId,
+      image,
+      owner,
+      signal,
+      onPhase,
       ...(container && { container: { openNetwork: request.openNetwork, ...container } }),
       ...(putBack && { putBack }),
     });

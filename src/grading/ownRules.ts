@@ -39,7 +39,11 @@ export type Judged =
 
 /** The tests left no result. */
 export const lostResult = (message: string, log: string, counts = false): Judged => ({
-  ...{ ok: false, outcome: 'invalid', message, log, counts },
+  ok: false,
+  outcome: 'invalid',
+  message,
+  log,
+  counts,
 });
 
 interface OwnRules {
@@ -63,7 +67,9 @@ export async function textInside(
   signal: AbortSignal | undefined,
 ): Promise<{ readonly text: string; readonly whole: boolean } | undefined> {
   const { output, exitCode, omittedBytes } = await environment.execute(`cat ${shellWord(path)}`, {
-    ...{ cwd: '/', timeoutS: SETUP_TIMEOUT_S, signal },
+    cwd: '/',
+    timeoutS: SETUP_TIMEOUT_S,
+    signal,
   });
   return exitCode === 0 ? { text: output, whole: omittedBytes === 0 } : undefined;
 }
@@ -116,7 +122,9 @@ export function planOwnRules(rules: OwnRules, harness: HarnessVersion = 'v5'): P
     const { log } = judged;
     if (!judged.ok)
       return {
-        ...{ ...base, log, errorMessage: `${instanceId}: ${judged.message}` },
+        ...base,
+        log,
+        errorMessage: `${instanceId}: ${judged.message}`,
         outcome: run.oomKilled ? 'infra' : judged.outcome,
         resolved: judged.counts ? false : null,
         infraReason: run.oomKilled ? 'oom' : null,
@@ -126,7 +134,10 @@ export function planOwnRules(rules: OwnRules, harness: HarnessVersion = 'v5'): P
     const oom = !resolved && run.oomKilled;
     const suspicion = ownDoubts(instance, patch, run);
     return {
-      ...{ ...base, log, resolved, suspicion },
+      ...base,
+      log,
+      resolved,
+      suspicion,
       outcome: oom ? 'infra' : resolved ? 'resolved' : 'unresolved',
       resolvedStrict: resolved && !suspicion.some(({ strict }) => strict),
       report: {

@@ -150,7 +150,11 @@ export async function runTests(
   const stillThere = async () =>
     (await environment.execute(head, { timeoutS: COMPARE_TIMEOUT_S, signal })).output === script;
   return {
-    ...{ timedOut, oomKilled, exitCode, durationMs, omittedBytes },
+    timedOut,
+    oomKilled,
+    exitCode,
+    durationMs,
+    omittedBytes,
     scriptEnded: timedOut || cameToItsEnd(script, result),
     scriptKept: timedOut || (await stillThere()),
     // The note that the harness itself leaves behind a run it cut off.

@@ -43,7 +43,13 @@ function find(maker: string, name: string): KnownModel | null {
   if (!row) return null;
   const { context = null, output = null, gone = null, efforts = null, defaultEffort = null } = row;
   return {
-    ...{ name, maker, context, output, gone, efforts, defaultEffort },
+    name,
+    maker,
+    context,
+    output,
+    gone,
+    efforts,
+    defaultEffort,
     reasoning: row.reasoning === true,
     adaptive: row.adaptive === true,
     fixedSampling: row.fixedSampling === true,

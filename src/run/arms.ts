@@ -92,17 +92,15 @@ export async function startArms(
     const config = gatewayConfigSchema.parse(rules ?? {});
     const gateway = asksItself ? undefined : shared;
     arms.set(row.id, {
-      ...{
-        row,
-        agent,
-        environment,
-        model,
-        modelFactory,
-        environmentFactory,
-        createAgent,
-        leavesPatch,
-        solves,
-      },
+      row,
+      agent,
+      environment,
+      model,
+      modelFactory,
+      environmentFactory,
+      createAgent,
+      leavesPatch,
+      solves,
       gateway: gateway && { open: (request) => gateway.open({ ...request, config }) },
     });
   }

@@ -104,7 +104,13 @@ export async function runAttempt(
   const patch = choosePatch(leavesPatch ? left : run.config.patch, submitted, captured);
   const settlement = settlementOf(run.retry, trial.id, ending);
   const ended = journal.end({
-    ...{ ending, steps: result?.steps, submitted, captured, patch, settlement, workImage },
+    ending,
+    steps: result?.steps,
+    submitted,
+    captured,
+    patch,
+    settlement,
+    workImage,
   });
   if (!ended) return null;
   const patchBytes = Buffer.byteLength(patch.modelPatch);
@@ -132,7 +138,15 @@ async function runAgent(
     const { gateway } = arm;
     const mcpServers = needsOf(instance).toolServers ?? [];
     const agent = arm.createAgent({
-      ...{ instanceId, model, environment, gateway, config, mcpServers, callbacks, signal, now },
+      instanceId,
+      model,
+      environment,
+      gateway,
+      config,
+      mcpServers,
+      callbacks,
+      signal,
+      now,
       ...(arm.solves && { solution: solutionOf(instance, part) }),
     });
     return orAbort(agent.run(task, exposedFields(arm.agent, instance)), signal);
@@ -146,7 +160,12 @@ async function runAgent(
     );
   return lead(
     ledAttempt({
-      ...{ environment, journal, signal, now, config: arm.agent, runAgent: runOne },
+      environment,
+      journal,
+      signal,
+      now,
+      config: arm.agent,
+      runAgent: runOne,
       gradeRequest: () => run.stepGrading.request(trial, journal.number, signal),
     }),
   );

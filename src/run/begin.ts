@@ -51,8 +51,13 @@ export function beginRun(
     const run = runByName(store, request.name)!;
     return workOn(
       {
-        ...{ store, root, row: run, config: request.run },
-        ...{ grading: request.grading, images: resolved.images, arms: request.arms },
+        store,
+        root,
+        row: run,
+        config: request.run,
+        grading: request.grading,
+        images: resolved.images,
+        arms: request.arms,
         choose: chooserFor(store, run, request),
       },
       caller,

@@ -123,7 +123,10 @@ export function checkDataset(dataset: Dataset, known: Iterable<Calibrated> = [])
   }
   const oracle = oracleRate(specs, [...known]);
   return {
-    ...{ source: dataset.source, path: dataset.path, revision: dataset.revision, sha256: dataset.fileHash },
+    source: dataset.source,
+    path: dataset.path,
+    revision: dataset.revision,
+    sha256: dataset.fileHash,
     kinds: Object.fromEntries(kinds),
     instances: dataset.rows.length,
     gradable: dataset.rows.length - unfit.length,
@@ -216,7 +219,11 @@ export async function addDataset(options: AddOptions) {
   await rememberDataset(
     name,
     {
-      ...{ source, path: place, split: dataset.split, revision: found, fileHash: dataset.fileHash },
+      source,
+      path: place,
+      split: dataset.split,
+      revision: found,
+      fileHash: dataset.fileHash,
       ...(images !== undefined && { images }),
       addedAt: new Date().toISOString(),
     },

@@ -101,7 +101,11 @@ export function endingOfResult(result: AgentResult): Ending {
     };
     const first = reason === 'model_rejected' && metadata?.beforeAnyAnswer === true;
     return {
-      ...{ ...base, reason, detail: code, message, evidence },
+      ...base,
+      reason,
+      detail: code,
+      message,
+      evidence,
       ...(first && { beforeAnyAnswer: true }),
       ...(metadata?.unreachable && { unreachable: true }),
     };

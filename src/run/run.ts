@@ -193,7 +193,16 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   for (const trial of pending) void instances.get(trial.instance_pk)!.instance;
   const budget = budgetOf(store, row, events);
   const graded: GradedRun = {
-    ...{ store, row, grading, dir, redactor, events, stop, arms, instances, engine },
+    store,
+    row,
+    grading,
+    dir,
+    redactor,
+    events,
+    stop,
+    arms,
+    instances,
+    engine,
     gradedOn: { images: opened?.images, pool: pool?.beside() },
   };
   const grader = grading.enabled ? await createGrader(graded, cwd) : null;
@@ -211,7 +220,13 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
     opened &&
     imagesOfTrials(
       {
-        ...{ service: opened.images, engine, here, arms, instances, grading: grading.enabled, events },
+        service: opened.images,
+        engine,
+        here,
+        arms,
+        instances,
+        grading: grading.enabled,
+        events,
         onError: (message) => log('warn', message),
       },
       trials,
@@ -226,7 +241,15 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   const stepGrading = createStepGrading(graded);
   const run: Run = {
     ...graded,
-    ...{ config, log, budget, arms, trials, pool, images, grader, stepGrading },
+    config,
+    log,
+    budget,
+    arms,
+    trials,
+    pool,
+    images,
+    grader,
+    stepGrading,
     leaseOwner: `${owner.host}:${owner.bootId}:${owner.pid}:${owner.pidStart}`,
     retry: { ...config.retry, made: new Map(), outages: new Map() },
     now: () => clock.now() - (engine?.awayMs() ?? 0),

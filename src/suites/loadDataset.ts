@@ -218,7 +218,9 @@ async function folderDataset(source: string, images?: string): Promise<Dataset |
       const refused = task.refused ?? imageRefusal(task.instance, images);
       const instance = withChosenImage(task.instance, images);
       return {
-        ...{ instance, rowHash: task.hash, line: i + 1 },
+        instance,
+        rowHash: task.hash,
+        line: i + 1,
         ...(refused !== undefined && { refused }),
       };
     }),

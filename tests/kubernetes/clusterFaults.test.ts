@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { connectCluster } from '../../src/environment/kubernetes/cluster.ts';
 import { clusterConfigSchema } from '../../src/environment/kubernetes/clusterConfig.ts';
-import { clusterFindings } from '../../src/environment/kubernetes/networkCheck.ts';
+import { kubernetes as kind } from '../../src/environment/kubernetes/kubernetes.ts';
 import { reapPods } from '../../src/environment/kubernetes/podReaper.ts';
 import { currentOwner, LABELS } from '../../src/environment/owner.ts';
 import { testCluster } from './testCluster.ts';
@@ -166,7 +166,7 @@ describe('what stands between a person and the cluster', () => {
         ...{ environment_class: 'kubernetes', network: 'none', user: undefined },
         kubernetes: clusterConfigSchema.parse(kubernetes),
       };
-      return await clusterFindings([{ name: 'a', environment } as never]);
+      return await kind.findings!([{ name: 'a', environment } as never]);
     } finally {
       process.env.KUBECONFIG = before;
     }

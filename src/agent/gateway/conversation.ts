@@ -1,7 +1,7 @@
-/** Which conversation a call of a program goes on with, and what it adds to it: for the record. Pure. */
+/** Which conversation a call of a program goes on with, what it adds to it, and what its newest calls came to. Pure. */
 import { createHash } from 'node:crypto';
-import type { Message } from '../../model/model.ts';
-import type { CallLabel } from './gateway.ts';
+import type { Message, ModelErrorResponse } from '../../model/model.ts';
+import type { CallFacts, CallLabel } from './gateway.ts';
 
 interface Thread {
   readonly name: string;
@@ -62,6 +62,38 @@ export function createThreads() {
       thread.known.splice(same, thread.known.length, ...digests.slice(same), ...(reply ? [null] : []));
       const added = request.slice(same);
       return { thread: thread.name, messages: reply ? [...added, reply] : added };
+    },
+  };
+}
+
+interface Newest {
+  readonly index: number;
+  readonly failure: ModelErrorResponse | null;
+  /** The model called no tool: nothing more is asked for. */
+  readonly done: boolean;
+}
+const NONE: Newest = { index: -1, failure: null, done: false };
+
+export function createTurns() {
+  const newest = { main: NONE, subagent: NONE, title: NONE };
+  return {
+    ended(
+      { index, label: { kind } }: CallFacts,
+      said: ModelErrorResponse | null,
+      calledTools: boolean,
+    ): void {
+      // Calls end in any order: the one that began last knows most.
+      if (kind === 'count_tokens' || index < newest[kind].index) return;
+      // An empty answer is how some models say that they are done, and the program has read it.
+      const failure = said?.metadata?.kind === 'empty' ? null : said;
+      newest[kind] = { index, failure, done: failure === null && !calledTools };
+    },
+    /** What the program was told by the newest call of its own; by one of a sub-agent only where its own did not end the work. */
+    lastFailure(): ModelErrorResponse | null {
+      const { main, subagent, title } = newest;
+      // A program that has no tools for its model talks in calls that look like titles.
+      if (main === NONE && subagent === NONE) return title.failure;
+      return main.failure ?? (main.done ? null : subagent.failure);
     },
   };
 }

@@ -14,8 +14,7 @@ import { type Refusal, STATUS } from '../../model/dialects/programSide.ts';
 import type { Wire } from '../../model/model.ts';
 import type { Answer, AnswerOutcome } from './answer.ts';
 import type { Gateway, GatewaySession, SessionSpec } from './gateway.ts';
-import { SIDES, sideOf } from './programSides.ts';
-import { attemptKeyOf, type CallRoute, returnedHeaders, routeOf } from './routes.ts';
+import { attemptKeyOf, type CallRoute, returnedHeaders, routeOf, SIDES, sideOf } from './routes.ts';
 import { createSessionCore, type SessionCore } from './session.ts';
 
 /** As large as the largest that a provider takes. */
@@ -275,7 +274,9 @@ const UPGRADE_REFUSED = (() => {
 function serverFor(onRequest: (request: IncomingMessage, response: ServerResponse) => void): Server {
   const server = createServer(
     {
-      ...{ requestTimeout: 0, headersTimeout: 0, keepAliveTimeout: 0 },
+      requestTimeout: 0,
+      headersTimeout: 0,
+      keepAliveTimeout: 0,
       // Java's client offers HTTP/2 with every request, which is answered as it came.
       shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
     },

@@ -9,7 +9,7 @@ import { DIALECTS, type DialectName } from '../../model/dialects/dialects.ts';
 import type { ProgramSide, Refusal, RequestBody, Route } from '../../model/dialects/programSide.ts';
 import { asObject } from '../../model/dialects/shapes.ts';
 import type { GatewayConfig } from './gatewayConfig.ts';
-import { sideOf } from './programSides.ts';
+import { sideOf } from './routes.ts';
 
 // Where the values of a JSON object stand among its bytes, so that one of them can be replaced and every other byte stays. A key that
 // stands twice in an object is refused: one reader takes the first, another the last, and what was looked at is not what is sent.

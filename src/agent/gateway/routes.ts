@@ -1,9 +1,19 @@
 /** Which request of which dialect an address means, and which headers pass. Pure. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { stripChars } from '../../base/python/text.ts';
-import type { DialectName } from '../../model/dialects/dialects.ts';
-import type { Route } from '../../model/dialects/programSide.ts';
-import { SIDES } from './programSides.ts';
+import { DIALECT_NAMES, DIALECTS, type DialectName } from '../../model/dialects/dialects.ts';
+import type { ProgramSide, Route } from '../../model/dialects/programSide.ts';
+
+/** Every dialect that programs can speak, in the order of the table: whoever imports this loads all. Errors of no dialect are said in the words of the first. */
+export const SIDES: ReadonlyMap<DialectName, ProgramSide> = new Map(
+  await Promise.all(
+    DIALECT_NAMES.filter((name) => 'program' in DIALECTS[name]).map(
+      async (name) => [name, await DIALECTS[name].program()] as const,
+    ),
+  ),
+);
+
+export const sideOf = (dialect: DialectName): ProgramSide => SIDES.get(dialect)!;
 
 export type CallRoute =
   | (Route & { readonly kind: 'call'; readonly dialect: DialectName; readonly query: string })

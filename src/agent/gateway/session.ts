@@ -14,7 +14,7 @@ import type {
 } from '../../model/model.ts';
 import { estimatedTokens } from '../../model/prices.ts';
 import { type Answer, type AnswerOutcome, createAnswer } from './answer.ts';
-import { createThreads } from './conversation.ts';
+import { createThreads, createTurns } from './conversation.ts';
 import type {
   CallFacts,
   CallLabel,
@@ -25,8 +25,7 @@ import type {
 } from './gateway.ts';
 import type { GatewayConfig } from './gatewayConfig.ts';
 import { type Allowed, type Ask, type Asked, judge, named, type Policy } from './policy.ts';
-import { sideOf } from './programSides.ts';
-import { isRetry, passedHeaders, returnedHeaders, subAgentOf } from './routes.ts';
+import { isRetry, passedHeaders, returnedHeaders, sideOf, subAgentOf } from './routes.ts';
 import { createSessionMeter, type SessionMeter } from './sessionMeter.ts';
 import { createTranslator, type Translation } from './translator.ts';
 
@@ -383,38 +382,6 @@ function labelOf({ operation, headers }: Ask, { hasTools }: Allowed): CallLabel 
   return hasTools ? { kind: 'main' } : { kind: 'title' };
 }
 
-interface Newest {
-  readonly index: number;
-  readonly failure: ModelErrorResponse | null;
-  /** The model called no tool: nothing more is asked for. */
-  readonly done: boolean;
-}
-const NONE: Newest = { index: -1, failure: null, done: false };
-
-export function createTurns() {
-  const newest = { main: NONE, subagent: NONE, title: NONE };
-  return {
-    ended(
-      { index, label: { kind } }: CallFacts,
-      said: ModelErrorResponse | null,
-      calledTools: boolean,
-    ): void {
-      // Calls end in any order: the one that began last knows most.
-      if (kind === 'count_tokens' || index < newest[kind].index) return;
-      // An empty answer is how some models say that they are done, and the program has read it.
-      const failure = said?.metadata?.kind === 'empty' ? null : said;
-      newest[kind] = { index, failure, done: failure === null && !calledTools };
-    },
-    /** What the program was told by the newest call of its own; by one of a sub-agent only where its own did not end the work. */
-    lastFailure(): ModelErrorResponse | null {
-      const { main, subagent, title } = newest;
-      // A program that has no tools for its model talks in calls that look like titles.
-      if (main === NONE && subagent === NONE) return title.failure;
-      return main.failure ?? (main.done ? null : subagent.failure);
-    },
-  };
-}
-
 interface WireCall {
   readonly ask: Ask;
   readonly allowed: Allowed;
@@ -497,7 +464,9 @@ function answerOf(answer: Answer): ProgramAnswer {
   const head = answer.head();
   if (outcome?.kind === 'refused')
     return {
-      ...{ end: 'refused', status: outcome.status, headers: returnedHeaders(outcome.headers) },
+      end: 'refused',
+      status: outcome.status,
+      headers: returnedHeaders(outcome.headers),
       bytes: Buffer.from(outcome.text),
     };
   return {

@@ -14,7 +14,7 @@ import type { Message, ModelReply, Usage, WireAnswer } from '../../model/model.t
 import { modelConfigSchema } from '../../model/modelConfig.ts';
 import { checkedParameters } from '../../model/parameters/checkParameters.ts';
 import type { AnswerOutcome } from './answer.ts';
-import { sideOf } from './programSides.ts';
+import { sideOf } from './routes.ts';
 
 interface TranslatedAsk {
   /** Of the program. */
@@ -156,7 +156,10 @@ function parametersFor(
     ...(choice !== undefined && choice !== 'auto' && { tool_choice: choice }),
   };
   const { model_kwargs: kept } = checkedParameters({
-    ...{ model_name: target.name, dialect: target.dialect, model_kwargs: kwargs, drop_params: true },
+    model_name: target.name,
+    dialect: target.dialect,
+    model_kwargs: kwargs,
+    drop_params: true,
   }).model;
   const dropped = Object.keys(kwargs).filter((name) => !(name in kept));
   return { kept, left: [...dropped, ...(effort !== undefined && !thinks ? ['reasoning effort'] : [])] };
@@ -180,7 +183,9 @@ function toProvider(
   const { dialect, model, name, streamed } = target;
   const { kept, left } = parametersFor(request.parameters, target);
   const config = modelConfigSchema.parse({
-    ...{ model_name: name, dialect, stream: streamed },
+    model_name: name,
+    dialect,
+    stream: streamed,
     model_kwargs: request.tools.length > 0 ? kept : withoutTools(kept),
   });
   const writer = dialectNamed(dialect).createWriter(config, model, 'own');

@@ -146,7 +146,9 @@ function followCalls(
   const listener = (call: CallFacts) => {
     const label = labelOf(call);
     const at = (): AgentContext => ({
-      ...{ instanceId, step: call.step, call: call.index },
+      instanceId,
+      step: call.step,
+      call: call.index,
       ...(label !== null && { label }),
     });
     const recorded = callListener(told, at);
@@ -221,8 +223,14 @@ async function runBehind(
     ]);
     const launch = program.launch({
       origin: `http://127.0.0.1:${door.port}`,
-      ...{ key: session.key, model: session.model, config, prompt, promptFile: promptFileIn(folders) },
-      ...{ folder: folders.files, home: folders.home, programs: PROGRAM_FOLDER },
+      key: session.key,
+      model: session.model,
+      config,
+      prompt,
+      promptFile: promptFileIn(folders),
+      folder: folders.files,
+      home: folders.home,
+      programs: PROGRAM_FOLDER,
       mcpServers,
     });
     const limitS = config.wall_time_limit_seconds;
@@ -296,7 +304,9 @@ function promptOf({ config, environment, model }: AgentParts, task: string, extr
     ...config,
     ...environment.templateVars(),
     ...model.templateVars(),
-    ...{ n_model_calls: 0, model_cost: float(0), elapsed_seconds: 0 },
+    n_model_calls: 0,
+    model_cost: float(0),
+    elapsed_seconds: 0,
     task,
     ...extraVars,
   });
@@ -317,7 +327,8 @@ export function programFolders({ info }: Pick<Environment, 'info'>): ProgramFold
     return { files: '/opt/swebatch-agent', home: '/var/tmp/swebatch-agent', remove: async () => {} };
   const own = join(tmpdir(), `swebatch-agent-${randomUUID()}`);
   return {
-    ...{ files: join(own, 'files'), home: join(own, 'home') },
+    files: join(own, 'files'),
+    home: join(own, 'home'),
     remove: () => rm(own, { recursive: true, force: true }),
   };
 }

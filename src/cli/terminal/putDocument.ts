@@ -15,8 +15,14 @@ interface Where {
 }
 
 const ENDINGS: Readonly<Record<string, (typeof FORMATS)[number]>> = {
-  ...{ '.json': 'json', '.html': 'html', '.htm': 'html', '.md': 'markdown', '.markdown': 'markdown' },
-  ...{ '': 'terminal', '.txt': 'terminal', '.log': 'terminal' },
+  '.json': 'json',
+  '.html': 'html',
+  '.htm': 'html',
+  '.md': 'markdown',
+  '.markdown': 'markdown',
+  '': 'terminal',
+  '.txt': 'terminal',
+  '.log': 'terminal',
 };
 
 /** Where no format is named, the file's name says it. */

@@ -21,7 +21,11 @@ import { countsText, spentText } from './table.ts';
 export async function follow(store: Store, root: string, run: RunRow): Promise<void> {
   const redraw = process.stdout.isTTY === true && !inCi();
   const ended = await watchRun({
-    ...{ store, run, redraw, everyMs: redraw ? 1000 : 15_000, write: printData },
+    store,
+    run,
+    redraw,
+    everyMs: redraw ? 1000 : 15_000,
+    write: printData,
     // A process that was killed cannot write that its run ended.
     gone: () => workerOn(root, run.name) === null,
   });

@@ -243,7 +243,10 @@ async function askedOf(selector: string, place: Place, opened: DisposableStack):
   const foreign = await openForeignRun(name, place);
   if (!foreign)
     return sidesOf(name, place.root, place.store).map((found) => ({
-      ...{ found, epoch, label: found.side.label, store: place.store },
+      found,
+      epoch,
+      label: found.side.label,
+      store: place.store,
     }));
   const store = opened.use(foreign.store);
   // Folders of other runners often share a name.

@@ -161,7 +161,9 @@ function database(root: string): Finding {
 }
 
 const optionsOf = ({ config, model, subset, split, evaluate }: DoctorArgs) => ({
-  ...{ config, models: model, dataset: { subset, split } },
+  config,
+  models: model,
+  dataset: { subset, split },
   settings: { grading: { enabled: evaluate } },
 });
 

@@ -38,9 +38,12 @@ export const importVerb = defineVerb({
     const root = resultsRoot(args.output);
     const { run, instances, trials, verdicts } = await importResults(
       {
-        ...{ source: args.source, results: root, name: args.runId },
+        source: args.source,
+        results: root,
+        name: args.runId,
         ...(args.subset && { dataset: { subset: args.subset, split: args.split } }),
-        ...{ dataDir: args.dataDir, report: args.report },
+        dataDir: args.dataDir,
+        report: args.report,
       },
       { env: process.env, tell: sayNotice },
     );

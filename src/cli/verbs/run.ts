@@ -180,8 +180,12 @@ export const resumeVerb = defineVerb({
     const outcome = await goOnWithRun(
       store,
       {
-        ...{ results: root, run: args.run, workers: args.workers, costLimit: args.costLimit },
-        ...{ evaluate: args.evaluate, allowConfigChange: args.allowConfigChange },
+        results: root,
+        run: args.run,
+        workers: args.workers,
+        costLimit: args.costLimit,
+        evaluate: args.evaluate,
+        allowConfigChange: args.allowConfigChange,
         retry: args.retry,
         instances: args.id?.flatMap((i) => i.split(',')),
       },

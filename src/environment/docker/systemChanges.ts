@@ -101,7 +101,9 @@ export async function systemChangesOf(container: Docker.Container): Promise<Syst
 }
 
 const changesSchema = z.object({
-  ...{ changed: z.array(z.string()), before: z.array(z.string()), small: z.array(z.string()) },
+  changed: z.array(z.string()),
+  before: z.array(z.string()),
+  small: z.array(z.string()),
   more: z.boolean(),
 });
 

@@ -187,7 +187,11 @@ type Sockets = typeof import('@kubernetes/client-node/dist/web-socket-handler.js
 
 function execPath(namespace: string, { pod, container, argv, stdin }: ExecAddress): string {
   const query = new URLSearchParams({
-    ...{ stdout: 'true', stderr: 'true', tty: 'false', stdin: String(stdin), container },
+    stdout: 'true',
+    stderr: 'true',
+    tty: 'false',
+    stdin: String(stdin),
+    container,
   });
   for (const word of argv) query.append('command', word);
   return `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}/exec?${query}`;

@@ -50,7 +50,11 @@ export async function createKubernetesFactory(
   const watch = createEngineWatch({ ping: cluster.version, limitMs: OUTAGE_MS });
   const removals = createRemovals(cluster, closing.signal, options.onWarning);
   const shared: PodShared = {
-    ...{ cluster, config, clusterConfig, options, watch },
+    cluster,
+    config,
+    clusterConfig,
+    options,
+    watch,
     discard: removals.discard,
     starting: pLimit(CONCURRENT_CREATES),
     filling: pLimit(CONCURRENT_PROGRAMS),

@@ -121,7 +121,12 @@ async function compare(
 async function probePod(shared: PodShared, image: string, request: StartRequest, network: string) {
   const config = {
     ...shared.config,
-    ...{ network, memory: '256m', cpus: 0.5, disk: '0', env: {}, supervisor: false },
+    network,
+    memory: '256m',
+    cpus: 0.5,
+    disk: '0',
+    env: {},
+    supervisor: false,
   };
   const clusterConfig = { ...shared.clusterConfig, cpu_request: '50m', memory_request: '64Mi' };
   const options = { ...shared.options, relay: false };

@@ -176,7 +176,8 @@ function lateness(
   const said = state.why ? `: ${state.why}` : '';
   if (state.phase === 'pull' && pullMs > 0 && ms > pullMs)
     return {
-      ...{ code: 'image_pull_failed', sub: 'stalled' },
+      code: 'image_pull_failed',
+      sub: 'stalled',
       message: `pod ${name} waited ${Math.round(ms / 1000)} s for its image${said}`,
     };
   return state.phase === 'start' && ms > START_LIMIT_MS

@@ -34,7 +34,10 @@ type PodState =
   | { readonly state: 'failed'; readonly fault: PodFault };
 
 const waiting = (phase: 'schedule' | 'pull' | 'start', why = '', stuck = false): PodState => ({
-  ...{ state: 'waiting' as const, phase, why, stuck },
+  state: 'waiting' as const,
+  phase,
+  why,
+  stuck,
 });
 const failed = (fault: PodFault): PodState => ({ state: 'failed', fault });
 
@@ -67,7 +70,8 @@ function takenAway(pod: V1Pod, name: string): PodFault | undefined {
   if (reason === 'Evicted') return evicted(name, message);
   if (reason === 'DeadlineExceeded')
     return {
-      ...{ code: 'died', sub: 'expired' },
+      code: 'died',
+      sub: 'expired',
       message: `pod ${name} reached its activeDeadlineSeconds; raise environment.container_timeout`,
     };
   if (reason === 'NodeLost' || pod.status?.phase === 'Unknown')
@@ -102,11 +106,13 @@ const OWN_DISK = /ephemeral local storage usage exceeds|exceeded its local ephem
 const evicted = (name: string, message: string): PodFault =>
   OWN_DISK.test(message)
     ? {
-        ...{ code: 'disk_full', fromWithin: true },
+        code: 'disk_full',
+        fromWithin: true,
         message: `pod ${name} wrote more than environment.disk allows: ${message}`,
       }
     : {
-        ...{ code: 'died', sub: 'daemon_lost' },
+        code: 'died',
+        sub: 'daemon_lost',
         message: `pod ${name} was evicted by its node: ${message || 'no reason given'}`,
       };
 
@@ -116,12 +122,15 @@ function endOf(main: V1ContainerStatus | undefined, name: string, lifetimeS: num
   const ran = new Date(ended.finishedAt ?? 0).getTime() - new Date(ended.startedAt ?? 0).getTime();
   if (ended.reason === 'OOMKilled')
     return {
-      ...{ code: 'died', sub: 'oom', fromWithin: true },
+      code: 'died',
+      sub: 'oom',
+      fromWithin: true,
       message: `the memory limit of pod ${name} ended its container`,
     };
   if (lifetimeS > 0 && ended.exitCode === 0 && ran >= lifetimeS * 1000 - WHOLE_SECONDS_MS)
     return {
-      ...{ code: 'died', sub: 'expired' },
+      code: 'died',
+      sub: 'expired',
       message: `the lifetime of pod ${name} (${lifetimeS} s) is over; raise environment.container_timeout`,
     };
   if (NEVER_RAN.has(ended.reason ?? ''))
@@ -132,7 +141,8 @@ function endOf(main: V1ContainerStatus | undefined, name: string, lifetimeS: num
   if (ended.reason === 'ContainerStatusUnknown')
     return { code: 'died', sub: 'daemon_lost', message: `the node of pod ${name} lost its container` };
   return {
-    ...{ code: 'died', sub: 'killed' },
+    code: 'died',
+    sub: 'killed',
     message: `the container of pod ${name} ended: ${ended.reason ?? 'no reason'}, exit code ${ended.exitCode}`,
   };
 }

@@ -100,8 +100,13 @@ export async function buildImage(docker: Docker, request: BuildRequest): Promise
   try {
     const files = recipe.files();
     const stream = await docker.buildImage(contextOf(files), {
-      ...{ t: image, rm: true, forcerm: true, memory: MEMORY_BYTES, abortSignal: signal },
-      ...{ labels: { 'swebatch.build': image }, ...(platform !== undefined && { platform }) },
+      t: image,
+      rm: true,
+      forcerm: true,
+      memory: MEMORY_BYTES,
+      abortSignal: signal,
+      labels: { 'swebatch.build': image },
+      ...(platform !== undefined && { platform }),
       ...builderOf(files),
     });
     signal.addEventListener('abort', () => (stream as unknown as { destroy(): void }).destroy(), {

@@ -23,7 +23,9 @@ function ofEngine(error: EnvironmentError, engine: string): EnvironmentError {
   if (evidence.engine !== undefined) return error;
   return new EnvironmentError(code, message, {
     ...(sub !== undefined && { sub }),
-    ...{ fromWithin, cause, evidence: { ...evidence, engine } },
+    fromWithin,
+    cause,
+    evidence: { ...evidence, engine },
   });
 }
 

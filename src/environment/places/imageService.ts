@@ -88,7 +88,11 @@ export function createImageService(
     onChange: options.onDisk,
   });
   const stage = createPullStage({
-    ...{ engine, config, clock, ledger, platform },
+    engine,
+    config,
+    clock,
+    ledger,
+    platform,
     loginOf: registries.loginOf,
     policy: options.pull,
     elsewhere: options.elsewhere,
@@ -103,7 +107,11 @@ export function createImageService(
     onEvent: options.onEvent,
   });
   return {
-    ...{ engine, stage, disk, ledger, collect },
+    engine,
+    stage,
+    disk,
+    ledger,
+    collect,
     manifestOf: registries.manifestOf,
     /** Where its layers are; undefined when that is not known. */
     freeBytes: free,

@@ -271,9 +271,13 @@ export async function listWorkImages(
     const owner = ownerOf(labels);
     const names = (RepoTags ?? []).filter((name) => name.startsWith(`${WORK_IMAGES}:`));
     return names.map((name) => ({
-      ...{ name, container: labels[WORK_LABELS.container] ?? '' },
-      ...{ run: owner[LABELS.run]!, instance: owner[LABELS.instance]!, host: owner[LABELS.host]! },
-      ...{ pid: Number(owner[LABELS.pid]), owner: isOwnerAlive(owner, machine) },
+      name,
+      container: labels[WORK_LABELS.container] ?? '',
+      run: owner[LABELS.run]!,
+      instance: owner[LABELS.instance]!,
+      host: owner[LABELS.host]!,
+      pid: Number(owner[LABELS.pid]),
+      owner: isOwnerAlive(owner, machine),
     }));
   });
 }

@@ -151,7 +151,10 @@ export function createPullStage(options: StageOptions) {
     const result = Promise.withResolvers<ReadyImage>();
     result.promise.catch(() => {}); // a pull ahead may fail before anybody waits for it
     const job: Job = {
-      ...{ key: imageKey(image), image, result, wanted },
+      key: imageKey(image),
+      image,
+      result,
+      wanted,
       state: 'looking',
       goOn: () => {},
       restedMs: 0,

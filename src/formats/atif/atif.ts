@@ -49,7 +49,10 @@ const stepSchema = z.looseObject({
   model_name: z.string().nullish(),
   metrics: z
     .looseObject({
-      ...{ prompt_tokens: count, completion_tokens: count, cached_tokens: count, cost_usd: count },
+      prompt_tokens: count,
+      completion_tokens: count,
+      cached_tokens: count,
+      cost_usd: count,
       extra: z.looseObject({ cache_write_tokens: count, reasoning_tokens: count }).nullish(),
     })
     .nullish(),
@@ -102,7 +105,10 @@ function callOf(step: Step, number: number): RecordedCall[] {
   const written = tokensOrNull(metrics.extra?.cache_write_tokens);
   return [
     {
-      ...{ step: number, model: step.model_name ?? null, responseId: null, finishReason: null },
+      step: number,
+      model: step.model_name ?? null,
+      responseId: null,
+      finishReason: null,
       rawUsage: metrics,
       inputTokens: prompt === null ? null : Math.max(0, prompt - cached - (written ?? 0)),
       cacheReadTokens: cached,

@@ -74,7 +74,8 @@ const toolCallsOf = (message: Json): Json[] =>
     const { id, function: named } = recordOf(call);
     const { name, arguments: text } = recordOf(named);
     return {
-      ...{ tool_call_id: String(id ?? ''), function_name: String(name ?? '') },
+      tool_call_id: String(id ?? ''),
+      function_name: String(name ?? ''),
       arguments: argumentsOf(text ?? '{}'),
     };
   });
@@ -120,8 +121,11 @@ function metricsOf(rows: readonly AtifCall[]): Json | null {
 function finalOf(rows: readonly AtifCall[], steps: number): Json {
   const { prompt, completion, cached, cost, extra } = usedBy(rows);
   return known({
-    ...{ total_prompt_tokens: prompt, total_completion_tokens: completion, total_cached_tokens: cached },
-    ...{ total_cost_usd: rows.length === 0 ? 0 : cost, total_steps: steps },
+    total_prompt_tokens: prompt,
+    total_completion_tokens: completion,
+    total_cached_tokens: cached,
+    total_cost_usd: rows.length === 0 ? 0 : cost,
+    total_steps: steps,
     extra: Object.keys(extra).length > 0 ? extra : null,
   });
 }
@@ -166,7 +170,8 @@ function agentStep(said: Said, rows: readonly AtifCall[] | null): Step {
   return {
     seq: said.seq,
     fields: known({
-      ...{ timestamp: timeOf(said), source: 'agent' },
+      timestamp: timeOf(said),
+      source: 'agent',
       model_name: rows?.at(-1)?.model_answered,
       message: textOf(message.content),
       reasoning_content: reasoningOf(message),
@@ -241,7 +246,8 @@ function agentOf({ config }: AtifSource, version: string): Json {
   const [name, own] = String(agent_class ?? 'default').split('@');
   const program = name !== 'default';
   return {
-    ...{ name: program ? name : 'swebatch', version: program ? (own ?? 'unknown') : version },
+    name: program ? name : 'swebatch',
+    version: program ? (own ?? 'unknown') : version,
     ...(typeof model_name === 'string' && { model_name }),
     extra: { config: recordOf(config.agent), run_by: `swebatch ${version}` },
   };
@@ -261,7 +267,10 @@ export function atifOf(source: AtifSource, version: string): Json {
   const subs = others.filter(({ messages }) => messages.length > 0);
   for (const sub of subs) referTo(sub, sub.name, steps);
   const document = (thread: Thread<Said>, own: readonly Step[], calls: readonly AtifCall[]): Json => ({
-    ...{ schema_version: VERSION, session_id: session, trajectory_id: thread.name, agent },
+    schema_version: VERSION,
+    session_id: session,
+    trajectory_id: thread.name,
+    agent,
     steps: own.length > 0 ? numbered(own) : [nothing(source)],
     final_metrics: finalOf(calls, Math.max(1, own.length)),
   });
@@ -280,16 +289,25 @@ export function atifOf(source: AtifSource, version: string): Json {
 }
 
 const nothing = ({ startedAt, exitReason }: AtifSource): Json => ({
-  ...{ step_id: 1, timestamp: startedAt, source: 'system' },
+  step_id: 1,
+  timestamp: startedAt,
+  source: 'system',
   message: `Nothing was said: ${exitReason ?? 'the attempt goes on'}.`,
 });
 
 function endOf(source: AtifSource, others: readonly Thread<Said>[]): Json {
   const counted = others.find(({ label }) => label === 'count_tokens');
   return known({
-    ...{ instance_id: source.instanceId, run: source.run, arm: source.arm, epoch: source.epoch },
-    ...{ attempt: source.number, started_at: source.startedAt, ended_at: source.endedAt },
-    ...{ exit_reason: source.exitReason, exit_class: source.exitClass, exit_status: source.exitStatus },
+    instance_id: source.instanceId,
+    run: source.run,
+    arm: source.arm,
+    epoch: source.epoch,
+    attempt: source.number,
+    started_at: source.startedAt,
+    ended_at: source.endedAt,
+    exit_reason: source.exitReason,
+    exit_class: source.exitClass,
+    exit_status: source.exitStatus,
     error: source.errorMessage,
     count_tokens_calls: counted?.calls.length,
   });

@@ -108,22 +108,25 @@ function resultOf(run: WrittenRun, arm: WrittenArm, trial: WrittenTrial, name: s
   const agent = { name: agentOf(arm), model_name: arm.model, kwargs: {} };
   return {
     id: uuidOf(run.name, arm.name, instanceId, String(epoch), 'trial'),
-    ...{ task_name: instanceId, trial_name: name, trial_uri: `file:///${pathName(run.name)}/${name}` },
-    ...{
-      task_id: { path },
-      source: run.dataset.source,
-      task_checksum: sha256(`${run.dataset.hash} ${instanceId}`),
-    },
+    task_name: instanceId,
+    trial_name: name,
+    trial_uri: `file:///${pathName(run.name)}/${name}`,
+    task_id: { path },
+    source: run.dataset.source,
+    task_checksum: sha256(`${run.dataset.hash} ${instanceId}`),
     config: { task: { path, source: run.dataset.source }, trial_name: name, agent },
     agent_info: { name: agent.name, version: run.version, model_info: modelOf(arm.model) },
     agent_result: {
-      ...{ n_input_tokens: used.input + used.cacheRead, n_cache_tokens: used.cacheRead },
-      ...{ n_output_tokens: used.output, cost_usd: used.costNano === null ? null : used.costNano / 1e9 },
+      n_input_tokens: used.input + used.cacheRead,
+      n_cache_tokens: used.cacheRead,
+      n_output_tokens: used.output,
+      cost_usd: used.costNano === null ? null : used.costNano / 1e9,
       metadata: { exit_reason: trial.attempt.exitReason, steps: trial.attempt.steps },
     },
     verifier_result: reward === null ? null : { rewards: { reward } },
     exception_info: exceptionOf(trial),
-    ...{ started_at: startedAt, finished_at: ends },
+    started_at: startedAt,
+    finished_at: ends,
     agent_execution: { started_at: startedAt, finished_at: ends },
   };
 }
@@ -131,7 +134,9 @@ function resultOf(run: WrittenRun, arm: WrittenArm, trial: WrittenTrial, name: s
 /** Harbor asks a job for what it was told to do: attempts for each task, agents, tasks. */
 function configOf(run: WrittenRun): Json {
   return {
-    ...{ job_name: run.name, jobs_dir: 'jobs', n_attempts: run.epochs },
+    job_name: run.name,
+    jobs_dir: 'jobs',
+    n_attempts: run.epochs,
     agents: run.arms.map((arm) => ({ name: agentOf(arm), model_name: arm.model })),
     tasks: run.ids.map((id) => ({ path: `tasks/${pathName(id)}`, source: run.dataset.source })),
   };
@@ -148,16 +153,18 @@ function jobOf(run: WrittenRun, written: readonly Written[]): Json {
     }, 0);
   const cost = total(({ costNano }) => costNano);
   return {
-    ...{ id: uuidOf(run.name, 'job'), started_at: run.createdAt, updated_at: ends, finished_at: ends },
+    id: uuidOf(run.name, 'job'),
+    started_at: run.createdAt,
+    updated_at: ends,
+    finished_at: ends,
     n_total_trials: planned,
     stats: {
-      ...{ n_completed_trials: written.length, n_errored_trials: errored.length },
-      ...{
-        n_running_trials: 0,
-        n_pending_trials: planned - written.length,
-        n_cancelled_trials: 0,
-        n_retries: 0,
-      },
+      n_completed_trials: written.length,
+      n_errored_trials: errored.length,
+      n_running_trials: 0,
+      n_pending_trials: planned - written.length,
+      n_cancelled_trials: 0,
+      n_retries: 0,
       n_input_tokens: total(({ input, cacheRead }) => input + cacheRead),
       n_cache_tokens: total(({ cacheRead }) => cacheRead),
       n_output_tokens: total(({ output }) => output),
@@ -179,7 +186,8 @@ function evalOf(trials: readonly Written[]): Json {
   const names = (group: readonly Written[]) => group.map(({ name }) => name);
   const sum = measured.reduce((all, { reward }) => all + reward!, 0);
   return {
-    ...{ n_trials: measured.length, n_errors: failed.length },
+    n_trials: measured.length,
+    n_errors: failed.length,
     metrics: [{ mean: trials.length === 0 ? 0 : sum / trials.length }],
     pass_at_k: {},
     reward_stats: {

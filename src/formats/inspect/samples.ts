@@ -93,7 +93,9 @@ export function verdictOfSample({ header }: InspectLog, sample: Sample): Foreign
   if (lost !== null || value === null) return { verdict: 'error', reason: lost ?? 'no_score', ...graded };
   const partial = value > 0 && value < 1;
   return {
-    ...{ verdict: value >= 1 ? 'resolved' : 'unresolved', reason: null, ...graded },
+    verdict: value >= 1 ? 'resolved' : 'unresolved',
+    reason: null,
+    ...graded,
     ...(partial && { reward: value }),
   };
 }
@@ -107,14 +109,19 @@ const secondsOf = (date: string | null | undefined): number | null => {
 function callOf(model: string, usage: InspectUsage, step: number, at: number | null): RecordedCall {
   const written = tokensOrNull(usage.input_tokens_cache_write);
   return {
-    ...{ step, model, responseId: null, finishReason: null, rawUsage: usage },
+    step,
+    model,
+    responseId: null,
+    finishReason: null,
+    rawUsage: usage,
     inputTokens: tokensOrNull(usage.input_tokens),
     cacheReadTokens: tokensOrNull(usage.input_tokens_cache_read) ?? 0,
     ...(written !== null && { cacheWriteTokens: written }),
     outputTokens: tokensOrNull(usage.output_tokens),
     reasoningTokens: tokensOrNull(usage.reasoning_tokens),
     costNano: plausibleNano(usage.total_cost),
-    ...{ at, notes: ['all calls of the sample in one'] },
+    at,
+    notes: ['all calls of the sample in one'],
   };
 }
 
@@ -202,7 +209,8 @@ const timesShape = { started_at: z.string().nullish(), completed_at: z.string().
 
 // Not loose: events repeat every request of the sample, and nothing here reads them.
 const sampleSchema = z.object({
-  ...{ id, epoch: z.number().int().min(1).max(10_000) },
+  id,
+  epoch: z.number().int().min(1).max(10_000),
   messages: z.array(z.record(z.string(), z.unknown())).default([]),
   scores: scoresSchema,
   metadata: z.unknown().optional(),
@@ -216,7 +224,8 @@ export type InspectSample = z.infer<typeof sampleSchema>;
 
 /** What stands in summaries.json for each sample: without messages, and errors and limits as words. */
 const summarySchema = z.object({
-  ...{ id, epoch: z.number().int().min(1).max(10_000) },
+  id,
+  epoch: z.number().int().min(1).max(10_000),
   scores: scoresSchema,
   model_usage: z.record(z.string(), usageSchema).default({}),
   error: z.string().nullish(),
@@ -227,12 +236,10 @@ const summarySchema = z.object({
 const headerSchema = z.looseObject({
   status: z.enum(['started', 'success', 'cancelled', 'error']).default('started'),
   eval: z.looseObject({
-    ...{
-      task: z.string(),
-      task_id: z.string().default(''),
-      model: z.string(),
-      created: z.string().default(''),
-    },
+    task: z.string(),
+    task_id: z.string().default(''),
+    model: z.string(),
+    created: z.string().default(''),
     dataset: z.looseObject({ sample_ids: z.array(id).nullish(), samples: count }).default({}),
     config: z.looseObject({ epochs: z.number().int().min(1).max(10_000).nullish() }).default({}),
     packages: z.record(z.string(), z.string()).default({}),
@@ -243,7 +250,9 @@ const headerSchema = z.looseObject({
       scores: z
         .array(
           z.looseObject({
-            ...{ name: z.string(), reducer: z.string().nullish(), scored_samples: count },
+            name: z.string(),
+            reducer: z.string().nullish(),
+            scored_samples: count,
             metrics: z
               .record(z.string(), z.looseObject({ name: z.string(), value: z.unknown().optional() }))
               .default({}),
@@ -282,7 +291,9 @@ export function readInspectSummaries(text: RawBody): Read<readonly InspectSample
         Object.fromEntries(
           Object.entries(scores).map(([name, { value }]) => [name, { value, metadata: null }]),
         ),
-      ...{ messages: [], metadata: {}, attachments: {} },
+      messages: [],
+      metadata: {},
+      attachments: {},
       error: error ? { message: error, traceback: '' } : null,
       limit: limit ? { type: limit } : null,
     })),

@@ -58,12 +58,21 @@ function headerOf(run: WrittenRun, arm: WrittenArm, summaries: readonly Json[], 
       eval_id: idOf(run.name, arm.name, 'eval'),
       run_id: idOf(run.name, 'run'),
       created: date(run.createdAt),
-      ...{ task: TASK, task_id: idOf(run.name, arm.name), task_version: 0, task_attribs: {}, task_args: {} },
+      task: TASK,
+      task_id: idOf(run.name, arm.name),
+      task_version: 0,
+      task_attribs: {},
+      task_args: {},
       dataset: {
-        ...{ name: run.dataset.source, location: run.dataset.source, samples: run.ids.length },
-        ...{ sample_ids: run.ids, shuffled: false },
+        name: run.dataset.source,
+        location: run.dataset.source,
+        samples: run.ids.length,
+        sample_ids: run.ids,
+        shuffled: false,
       },
-      ...{ model: arm.model, model_generate_config: {}, model_args: {} },
+      model: arm.model,
+      model_generate_config: {},
+      model_args: {},
       config: { epochs: run.epochs, epochs_reducer: ['mean'] },
       packages: { swebatch: run.version },
       metadata: { run: run.name, arm: arm.name, agent: arm.agent, rows: run.dataset.hash },
@@ -80,8 +89,12 @@ function headerOf(run: WrittenRun, arm: WrittenArm, summaries: readonly Json[], 
           ? []
           : [
               {
-                ...{ name: SCORER, scorer: SCORER, reducer: 'mean', params: {} },
-                ...{ scored_samples: arm.score.n, unscored_samples: run.ids.length - arm.score.n },
+                name: SCORER,
+                scorer: SCORER,
+                reducer: 'mean',
+                params: {},
+                scored_samples: arm.score.n,
+                unscored_samples: run.ids.length - arm.score.n,
                 metrics: { mean: { name: 'mean', value: arm.score.mean, params: {} } },
               },
             ],
@@ -106,7 +119,9 @@ function sampleOf(run: WrittenRun, arm: WrittenArm, trial: WrittenTrial) {
   const limit = exitReason === null ? undefined : LIMITS[exitReason];
   const seconds = (Date.parse(endedAt ?? startedAt) - Date.parse(startedAt)) / 1000;
   return {
-    ...{ id, epoch, uuid: idOf(run.name, arm.name, id, String(epoch)) },
+    id,
+    epoch,
+    uuid: idOf(run.name, arm.name, id, String(epoch)),
     input: String(messages.find(({ role }) => role === 'user')?.content ?? ''),
     target: '',
     messages,
@@ -121,16 +136,22 @@ function sampleOf(run: WrittenRun, arm: WrittenArm, trial: WrittenTrial) {
       },
     }),
     metadata: { instance_id: id, repo: trial.repo, exit_reason: exitReason },
-    ...{ store: {}, events: [], attachments: {}, model_usage: modelUsage(trial.usage) },
-    ...{ started_at: date(startedAt), completed_at: date(endedAt ?? startedAt) },
-    ...{ total_time: seconds, working_time: seconds },
+    store: {},
+    events: [],
+    attachments: {},
+    model_usage: modelUsage(trial.usage),
+    started_at: date(startedAt),
+    completed_at: date(endedAt ?? startedAt),
+    total_time: seconds,
+    working_time: seconds,
     ...(missing !== null &&
       attempt.exitClass !== 'agent' &&
       attempt.exitClass !== 'limit' &&
       attempt.exitClass !== 'model' && {
         error: {
           message: `${exitReason ?? missing}: ${attempt.errorMessage ?? missing}`,
-          ...{ traceback: '', traceback_ansi: '' },
+          traceback: '',
+          traceback_ansi: '',
         },
       }),
     ...(limit !== undefined && { limit: { type: limit, limit: 0 } }),
@@ -142,12 +163,22 @@ const summaryOf = (sample: ReturnType<typeof sampleOf>): Json => {
     sample;
   const { total_time, working_time, messages } = sample;
   return {
-    ...{ id, epoch, uuid, input: input.slice(0, 1000), target, metadata: { instance_id: id } },
+    id,
+    epoch,
+    uuid,
+    input: input.slice(0, 1000),
+    target,
+    metadata: { instance_id: id },
     ...(scores && { scores: { [SCORER]: { value: scores[SCORER]!.value } } }),
-    ...{ model_usage, started_at, completed_at, total_time, working_time },
+    model_usage,
+    started_at,
+    completed_at,
+    total_time,
+    working_time,
     ...(error && { error: error.message }),
     ...(limit && { limit: limit.type }),
-    ...{ completed: true, message_count: messages.length },
+    completed: true,
+    message_count: messages.length,
   };
 };
 
@@ -177,7 +208,9 @@ function messageOf(data: string, id: string): Json[] {
       : text;
   return [
     {
-      ...{ id, role, content: parts },
+      id,
+      role,
+      content: parts,
       ...(Array.isArray(calls) && calls.length > 0 && { tool_calls: calls.map(callOf) }),
       ...(role === 'tool' && typeof answers === 'string' && { tool_call_id: answers }),
     },
@@ -215,8 +248,11 @@ function modelUsage(usage: Iterable<readonly [string, WrittenUsage]>): Json {
     [...found].map(([model, { input, cacheRead, cacheWrite, output, reasoning, costNano }]) => [
       model,
       {
-        ...{ input_tokens: input, input_tokens_cache_read: cacheRead, input_tokens_cache_write: cacheWrite },
-        ...{ output_tokens: output, reasoning_tokens: reasoning },
+        input_tokens: input,
+        input_tokens_cache_read: cacheRead,
+        input_tokens_cache_write: cacheWrite,
+        output_tokens: output,
+        reasoning_tokens: reasoning,
         total_tokens: input + cacheRead + cacheWrite + output,
         ...(costNano !== null && { total_cost: costNano / 1e9 }),
       },

@@ -35,7 +35,9 @@ export async function trajectoryOf(whole: TrajectorySource, options: TrajectoryO
         ...(others.length > 0 && {
           sub_trajectories: await Promise.all(
             others.map(async (thread) => ({
-              ...{ id: thread.name, label: thread.label, model_calls: thread.calls.length },
+              id: thread.name,
+              label: thread.label,
+              model_calls: thread.calls.length,
               messages: await messagesV11(
                 { ...attempt, messages: thread.messages, exitStatus: null },
                 options,

@@ -217,7 +217,12 @@ export function createHttpFactory(options: HttpModelOptions): ModelFactory {
   const limiter = createLimiter(config.max_concurrent, clock);
   const rates = rateShare(options, endpoint, apiKey, clock);
   const shared: Shared = {
-    ...{ style: options.style ?? 'own', endpoint, limiter, clock, name, accepted: false },
+    style: options.style ?? 'own',
+    endpoint,
+    limiter,
+    clock,
+    name,
+    accepted: false,
     ...(rates && { rates }),
   };
   // Another program's request has the provider's own form and signature, not those of a cloud.

@@ -260,7 +260,9 @@ function tellTries({ tries }: RecordedWireCall, listener: CallListener | undefin
     listener?.phase?.('model');
     listener?.ended({
       ...row,
-      ...{ startedAt, latencyMs: 0, notes: [...row.notes, NOTE] },
+      startedAt,
+      latencyMs: 0,
+      notes: [...row.notes, NOTE],
       priceVersion: row.priceVersion === null ? 'replayed' : `replayed: ${row.priceVersion}`,
     });
   }
@@ -295,7 +297,9 @@ function answer(call: RecordedWireCall, sink: WireSink | null): WireAnswer {
 
 const missing = (name: string, text: string): WireAnswer => ({
   response: modelFailure('PROVIDER_NOT_CONFIGURED', text, {
-    ...{ provider: 'replay', model: name, kind: 'unavailable' },
+    provider: 'replay',
+    model: name,
+    kind: 'unavailable',
   }),
   refused: null,
 });

@@ -48,7 +48,13 @@ export function gate(
   const broken = comparison.broken.filter((id) => !again(id).some(Boolean));
   const drop = comparison.difference && comparison.matched > 0 ? -comparison.difference.points : null;
   const night: Night = {
-    ...{ comparison, candidate, policy, broken, drop, remeasured, record },
+    comparison,
+    candidate,
+    policy,
+    broken,
+    drop,
+    remeasured,
+    record,
     unconfirmed: broken.filter((id) => again(id).length === 0),
     rocks: rocksOf(comparison, remeasured, streaks, policy.alpha),
     confirmation: confirmationOf(comparison, remeasured, policy.alpha),
@@ -193,11 +199,26 @@ export function firstNight(
   const rules = required ? [missing, ...limits] : limits;
   const passed = rules.every((r) => r.passed);
   return {
-    ...{ verdict: 'inconclusive', passed, exitCode: passed ? 0 : 1, rules },
+    verdict: 'inconclusive',
+    passed,
+    exitCode: passed ? 0 : 1,
+    rules,
     line: `no baseline yet: resolved ${rate(proportion(resolved, valid))} of valid`,
-    ...{ broken: [], flaky: [], fixed: [], unconfirmed: [], rocks: [], remeasured: remeasured.size > 0 },
-    ...{ confirmation: null, matched: 0, notComparable: [], drop: null },
-    ...{ chance: null, p: null, test: null, detectable: null, warnings: [] },
+    broken: [],
+    flaky: [],
+    fixed: [],
+    unconfirmed: [],
+    rocks: [],
+    remeasured: remeasured.size > 0,
+    confirmation: null,
+    matched: 0,
+    notComparable: [],
+    drop: null,
+    chance: null,
+    p: null,
+    test: null,
+    detectable: null,
+    warnings: [],
   };
 }
 

@@ -119,7 +119,9 @@ export function decisive({ test, difference, reward: of }: Comparison) {
     return test && { name: test.name, p: test.p, points: difference?.points ?? 0, what: 'fewer resolved' };
   const { permutation, difference: points } = of;
   return {
-    ...{ name: 'sign-flip permutation of rewards', points, what: 'less reward' },
+    name: 'sign-flip permutation of rewards',
+    points,
+    what: 'less reward',
     p: permutation?.p ?? 1,
   };
 }

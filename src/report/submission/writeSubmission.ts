@@ -350,7 +350,10 @@ export function scanForSecrets(file: string, content: string, redactor: Pick<Red
   const found = lines.flatMap((text, i) => [
     ...(exact && redactor.contains(text) ? [secret(i + 1)] : []),
     ...PUBLISHED_SHAPES.filter(([, shape]) => shape.test(text)).map(([kind]) => ({
-      ...{ file, line: i + 1, kind: kind as string, exact: false },
+      file,
+      line: i + 1,
+      kind: kind as string,
+      exact: false,
     })),
   ]);
   // A value that spans lines is in the file and in none of its lines.

@@ -91,8 +91,17 @@ export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evalu
   const images = gradingImages(task, work, caller);
   const engine = images ? watchOf(task, events) : undefined;
   const graded = {
-    ...{ store, row: run, grading: config, dir: pathInside(root, run.name), redactor, events, stop },
-    ...{ arms: new Map(arms.map((row) => [row.id, { row }])), instances, engine, gradedOn: { images } },
+    store,
+    row: run,
+    grading: config,
+    dir: pathInside(root, run.name),
+    redactor,
+    events,
+    stop,
+    arms: new Map(arms.map((row) => [row.id, { row }])),
+    instances,
+    engine,
+    gradedOn: { images },
   };
   const grader = await createGrader(graded, caller.cwd);
   const asked = (g: Gradable) => !task.only || task.only.has(instances.get(g.instance_pk)!.row.instance_id);
@@ -114,8 +123,12 @@ export const evaluationOf = async (
   ungraded: number,
   interruptedBy: string | null,
 ): Promise<Evaluation> => ({
-  ...{ run: task.run.name, root: task.root, harness: task.config.harness, network: task.config.network },
-  ...{ ungraded, interruptedBy },
+  run: task.run.name,
+  root: task.root,
+  harness: task.config.harness,
+  network: task.config.network,
+  ungraded,
+  interruptedBy,
   ...(interruptedBy === null ? await exported(task) : { reports: [], faults: [] }),
 });
 

@@ -33,7 +33,11 @@ export async function regradeLogs(options: RegradeOptions, { env, cwd }: Pick<Ca
   const skipped: string[] = [];
   for (const folder of options.folders) {
     const found = await regradeFolder(folder, {
-      ...{ harness, instances, parsers, write: options.write, ...only },
+      harness,
+      instances,
+      parsers,
+      write: options.write,
+      ...only,
       holdsSecret: redactor.contains,
     });
     rows.push(...found.rows);

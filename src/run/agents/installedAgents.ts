@@ -79,7 +79,9 @@ async function addKnown(
   }
   if (added.length === 0) throw new UserError(`the registry has no ${spec} for linux ${arch}`);
   const agent: AddedAgent = {
-    ...{ format: 1, ...wanted, architecture: ARCHITECTURES[arch] },
+    format: 1,
+    ...wanted,
+    architecture: ARCHITECTURES[arch],
     addedAt: new Date().toISOString(),
     variants: added,
   };

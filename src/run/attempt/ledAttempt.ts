@@ -60,7 +60,12 @@ export function ledAttempt(parts: {
 }
 
 const usedUp = (limit: string): AgentResult => ({
-  ...{ exitStatus: 'LimitsExceeded', limit, submission: '', messages: [], steps: 0, costNano: 0 },
+  exitStatus: 'LimitsExceeded',
+  limit,
+  submission: '',
+  messages: [],
+  steps: 0,
+  costNano: 0,
 });
 
 /** What is left of the attempt's limits. The time that the task gives is that of the part. */

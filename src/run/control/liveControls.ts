@@ -51,7 +51,10 @@ export function serveControls(
       throw new ControlRefusal(`the run is stopping already (${stop.why.message}); nothing was changed`);
   };
   const inbox = createControlInbox({
-    ...{ store, runId: row.id, events, now: () => new Date() },
+    store,
+    runId: row.id,
+    events,
+    now: () => new Date(),
     onError: (error) => stop.stopStarting('internal_error', errorText(error)),
   });
   inbox.serve({

@@ -163,7 +163,11 @@ export async function withRunLock<T>(
   const lock = takeLock(
     lockPath(root, runName),
     {
-      ...{ pid, pidStart, ...(pidNamespace !== undefined && { pidNamespace }), bootId, host },
+      pid,
+      pidStart,
+      ...(pidNamespace !== undefined && { pidNamespace }),
+      bootId,
+      host,
       since: new Date().toISOString(),
     },
     (holder) => livenessOf(holder) !== 'dead',

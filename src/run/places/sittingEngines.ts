@@ -178,7 +178,8 @@ export async function cleanWork(
   for (const { name } of orphans) await discardWork(docker, name);
   const left = new Set((await listWorkImages(docker, machine)).map(({ name }) => name));
   return {
-    ...{ orphans, kept },
+    orphans,
+    kept,
     removed: orphans.filter(({ name }) => !left.has(name)),
     failed: orphans.filter(({ name }) => left.has(name)),
   };

@@ -86,7 +86,8 @@ export async function gatherManifest(
     config_files: resolved.files,
     config_warnings: resolved.warnings,
     config: {
-      ...{ run: request.run, grading: request.grading },
+      run: request.run,
+      grading: request.grading,
       arms: request.arms.map((arm) =>
         programs[arm.name] ? { ...arm, agent: settingsOfProgram(arm.agent) } : arm,
       ),

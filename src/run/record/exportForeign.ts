@@ -32,7 +32,10 @@ export async function exportForeign(
 function writtenRun(store: Store, data: RunData, version: string): WrittenRun {
   const { run, trials } = data;
   return {
-    ...{ name: run.name, createdAt: run.createdAt, finishedAt: run.finishedAt, version },
+    name: run.name,
+    createdAt: run.createdAt,
+    finishedAt: run.finishedAt,
+    version,
     dataset: {
       source: run.datasetSource,
       repo: hubReposOf(run.datasetSource)[0] ?? null,
@@ -52,7 +55,9 @@ function writtenArm(store: Store, { run, trials }: RunData, { name, model, confi
   const agent = config.agent as { agent_class?: unknown } | undefined;
   const score = overInstances ?? (resolved.p === null ? null : { mean: resolved.p, n: resolved.n });
   return {
-    ...{ name, model, score: score && { mean: score.mean, n: score.n } },
+    name,
+    model,
+    score: score && { mean: score.mean, n: score.n },
     agent:
       typeof agent?.agent_class === 'string' && agent.agent_class !== 'default'
         ? agent.agent_class

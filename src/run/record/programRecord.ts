@@ -64,7 +64,9 @@ export function createProgramRecord(redactor: Redactor) {
     threads.set(call.thread, now);
     const shared = base ? commonLength(base.items, now.items) : 0;
     const kept = {
-      ...{ base: base?.call ?? null, shared, items: items.slice(shared) },
+      base: base?.call ?? null,
+      shared,
+      items: items.slice(shared),
       rest: base?.rest === now.rest ? null : rest,
     };
     return gzipSync(redactor.json(JSON.stringify(kept)));
@@ -74,10 +76,18 @@ export function createProgramRecord(redactor: Redactor) {
       const { call, label, firstMessage, replyMessage } = record;
       const { end, status, headers, bytes } = call.answer;
       return {
-        ...{ call: call.index, step: call.step, label, thread: call.thread, dialect: call.dialect },
-        ...{ operation: call.operation, model: call.model },
-        ...{ first_message: firstMessage, reply_message: replyMessage },
-        ...{ answer: end, status, headers: redactor.json(JSON.stringify(headers)) },
+        call: call.index,
+        step: call.step,
+        label,
+        thread: call.thread,
+        dialect: call.dialect,
+        operation: call.operation,
+        model: call.model,
+        first_message: firstMessage,
+        reply_message: replyMessage,
+        answer: end,
+        status,
+        headers: redactor.json(JSON.stringify(headers)),
         request: request(record),
         response: gzipSync(redactor.bytes(bytes)),
         failure: call.failure && redactor.json(JSON.stringify(call.failure)),
@@ -149,7 +159,9 @@ export function programOf(store: Store, attemptId: number): RecordedWireCall[] {
     operation: row.operation,
     request: body,
     answer: {
-      ...{ end: row.answer, status: row.status, bytes: unpacked(row.response) },
+      end: row.answer,
+      status: row.status,
+      bytes: unpacked(row.response),
       headers: headersSchema.parse(JSON.parse(row.headers)),
     },
     message: messageOf(row, data),

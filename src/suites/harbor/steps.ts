@@ -217,14 +217,20 @@ async function verified(task: SteppedTask, kept: KeptStep, request: GradeRequest
 
 /** As missing it would be out of the count, and whoever worked there chose that end. */
 const ENDED: StepVerdict = {
-  ...{ outcome: 'invalid', rewards: null, infraReason: null, log: null, exitCode: null, durationMs: 0 },
+  outcome: 'invalid',
+  rewards: null,
+  infraReason: null,
+  log: null,
+  exitCode: null,
+  durationMs: 0,
   message: 'the container ended before its end state could be kept',
 };
 
 const NOT_BEGUN = {
   rule: 'steps_not_begun',
   says: 'a step had less than its least reward, so that the steps after it were not begun',
-  ...{ strict: true, inferred: false },
+  strict: true,
+  inferred: false,
 };
 
 function endingOf({ instance, task, steps }: SteppedTask, ran: readonly Verified[]): GradingEnd {
@@ -253,7 +259,9 @@ function endingOf({ instance, task, steps }: SteppedTask, ran: readonly Verified
     Object.entries(rewards!).map(([key, value]) => [`${name}/${key}`, value] as const),
   );
   return {
-    ...{ outcome: resolved ? 'resolved' : 'unresolved', resolved, reward },
+    outcome: resolved ? 'resolved' : 'unresolved',
+    resolved,
+    reward,
     rewards: { ...combined, ...Object.fromEntries(each) },
     resolvedStrict: resolved && left.length === 0,
     // The gate of the last of them held the others back.
@@ -284,8 +292,11 @@ export async function gradeSteps(task: SteppedTask, request: GradeRequest): Prom
   const { resolved } = ending;
   const judged = resolved === undefined ? null : reportOf(id, request.patch, resolved ?? false);
   return {
-    ...{ ...empty, errorMessage: null, report: judged },
-    ...{ limits: results[0]?.limits ?? null, imageDigest: results[0]?.imageDigest ?? null },
+    ...empty,
+    errorMessage: null,
+    report: judged,
+    limits: results[0]?.limits ?? null,
+    imageDigest: results[0]?.imageDigest ?? null,
     ...ending,
     suspicion: [...results.flatMap(({ suspicion }) => suspicion), ...(ending.suspicion ?? [])],
     log: ran.map(({ name, log }) => `=== step ${name} ===\n${log ?? ''}`).join('\n'),

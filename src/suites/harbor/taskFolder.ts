@@ -56,7 +56,12 @@ export function readFolder(path: string, toml: TaskToml): Folder {
   ];
   const trajectories = [TRAJECTORY, ...steps.map((step) => `${step.path}/${TRAJECTORY}`)];
   return {
-    ...{ path, instruction, toml, environment, tests, steps },
+    path,
+    instruction,
+    toml,
+    environment,
+    tests,
+    steps,
     trajectories: trajectories.filter((name) => existsSync(join(path, name))),
     hash: sha256(JSON.stringify(parts)),
   };
@@ -135,7 +140,9 @@ export function taskFiles(task: string, folder: string): TaskFile[] {
 /** Below a folder of a container. */
 export const placedFiles = (folder: string, files: readonly TaskFile[]): PlacedFile[] =>
   files.map(({ path, content, executable }) => ({
-    ...{ path: posix.join(folder, path), content, mode: executable ? 0o755 : 0o644 },
+    path: posix.join(folder, path),
+    content,
+    mode: executable ? 0o755 : 0o644,
   }));
 
 /** One file of the task as text; undefined where it is not there. Throws TaskFolderError. */

@@ -59,15 +59,13 @@ export function verifierFrame(
   const network = verifier.separate ? 'none' : verifier.network;
   const lifetimeS = verifier.timeout_s + AROUND_S;
   return {
-    ...{
-      instanceId: instance.instance_id,
-      image,
-      script: TEST_SCRIPT,
-      harness,
-      specHash,
-      request,
-      runs: true,
-    },
+    instanceId: instance.instance_id,
+    image,
+    script: TEST_SCRIPT,
+    harness,
+    specHash,
+    request,
+    runs: true,
     container: { ...roomNeeds(room), env, cwd: workdir ?? 'image', lifetimeS, network },
   };
 }
@@ -126,9 +124,15 @@ export async function verification(wanted: Wanted, request: GradeRequest): Promi
     };
   const says = `${CHANGED}: with that the tests leave no reward, with the image's own they do`;
   return {
-    ...{ ...touched(true, says), runLog, durationMs },
+    ...touched(true, says),
+    runLog,
+    durationMs,
     // As missing it would be out of the count, and whoever worked there chose that.
-    ...{ outcome: 'invalid', resolved: false, resolvedStrict: false, infraReason: null, repeatAlone: false },
+    outcome: 'invalid',
+    resolved: false,
+    resolvedStrict: false,
+    infraReason: null,
+    repeatAlone: false,
     errorMessage: `${found.errorMessage ?? instance.instance_id}; the agent changed ${few(paths)}, and with the image's own the tests leave a reward`,
   };
 }
@@ -284,7 +288,8 @@ export async function verify(
   );
   if (ready.exitCode !== 0)
     return {
-      ...{ outcome: 'infra', infraReason: 'verifier_setup' },
+      outcome: 'infra',
+      infraReason: 'verifier_setup',
       errorMessage: `${id}: the folders of the verifier could not be made: ${ready.output.slice(-400).trim()}`,
     };
   if (tests) await environment.putFiles?.(tests);
@@ -298,7 +303,10 @@ export async function verify(
   const base = { log: run.output, exitCode: run.exitCode, repeatAlone: run.exitCode === -1 && !run.timedOut };
   if (isPastDeadline(run, seconds))
     return {
-      ...{ ...base, outcome: 'timeout', infraReason: 'tests_timed_out', repeatAlone: true },
+      ...base,
+      outcome: 'timeout',
+      infraReason: 'tests_timed_out',
+      repeatAlone: true,
       errorMessage: `${id}: the tests did not end within the ${timeoutS} s that task.toml gives its verifier`,
     };
   const read = await rewardOf(environment);
@@ -306,7 +314,9 @@ export async function verify(
     log.error(`${id}: ${read.message}`);
     const last = run.output.trimEnd().slice(-400);
     return {
-      ...{ ...base, outcome: 'infra', infraReason: run.oomKilled ? 'oom' : 'no_reward' },
+      ...base,
+      outcome: 'infra',
+      infraReason: run.oomKilled ? 'oom' : 'no_reward',
       errorMessage: `${id}: ${read.message}; the tests ended with exit code ${run.exitCode}. ${last === '' ? 'They printed nothing' : `Their last output: ${last}`}`,
     };
   }
@@ -318,10 +328,15 @@ export async function verify(
     rule: 'log_truncated',
     says: 'the middle of the log is missing',
     evidence: `${run.omittedBytes} bytes did not fit`,
-    ...{ strict: false, inferred: false },
+    strict: false,
+    inferred: false,
   };
   return {
-    ...{ ...base, outcome: resolved ? 'resolved' : 'unresolved', resolved, reward, rewards },
+    ...base,
+    outcome: resolved ? 'resolved' : 'unresolved',
+    resolved,
+    reward,
+    rewards,
     suspicion: run.omittedBytes > 0 ? [truncated] : [],
     resolvedStrict: resolved,
     report: reportOf(id, patch, resolved),

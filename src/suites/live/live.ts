@@ -161,7 +161,9 @@ function grading(instance: Instance, { harness }: SpecOptions): PlannedGrading {
   const asked = { test, rebuild: rebuild_cmds ?? [], print: print_cmds ?? [] };
   return planOwnRules(
     {
-      ...{ instance, script: liveScript(asked), cwd: '/testbed' },
+      instance,
+      script: liveScript(asked),
+      cwd: '/testbed',
       decides: { parser, testPatch: instance.test_patch },
       files: (patch) => ({
         [`${LIVE.folder}/test.patch`]: instance.test_patch,

@@ -157,7 +157,9 @@ function grading(instance: Instance, { harness }: SpecOptions): PlannedGrading {
   if (!row.success) return notGradable(instance, 'its run_result and test_patch_result cannot be read');
   return planOwnRules(
     {
-      ...{ instance, script: SCRIPT, cwd: '/home' },
+      instance,
+      script: SCRIPT,
+      cwd: '/home',
       decides: { row: row.data },
       files: (patch) => ({ [FIX_PATCH]: patch }),
       judge: async (_, run) => judgeMultiLog(row.data, shape, run.log),

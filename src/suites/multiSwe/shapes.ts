@@ -208,8 +208,12 @@ function note(sets: TestSets, status: 'passed' | 'failed' | 'skipped', name: str
 }
 
 const GRADLE_WORDS: Readonly<Record<string, keyof TestSets>> = {
-  ...{ PASSED: 'passed', 'UP-TO-DATE': 'passed', 'FROM-CACHE': 'passed', FAILED: 'failed' },
-  ...{ SKIPPED: 'skipped', 'NO-SOURCE': 'skipped' },
+  PASSED: 'passed',
+  'UP-TO-DATE': 'passed',
+  'FROM-CACHE': 'passed',
+  FAILED: 'failed',
+  SKIPPED: 'skipped',
+  'NO-SOURCE': 'skipped',
 };
 const gradleCached: Shape = eachStripped((line, sets) => {
   const { name, word } = gradleLine(line) ?? { name: '', word: '' };

@@ -135,9 +135,20 @@ function taskOf(dir: string, raw: RawRow, id: string): FolderTask {
 }
 
 const emptyInstance = (id: string) => ({
-  ...{ instance_id: id, repo: '', base_commit: '', problem_statement: '', hints_text: '', patch: '' },
-  ...{ test_patch: '', version: '', created_at: '', environment_setup_commit: '', difficulty: '' },
-  ...{ FAIL_TO_PASS: [], PASS_TO_PASS: [], extra: {} },
+  instance_id: id,
+  repo: '',
+  base_commit: '',
+  problem_statement: '',
+  hints_text: '',
+  patch: '',
+  test_patch: '',
+  version: '',
+  created_at: '',
+  environment_setup_commit: '',
+  difficulty: '',
+  FAIL_TO_PASS: [],
+  PASS_TO_PASS: [],
+  extra: {},
 });
 
 // Images of SWE-bench Pro from the two Dockerfiles that its repository keeps for each instance. They become one file of two stages, so that
@@ -319,7 +330,10 @@ function gradePro(instance: Instance, { harness }: SpecOptions): PlannedGrading 
   });
   return planOwnRules(
     {
-      ...{ instance, script, cwd: '/', container: { cwd: '/app' } },
+      instance,
+      script,
+      cwd: '/',
+      container: { cwd: '/app' },
       decides: { runScript, parser },
       files: (patch) => ({
         [`${WORKSPACE}/patch.diff`]: withoutBinaryHunks(patch),

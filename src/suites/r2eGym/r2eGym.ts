@@ -238,7 +238,9 @@ function grading(instance: Instance, { harness }: SpecOptions): PlannedGrading {
     return notGradable(instance, `the suite has no log parser for its repository "${repo.slice(0, 80)}"`);
   return planOwnRules(
     {
-      ...{ instance, script: R2E_SCRIPT, cwd: '/testbed' },
+      instance,
+      script: R2E_SCRIPT,
+      cwd: '/testbed',
       container: { cwd: '/testbed', env: { PATH: R2E_PATH } },
       decides: [...expected],
       files: (patch) => ({ [`${FOLDER}/patch.diff`]: patch }),

@@ -123,7 +123,10 @@ function grading(instance: Instance, { harness, parsers }: SpecOptions): Planned
   };
   return planOwnRules(
     {
-      ...{ instance, script: rebenchScript(folder, tests), cwd: '/', container: { cwd: folder } },
+      instance,
+      script: rebenchScript(folder, tests),
+      cwd: '/',
+      container: { cwd: folder },
       decides: { log_parser, testPatch: instance.test_patch },
       files: (patch) => ({
         [`${FOLDER}/patch.diff`]: patch,

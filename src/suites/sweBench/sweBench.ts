@@ -176,8 +176,12 @@ export function evaluatePrediction(request: EvaluationRequest): Promise<Evaluati
   const { spec } = request;
   return inFreshContainer(
     {
-      ...{ instanceId: spec.instanceId, image: spec.image, script: spec.scriptToRun },
-      ...{ harness: spec.harness, specHash: spec.specHash, request },
+      instanceId: spec.instanceId,
+      image: spec.image,
+      script: spec.scriptToRun,
+      harness: spec.harness,
+      specHash: spec.specHash,
+      request,
     },
     (environment, log) => inEnvironment(environment, request, log),
   );

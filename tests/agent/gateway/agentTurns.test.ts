@@ -1,7 +1,7 @@
 // Which calls count as the agent's turns, and what a program that ended had not got past.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createTurns } from '../../../src/agent/gateway/conversation.ts';
 import type { CallLabel } from '../../../src/agent/gateway/gateway.ts';
-import { createTurns } from '../../../src/agent/gateway/session.ts';
 import type { ModelErrorResponse } from '../../../src/model/model.ts';
 import { sampleOf } from './bodies.ts';
 import { type FakeProvider, fakeProvider, json } from './fakeProvider.ts';

@@ -1,7 +1,7 @@
 // Requests repeat their history; the record holds each message once.
 import { describe, expect, test } from 'vitest';
 import { createThreads } from '../../../src/agent/gateway/conversation.ts';
-import { sideOf } from '../../../src/agent/gateway/programSides.ts';
+import { sideOf } from '../../../src/agent/gateway/routes.ts';
 import type { Message } from '../../../src/model/model.ts';
 
 const user = (content: string): Message => ({ role: 'user', content });

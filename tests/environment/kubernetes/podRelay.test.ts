@@ -13,7 +13,6 @@ import { buildRelay } from '../../../scripts/buildRelay.ts';
 import { EnvironmentError } from '../../../src/environment/environment.ts';
 import type { Cluster, ExecAddress } from '../../../src/environment/kubernetes/cluster.ts';
 import { podRelay } from '../../../src/environment/kubernetes/podRelay.ts';
-import type { PodShared } from '../../../src/environment/kubernetes/podShared.ts';
 import { createProgramSpools } from '../../../src/environment/programs/packageTar.ts';
 import type { Program } from '../../../src/environment/programs/program.ts';
 import { packageAt } from '../../support/agents/packages.ts';
@@ -87,7 +86,7 @@ function sidecar(
   const shared = {
     ...{ cluster: { exec: pod.exec }, options: { relay: true, program } },
     ...{ filling: pLimit(1), spools },
-  } as unknown as PodShared;
+  } as never;
   return { root, pod, relay: podRelay(shared, 'p', death) };
 }
 

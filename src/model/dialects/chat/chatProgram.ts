@@ -131,7 +131,8 @@ function usageOf({ input, cacheRead, cacheWrite, output, reasoning }: Usage) {
 function chatAnswer({ id, model, content, toolCalls, finish, usage }: CommonReply): WrittenReply {
   const base = { id, created: Math.floor(Date.now() / 1000), model };
   const calls = toolCalls.map(({ id: callId, type, function: called }) => ({
-    ...{ id: callId, type },
+    id: callId,
+    type,
     function: { name: called.name, arguments: called.arguments },
   }));
   const message = {
@@ -146,7 +147,8 @@ function chatAnswer({ id, model, content, toolCalls, finish, usage }: CommonRepl
   const counted = usageOf(usage);
   return {
     whole: {
-      ...{ ...base, object: 'chat.completion' },
+      ...base,
+      object: 'chat.completion',
       choices: [{ index: 0, message, finish_reason: finish }],
       usage: counted,
     },

@@ -121,7 +121,9 @@ function geminiParameters(
           tools: [
             {
               [declarations]: tools.map(({ function: { name, description, parameters } }) => ({
-                ...{ name, description, parameters },
+                name,
+                description,
+                parameters,
               })),
             },
           ],

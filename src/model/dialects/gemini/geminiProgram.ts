@@ -253,7 +253,8 @@ function geminiAnswer({ id, model, content, toolCalls, finish, usage }: CommonRe
     ...(content === '' ? [] : [{ text: content }]),
     ...toolCalls.map((call) => ({
       functionCall: {
-        ...{ id: call.id, name: call.function.name },
+        id: call.id,
+        name: call.function.name,
         args: objectOfText(call.function.arguments),
       },
     })),

@@ -213,7 +213,9 @@ function messagesAnswer({ id, model, content, toolCalls, finish, usage }: Common
   const blocks: RequestBody[] = [
     ...(content === '' ? [] : [{ type: 'text', text: content }]),
     ...toolCalls.map((call) => ({
-      ...{ type: 'tool_use', id: call.id, name: call.function.name },
+      type: 'tool_use',
+      id: call.id,
+      name: call.function.name,
       input: objectOfText(call.function.arguments),
     })),
   ];

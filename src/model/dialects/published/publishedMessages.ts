@@ -29,7 +29,8 @@ function turnOf(message: Json): Turn | null {
   if (!body && !native) return null;
   const timestamp = extra?.timestamp;
   return {
-    ...{ body: body ?? {}, native },
+    body: body ?? {},
+    native,
     recorded: {
       body: body ?? {},
       native: native?.content,

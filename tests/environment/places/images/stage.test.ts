@@ -2,7 +2,6 @@
 import { describe, expect, test } from 'vitest';
 import { EnvironmentError } from '../../../../src/environment/environment.ts';
 import { imagesConfigSchema } from '../../../../src/environment/places/imagesConfig.ts';
-import type { RegistryLogin } from '../../../../src/environment/places/registry.ts';
 import { fakeStage, settled } from './fakeEngine.ts';
 
 const names = (pulls: readonly { name: string }[]) => pulls.map((pull) => pull.name);
@@ -365,7 +364,7 @@ describe('failures', () => {
 
 describe('names, mirrors, platforms', () => {
   test('mirrors come first; the image ends up under the name of the row', async () => {
-    const login: RegistryLogin = { username: 'u', password: 'p', serveraddress: 'm.example' };
+    const login = { username: 'u', password: 'p', serveraddress: 'm.example' };
     const { stage, pulls, local } = fakeStage(
       { mirrors: { 'docker.io': ['m.example', 'n.example:5000'] } },
       { loginOf: async (registry) => (registry === 'm.example' ? login : undefined) },
