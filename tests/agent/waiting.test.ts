@@ -1,8 +1,8 @@
-// Over real HTTP: the time in which a provider keeps the agent waiting uses up none of its own.
+// Over real HTTP, with waits that a clock of the test takes at once: the time in which a provider keeps the agent waiting uses up none of its own.
 import { expect, test } from 'vitest';
 import { createAgent } from '../../src/agent/loop/agent.ts';
 import { createModelFactory } from '../../src/model/modelFactory.ts';
-import { configOf, KEY } from '../model/harness.ts';
+import { autoClock, configOf, KEY } from '../model/harness.ts';
 import type { Directive } from '../support/fakeAnswer.ts';
 import { startFakeModelServer } from '../support/fakeModelServer.ts';
 import { config, fakeEnvironment, result, submitted } from './fakes.ts';
@@ -14,21 +14,27 @@ async function runUnder(limitS: number, before: readonly Directive[], model: obj
     await startFakeModelServer({ replies: [bash('ls'), ...before, bash('submit')] }),
     { [Symbol.asyncDispose]: async () => server.close() },
   );
-  const factory = await createModelFactory(configOf({ base_url: server.url, ...model }), { apiKey: KEY });
+  const { clock, slept } = autoClock();
+  const factory = await createModelFactory(configOf({ base_url: server.url, ...model }), {
+    apiKey: KEY,
+    clock,
+  });
   const agent = createAgent({
     instanceId: 'i',
     model: factory.create({ instanceId: 'i', epoch: 1 }),
     environment: fakeEnvironment([result('ok'), submitted('p')]),
     config: config({ wall_time_limit_seconds: limitS }),
+    now: clock.now,
   });
   const ended = await agent.run('t');
   await factory.close();
-  return { ended, requests: server.count() };
+  return { ended, requests: server.count(), waitedMs: Math.max(...slept) };
 }
 
 test('a Retry-After that is longer than the wall-clock limit', async () => {
   const limited: Directive = { status: 429, headers: { 'retry-after': '11' } };
-  const { ended, requests } = await runUnder(10, [limited]);
+  const { ended, requests, waitedMs } = await runUnder(10, [limited]);
+  expect(waitedMs).toBeGreaterThanOrEqual(11_000);
   expect(ended).toMatchObject({ exitStatus: 'Submitted', steps: 2 });
   expect(requests).toBe(3);
 });

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { rawRow } from '../dataset/rows.ts';
+import { BIN } from '../support/cli.ts';
 import { type FakeHub, startFakeHub } from '../support/fakeHub.ts';
 
-const BIN = join(import.meta.dirname, '..', '..', 'src', 'cli', 'bin.ts');
 let dir: string;
 let hub: FakeHub;
 

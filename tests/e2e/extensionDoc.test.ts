@@ -11,12 +11,12 @@ import { cli, REPO, tempDir } from '../support/cli.ts';
 const page = readFileSync(join(REPO, 'docs', 'extension.md'), 'utf8');
 const DATASET = 'datasets/demo/demo.jsonl';
 
-/** The first TypeScript block below a heading; the package's name stands for this source tree. */
+/** The first TypeScript block below a heading; the package's name stands for what is built of this source tree. */
 function example(heading: string): string {
   const [, section] = page.split(`\n## ${heading}\n`);
   const block = /```ts\n(.*?\n)```\n/s.exec(section?.split('\n## ')[0] ?? '');
   if (!block) throw new Error(`docs/extension.md has no example under "${heading}"`);
-  return block[1]!.replaceAll("'swebatch'", `'${join(REPO, 'src', 'index.ts')}'`);
+  return block[1]!.replaceAll("'swebatch'", `'${join(REPO, 'dist', 'index.js')}'`);
 }
 
 let dir: string;

@@ -8,11 +8,12 @@ import type { Bench, Suite } from './suites/bench.ts';
 import { commandSuite } from './suites/commands.ts';
 import { controlSuite } from './suites/control.ts';
 import { killSuite } from './suites/kills.ts';
-import { outputSuite } from './suites/output.ts';
-import { patchSuite } from './suites/patch.ts';
+import { BESIDE_OTHERS, floodSuite, outputSuite } from './suites/output.ts';
+import { captureSuite, patchSuite } from './suites/patch.ts';
 
-export function describeEnvironment(name: string, bench: Bench): void {
-  describe(name, () => {
+/** `transport`: without what does not depend on how commands travel, or takes gigabytes (tests/long/floods.test.ts). */
+export function describeEnvironment(name: string, bench: Bench, which: 'all' | 'transport' = 'all'): void {
+  describe(name, { concurrent: bench.sideBySide }, () => {
     let one: Promise<Environment> | undefined;
     const suite: Suite = {
       bench,
@@ -21,10 +22,12 @@ export function describeEnvironment(name: string, bench: Bench): void {
         return one;
       },
     };
+    if (which === 'all') floodSuite(bench, BESIDE_OTHERS);
     commandSuite(suite);
     outputSuite(suite);
     controlSuite(suite);
-    patchSuite(suite);
+    if (which === 'all') patchSuite(bench);
+    captureSuite(bench);
     killSuite(bench);
   });
 }

@@ -5,6 +5,7 @@ import type { Bench } from './suites/bench.ts';
 export const containerBench = (docker: TestDocker): Bench => ({
   start: docker.start,
   stop: docker.stop,
+  sideBySide: true,
   workTree: () => '/testbed',
   can: { limits: true, container: true, separateOutput: true },
 });

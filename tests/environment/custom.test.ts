@@ -62,6 +62,7 @@ else {
     describeEnvironment(path, {
       start,
       stop,
+      sideBySide: false,
       workTree: () => workTree,
       can: { limits: false, container: false, separateOutput: false, ...conformance.can },
     });

@@ -16,6 +16,7 @@ for (const [name, supervisor] of [
   describeEnvironment(`kubernetes, ${name}`, {
     start: cluster.start,
     stop: cluster.stop,
+    sideBySide: false,
     workTree: () => '/testbed',
     can: { limits: true, container: true, separateOutput: true },
   });

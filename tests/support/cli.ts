@@ -96,15 +96,21 @@ export function startCli(args: readonly string[], options: CliOptions = {}): Run
   };
 }
 
-export const cli = (args: readonly string[], options: CliOptions = {}): Promise<CliResult> =>
-  startCli(args, options).done;
-
 let warm: ChildProcess | undefined;
 let last: Promise<unknown> = Promise.resolve();
 
+/** Verbs that only read. */
+const READERS = new Set(['ls', 'show', 'report', 'compare', 'verify', 'export', 'replay', 'models', 'help']);
+
+/** The program with these words, until its end. What only reads is answered by a process that is there already (`cliAgain`). */
+export const cli = (args: readonly string[], options: CliOptions = {}): Promise<CliResult> =>
+  READERS.has(args[0] ?? '') && !options.env && !options.to
+    ? cliAgain(args, options)
+    : startCli(args, options).done;
+
 /**
- * The same for what ends before anything starts: a refusal, a plan, a text of help. One process answers them, one after the other, and loads
- * the program once. What keeps secrets, takes signals or works on trials gets a process of its own.
+ * The same for what need not be a process of its own. One process answers, one line after the other, and loads the program once, which is most of
+ * what a short line costs. What is killed, writes to a pipe that breaks, or runs beside other lines of the test gets a process of its own.
  */
 export function cliAgain(args: readonly string[], options: Omit<CliOptions, 'to'> = {}): Promise<CliResult> {
   const answer = last.then(

@@ -269,7 +269,8 @@ function endOf(child: ChildProcess, onExit: () => void): Promise<number | NodeJS
       onExit();
       const done = () => resolve(status ?? 128 + (signalName ? constants.signals[signalName] : 0));
       if (child.stdout?.readableEnded) return done();
-      const idle = startTimer(LAST_BYTES_MS, done);
+      // On a busy machine the time is over before the pipe was looked at: one turn of the event loop reads what is in it.
+      const idle = startTimer(LAST_BYTES_MS, () => void setImmediate().then(done));
       child.stdout?.on('end', () => {
         idle.cancel();
         done();

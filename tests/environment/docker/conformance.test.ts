@@ -13,11 +13,11 @@ describe.skipIf(!available)('docker', () => {
   beforeAll(async () => {
     await repositoryImage();
   });
-  for (const [name, bench] of [
-    ['supervisor', supervised],
-    ['plain exec', plain],
+  for (const [name, bench, which] of [
+    ['supervisor', supervised, 'all'],
+    ['plain exec', plain, 'transport'],
   ] as const) {
-    describeEnvironment(name, containerBench(bench));
+    describeEnvironment(name, containerBench(bench), which);
     afterAll(() => bench.stop());
   }
 });

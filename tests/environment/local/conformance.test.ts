@@ -43,6 +43,7 @@ describeEnvironment('local', {
     return environment;
   },
   stop,
+  sideBySide: false,
   workTree: () => workTree,
   can: { limits: false, container: false, separateOutput: true },
 });

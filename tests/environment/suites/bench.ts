@@ -13,6 +13,8 @@ export interface Bench {
   start(options?: StartOptions): Promise<Environment>;
   /** Closes what `start` gave out. */
   stop(): Promise<void>;
+  /** Its environments do not meet: several tests run at a time. */
+  readonly sideBySide: boolean;
   /** The work tree as commands see it. */
   readonly workTree: () => string;
   readonly can: {

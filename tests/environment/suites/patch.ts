@@ -1,7 +1,7 @@
 // The work brought home: whatever the agent did to files, git and configuration, the patch gives the same tree on a clean checkout.
 import { describe, expect, test } from 'vitest';
 import type { Environment } from '../../../src/environment/environment.ts';
-import type { Suite } from './bench.ts';
+import type { Bench } from './bench.ts';
 
 /** Applies the patch to a copy of the start tree and lists what differs from the work tree: nothing, if the patch is right. */
 async function differences(env: Environment, patch: Uint8Array, workTree: string): Promise<string> {
@@ -17,11 +17,15 @@ async function differences(env: Environment, patch: Uint8Array, workTree: string
 const keepStart = (workTree: string) =>
   `rm -rf /tmp/swebatch-check && mkdir -p /tmp/swebatch-check && cp -a '${workTree}' /tmp/swebatch-check/start && rm -rf /tmp/swebatch-check/start/.git`;
 
-export function patchSuite({ bench }: Suite): void {
-  const start = async (setup = 'true') => {
-    const env = await bench.start({ setup: `set -e; ${setup}; ${keepStart(bench.workTree())}` });
-    return env;
-  };
+/** Starts an environment that keeps a copy of its start tree. */
+const starter =
+  (bench: Bench) =>
+  (setup = 'true'): Promise<Environment> =>
+    bench.start({ setup: `set -e; ${setup}; ${keepStart(bench.workTree())}` });
+
+/** What the agent can do to its tree. None of it depends on how commands travel. */
+export function patchSuite(bench: Bench): void {
+  const start = starter(bench);
 
   describe('patch', () => {
     test('nothing changed: empty [T-47]', async () => {
@@ -151,17 +155,6 @@ export function patchSuite({ bench }: Suite): void {
       expect(text).toContain('+++ b/x');
     });
 
-    test('too large: oversized, with the largest files named [T-42]', async () => {
-      const env = await bench.start({ config: { max_patch_bytes: 100_000 } });
-      await env.execute(
-        'head -c 30000000 /dev/urandom > huge.bin; echo small > small; head -c 200000 /dev/urandom > second.bin',
-      );
-      const captured = await env.capturePatch();
-      expect(captured.state).toBe('oversized');
-      expect(captured.patch.length).toBe(0);
-      expect(captured.warnings.join(' ')).toMatch(/huge\.bin \(30000000 bytes\), second\.bin/);
-    });
-
     test('git configuration, hooks, drivers and aliases of the repository are neither used nor run [T-45]', async () => {
       const env = await start();
       await env.execute(`
@@ -188,6 +181,48 @@ export function patchSuite({ bench }: Suite): void {
       expect(text).toContain('--- a/src/a.py\n+++ b/src/a.py');
       expect(text).toContain('+a\r\n');
       expect(text).not.toMatch(/hijacked|\x1b\[/);
+    });
+
+    test.skipIf(!bench.can.container)('a work tree owned by somebody else [T-44]', async () => {
+      const env = await start('chown -R 1234:1234 .');
+      await env.execute('echo x >> README.md');
+      const before = await env.execute(
+        'stat -c %u README.md src .git; git config --global --list 2>&1 | wc -l',
+      );
+      const captured = await env.capturePatch();
+      expect(captured.state).toBe('ok');
+      expect(await differences(env, captured.patch, bench.workTree())).toBe('');
+      expect(
+        (await env.execute('stat -c %u README.md src .git; git config --global --list 2>&1 | wc -l')).output,
+      ).toBe(before.output);
+    });
+
+    test.skipIf(!bench.can.container)('a work tree that is gone is a patch of deletions', async () => {
+      const env = await bench.start();
+      await env.execute(`cd / && rm -rf ${bench.workTree()}`);
+      const captured = await env.capturePatch();
+      expect(captured.state).toBe('ok');
+      expect(Buffer.from(captured.patch).toString()).toContain('deleted file mode');
+      const again = await env.capturePatch();
+      expect(Buffer.from(again.patch).equals(captured.patch)).toBe(true);
+    });
+  });
+}
+
+/** What a capture needs of the way commands travel. */
+export function captureSuite(bench: Bench): void {
+  const start = starter(bench);
+
+  describe('capture', () => {
+    test('too large: oversized, with the largest files named [T-42]', async () => {
+      const env = await bench.start({ config: { max_patch_bytes: 100_000 } });
+      await env.execute(
+        'head -c 30000000 /dev/urandom > huge.bin; echo small > small; head -c 200000 /dev/urandom > second.bin',
+      );
+      const captured = await env.capturePatch();
+      expect(captured.state).toBe('oversized');
+      expect(captured.patch.length).toBe(0);
+      expect(captured.warnings.join(' ')).toMatch(/huge\.bin \(30000000 bytes\), second\.bin/);
     });
 
     test('GIT variables of the environment do not lead the capture astray', async () => {
@@ -263,29 +298,5 @@ export function patchSuite({ bench }: Suite): void {
         expect(lost.warnings.join(' ')).toContain('deleted');
       },
     );
-
-    test.skipIf(!bench.can.container)('a work tree owned by somebody else [T-44]', async () => {
-      const env = await start('chown -R 1234:1234 .');
-      await env.execute('echo x >> README.md');
-      const before = await env.execute(
-        'stat -c %u README.md src .git; git config --global --list 2>&1 | wc -l',
-      );
-      const captured = await env.capturePatch();
-      expect(captured.state).toBe('ok');
-      expect(await differences(env, captured.patch, bench.workTree())).toBe('');
-      expect(
-        (await env.execute('stat -c %u README.md src .git; git config --global --list 2>&1 | wc -l')).output,
-      ).toBe(before.output);
-    });
-
-    test.skipIf(!bench.can.container)('a work tree that is gone is a patch of deletions', async () => {
-      const env = await bench.start();
-      await env.execute(`cd / && rm -rf ${bench.workTree()}`);
-      const captured = await env.capturePatch();
-      expect(captured.state).toBe('ok');
-      expect(Buffer.from(captured.patch).toString()).toContain('deleted file mode');
-      const again = await env.capturePatch();
-      expect(Buffer.from(again.patch).equals(captured.patch)).toBe(true);
-    });
   });
 }

@@ -57,7 +57,8 @@ function reply({ answer }: Asked): ModelReply {
 const kinds = (asked: Asked) => [failure(asked).metadata?.kind, asked.requests.length];
 const costs = ({ calls }: { calls: readonly CallRecord[] }) => calls.map((call) => call.costNano);
 
-describe.each(VOICES)('%s', (_name, voice) => {
+// Several at a time: some of them wait for a server that is silent.
+describe.concurrent.each(VOICES)('%s', (_name, voice) => {
   const good = jsonReply(voice.answer('Look.'));
   const streamedGood = eventReply(voice.events('Look.'));
 
