@@ -134,6 +134,7 @@ async function loadPlace(source: string, options: LoadOptions): Promise<LoadResu
   const rows: LoadedRow[] = [];
   const problems: DatasetProblem[] = [];
   const firstPlace = new Map<string, number>();
+  const loaded = new Set<string>();
   for (const path of files) {
     const suffix = extname(path).toLowerCase();
     const unit = suffix === '.parquet' ? 'row' : 'line';
@@ -155,7 +156,12 @@ async function loadPlace(source: string, options: LoadOptions): Promise<LoadResu
         continue;
       }
       const { row, contradiction } = withKey(entry.row, entry.key);
-      if (isRecord(row)) await loadSuite(suiteOfRow(row));
+      const suite = isRecord(row) ? suiteOfRow(row) : SWE_BENCH;
+      // Half a million rows are not waited for one by one.
+      if (!loaded.has(suite)) {
+        await loadSuite(suite);
+        loaded.add(suite);
+      }
       const normalised = normaliseRow(row);
       const id = normalised.ok ? normalised.instance.instance_id : normalised.instanceId;
       if (contradiction) report(entry.line, contradiction, id);

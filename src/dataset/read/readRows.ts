@@ -252,6 +252,9 @@ function readAgain(
   throw new DatasetChangedError(path);
 }
 
+/** Of a sha256. */
+const HASH_BYTES = 32;
+
 /** Keeps of each row only its head. Texts that many rows share are kept once. */
 export function leaveInFile(path: string, reading: RowReading) {
   /** Rows of one file share it, and a copy of a row does not read the row. */
@@ -259,6 +262,19 @@ export function leaveInFile(path: string, reading: RowReading) {
     get instance(): Instance {
       return readAgain(path, this as unknown as Parameters<typeof readAgain>[1], reading);
     },
+    get rowHash(): string {
+      const { at } = this as unknown as { readonly at: number };
+      return hashes.toString('hex', at * HASH_BYTES, (at + 1) * HASH_BYTES);
+    },
+  };
+  // As text they would be a third of what is kept.
+  let hashes = Buffer.alloc(HASH_BYTES * 4096);
+  let count = 0;
+  const keep = (hash: string): number => {
+    if ((count + 1) * HASH_BYTES > hashes.length)
+      hashes = Buffer.concat([hashes, Buffer.alloc(hashes.length)]);
+    hashes.write(hash, count * HASH_BYTES, 'hex');
+    return count++;
   };
   const texts = new Map<string, string>();
   const once = (text: string) => {
@@ -270,7 +286,7 @@ export function leaveInFile(path: string, reading: RowReading) {
     const { instance_id, repo, difficulty, image } = instance;
     const head: InstanceHead = { instance_id, repo: once(repo), difficulty: once(difficulty) };
     if (image !== undefined) head.image = image;
-    const row = { __proto__: file, head, rowHash, line, start: start!, length: length! };
-    return row as typeof row & { readonly instance: Instance };
+    const row = { __proto__: file, head, at: keep(rowHash), line, start: start!, length: length! };
+    return row as typeof row & { readonly instance: Instance; readonly rowHash: string };
   };
 }

@@ -33,6 +33,8 @@ const TEXT_COLUMNS = [
 ] as const;
 const IMAGE_COLUMNS = ['image', 'image_name', 'docker_image'] as const;
 
+const COLUMNS: ReadonlySet<string> = new Set([...TEXT_COLUMNS, ...IMAGE_COLUMNS]);
+
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** A commit or ref is an argument of git, so it must not look like an option. */
@@ -56,7 +58,7 @@ function describe(error: ZodError, raw: RawRow): string[] {
 
 /** `kind` is the name of a suite; undefined for SWE-bench. `headIsBase`: rows name no commit that can be looked up. */
 export function normaliseColumns(raw: RawRow, kind?: string, headIsBase = false): NormalisedRow {
-  const used = new Set<string>([...TEXT_COLUMNS, ...IMAGE_COLUMNS]);
+  const used = new Set<string>();
   const messages: string[] = [];
 
   const tests: Record<string, string[]> = {};
@@ -78,7 +80,9 @@ export function normaliseColumns(raw: RawRow, kind?: string, headIsBase = false)
   if (kind !== undefined) candidate.kind = kind;
   // A converted row states what it is found to be again.
   if (kind !== undefined && raw.kind === kind) used.add('kind');
-  candidate.extra = Object.fromEntries(Object.entries(raw).filter(([name]) => !used.has(name)));
+  candidate.extra = Object.fromEntries(
+    Object.keys(raw).flatMap((name) => (COLUMNS.has(name) || used.has(name) ? [] : [[name, raw[name]]])),
+  );
 
   const parsed = instanceSchema.safeParse(candidate);
   if (!parsed.success) messages.push(...describe(parsed.error, { ...candidate, image }));
@@ -154,22 +158,27 @@ export function parseTestIds(value: unknown): TestIds {
  * JSON with sorted keys: the same row has the same hash whether it was read from lines, an array or Parquet. Keys that look like numbers come
  * first, in their order, as in every object of JavaScript. Undefined for what JSON does not have.
  */
-function canonical(value: unknown): string | undefined {
-  if (Array.isArray(value))
-    return value.some((item) => typeof item === 'object' && item !== null)
-      ? `[${value.map((item) => canonical(item) ?? 'null').join()}]`
-      : JSON.stringify(value);
-  if (!isRecord(value)) return JSON.stringify(value);
-  let keys = Object.keys(value).sort();
-  if (keys.some((key) => key <= '9' && /^\d+$/.test(key)))
-    keys = Object.keys(Object.fromEntries(keys.map((key) => [key, null])));
-  const parts: string[] = [];
-  for (const key of keys) {
-    const text = canonical(value[key]);
-    if (text !== undefined) parts.push(`${JSON.stringify(key)}:${text}`);
-  }
-  return `{${parts.join()}}`;
+const canonical = (value: unknown): string | undefined => JSON.stringify(inOrder(value));
+
+function inOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.some(isObject) ? value.map(inOrder) : value;
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(sortedKeys(value).map((key) => [key, inOrder(value[key])]));
 }
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
+
+/** Most rows of a dataset have the same keys. */
+let last: { readonly keys: readonly string[]; readonly sorted: readonly string[] } = { keys: [], sorted: [] };
+
+function sortedKeys(value: object): readonly string[] {
+  const keys = Object.keys(value);
+  if (keys.length <= 1) return keys;
+  if (keys.length === last.keys.length && keys.every((key, i) => key === last.keys[i])) return last.sorted;
+  last = { keys, sorted: keys.toSorted() };
+  return last.sorted;
+}
+
 const hashOf = (value: unknown) => sha256(canonical(value)!);
 
 /** Hash of the whole normalised row. Its kind follows from the row. */

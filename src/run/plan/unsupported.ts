@@ -89,13 +89,16 @@ async function refusalOfSolving(instance: Instance, { agent }: ArmFacts): Promis
 }
 
 /** A row that was left in its file is of a kind that has none, and of a refused one nothing was read. */
-export const beyondAgents = <R extends LoadedRow>(
+const isOpen = (row: LoadedRow): boolean => !row.head && row.refused === undefined;
+
+export async function beyondAgents<R extends LoadedRow>(
   rows: readonly R[],
   arms: readonly ArmFacts[],
-): Promise<readonly R[]> =>
-  Promise.all(
+): Promise<readonly R[]> {
+  if (!rows.some(isOpen)) return rows;
+  return Promise.all(
     rows.map(async (row) => {
-      if (row.head || row.refused !== undefined) return row;
+      if (!isOpen(row)) return row;
       const { toolServers = [], keepsEndStates } = needsOf(row.instance);
       const reasons = new Set<string>();
       for (const arm of arms) {
@@ -109,6 +112,7 @@ export const beyondAgents = <R extends LoadedRow>(
       return reasons.size === 0 ? row : { ...row, refused: [...reasons].join('; ') };
     }),
   );
+}
 
 const ANSWER_MS = 5000;
 
