@@ -65,6 +65,17 @@ const whenNeeded: Plugin = {
 /** Of our texts, and as wide as a letter: dashes, quotation marks, an ellipsis. */
 const PUNCTUATION = String.raw`\u2013\u2014\u2018\u2019\u201c\u201d\u2026`;
 
+/** What the program loads with the first client of an engine comes into the bundle too: by itself it would load ssh and gRPC. */
+const engineInBundle: Plugin = {
+  name: 'engine-in-bundle',
+  transform(code, id) {
+    if (id !== join(SOURCE, 'environment', 'places', 'chosenEngine.ts')) return null;
+    const changed = code.replace("load('dockerode')", "require('dockerode')");
+    if (changed === code) throw new Error(`${id} does not load dockerode where this build looks for it`);
+    return { code: changed, map: null };
+  },
+};
+
 /**
  * What yargs and the bars of progress lay out with it is nearly always ASCII. The class of all emoji alone takes 30 ms to make, for each of the
  * three copies.
@@ -186,7 +197,7 @@ export async function bundle(): Promise<void> {
     input: { 'cli/bin': COMMAND, index: join(SOURCE, 'index.ts') },
     platform: 'node',
     external: (id) => staysPackage(id),
-    plugins: [ownPlace, whenNeeded, widthWhenNeeded, helpWhenAsked, builtinsWhenNeeded],
+    plugins: [ownPlace, engineInBundle, whenNeeded, widthWhenNeeded, helpWhenAsked, builtinsWhenNeeded],
   });
   const { output } = await build.write({
     dir: TARGET,
