@@ -117,7 +117,11 @@ const helpWhenAsked: Plugin = {
 };
 
 /** Modules of Node that start slowly, and that a verb which only reads the record mostly does not use: each is loaded at the first call into it. */
-const SLOW_MODULES = ['node:crypto', 'node:zlib', 'node:worker_threads', 'node:child_process', 'node:util'];
+const SLOW_MODULES = [
+  ...['node:crypto', 'node:zlib', 'node:worker_threads', 'node:child_process', 'node:util'],
+  // As a module it loads all that it has, a WebSocket too: a tenth of the start of a run.
+  'node:http',
+];
 const builtinsWhenNeeded: Plugin = {
   name: 'builtins-when-needed',
   resolveId: (id, importer) =>

@@ -15,7 +15,7 @@ if (major < 22 || (major === 22 && minor < 19)) {
   process.on('uncaughtException', crashed);
   process.exitCode = await main(process.argv.slice(2));
   const { closeConnections } = await import('./verbs.ts');
-  await closeConnections();
+  closeConnections();
 }
 
 /** Of the start of the program a third is compiling. What was compiled is kept beside the program, where that may be written. */

@@ -69,10 +69,10 @@ async function findEngines(): Promise<void> {
 }
 
 /** Node keeps idle connections open for some seconds, and the process would wait for them. */
-export async function closeConnections(): Promise<void> {
+export function closeConnections(): void {
   if (!enginesFound) return;
-  const { globalAgent } = await import('node:http');
-  globalAgent.destroy();
+  // As a module it would load all that it has, a WebSocket too.
+  process.getBuiltinModule('node:http').globalAgent.destroy();
 }
 
 /** The verb of that name alone, or those of the first page of help where the word names none. */
