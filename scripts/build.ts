@@ -1,11 +1,12 @@
 // `npm run build`: dist as it is published. The program is a bundle: every module of src and of the packages that it uses, in files that load
 // fast; a module that is imported when it is needed stays a file of its own. Beside it lie the declarations of the library and what the
 // program reads at run time (SQL, shell, JSON, the relay), each at its place below src.
-import { execFile } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { type Plugin, rolldown } from 'rolldown';
+import { minifySync } from 'rolldown/utils';
+import { dts } from 'rolldown-plugin-dts';
 import { checkoutFacts } from '../src/run/plan/manifest.ts';
 import { buildRelay } from './buildRelay.ts';
 
@@ -17,7 +18,7 @@ export const LAST_WRITTEN = join(TARGET, 'licences.txt');
 const COMMAND = join(SOURCE, 'cli', 'bin.ts');
 
 /** Stay packages: what is native or loaded by a worker from its path, and what a person installs for one cloud. */
-const PACKAGES = ['better-sqlite3', 'hyparquet', 'hyparquet-compressors', 'cpu-features'];
+const PACKAGES = ['better-sqlite3', 'hyparquet', 'hyparquet-compressors'];
 const { peerDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   readonly peerDependencies: Readonly<Record<string, string>>;
 };
@@ -43,21 +44,24 @@ const ownPlace: Plugin = {
   },
 };
 
-/** The client of the engine loads ssh and gRPC when it is loaded itself; here when an engine behind ssh or a build by BuildKit needs them. */
+/**
+ * The client of the engine loads ssh and gRPC when it is loaded itself. Its ssh is left out: an engine behind ssh is reached by the person's own
+ * `ssh` (src/environment/places/endpoint.ts). gRPC is loaded when BuildKit builds an image.
+ */
 const whenNeeded: Plugin = {
   name: 'when-needed',
   transform(code, id) {
-    const [name, path] = id.endsWith('/docker-modem/lib/modem.js')
-      ? ['ssh', './ssh']
+    const change = id.endsWith('/docker-modem/lib/modem.js')
+      ? (["ssh = require('./ssh')", 'ssh = undefined'] as const)
       : id.endsWith('/dockerode/lib/docker.js')
-        ? ['withSession', './session']
-        : [];
-    if (name === undefined) return null;
-    const changed = code.replace(
-      `${name} = require('${path}')`,
-      `${name} = (...given) => require('${path}')(...given)`,
-    );
-    if (changed === code) throw new Error(`${id} does not load ${path} where this build looks for it`);
+        ? ([
+            "withSession = require('./session')",
+            "withSession = (...given) => require('./session')(...given)",
+          ] as const)
+        : undefined;
+    if (change === undefined) return null;
+    const changed = code.replace(change[0], change[1]);
+    if (changed === code) throw new Error(`${id} has no ${change[0]}, where this build looks for it`);
     return { code: changed, map: null };
   },
 };
@@ -145,6 +149,54 @@ const builtinsWhenNeeded: Plugin = {
   },
 };
 
+/** Packages of others: nobody reads them there, and a stack still names their functions. */
+const WITHOUT_BLANKS = {
+  compress: { keepNames: { function: true, class: true } },
+  mangle: { keepNames: true },
+};
+
+/** Loaded at once when they are first needed, which only `require` can do: each is a file of its own. */
+const REQUIRED: Readonly<Record<string, string>> = {
+  '@pydantic/genai-prices': 'prices',
+  'string-width': 'stringWidth',
+};
+const required: Plugin = {
+  name: 'required',
+  transform(code, id) {
+    if (!id.startsWith(SOURCE) || !code.includes('createRequire')) return null;
+    const changed = Object.entries(REQUIRED).reduce((text, [name, file]) => {
+      const path = relative(dirname(id), join(SOURCE, 'packages', `${file}.cjs`));
+      return text.replaceAll(`('${name}') as`, `('${path}') as`);
+    }, code);
+    return changed === code ? null : { code: changed, map: null };
+  },
+};
+
+/** Resolves to the modules that they are made of. */
+async function bundleRequired(): Promise<string[]> {
+  const made = Object.entries(REQUIRED).map(async ([name, file]) => {
+    const build = await rolldown({
+      input: { [file]: name },
+      platform: 'node',
+      external: (id) => staysPackage(id),
+      plugins: [widthWhenNeeded],
+      cwd: ROOT,
+    });
+    const { output } = await build.write({
+      dir: join(TARGET, 'packages'),
+      format: 'cjs',
+      exports: 'named',
+      entryFileNames: '[name].cjs',
+      comments: false,
+      codeSplitting: false,
+      minify: WITHOUT_BLANKS,
+    });
+    await build.close();
+    return output.flatMap((one) => (one.type === 'chunk' ? one.moduleIds : []));
+  });
+  return (await Promise.all(made)).flat();
+}
+
 /** Licences ask that their text comes with the code. */
 function licencesOf(modules: readonly string[]): string {
   const folders = new Set<string>();
@@ -201,18 +253,32 @@ export async function bundle(): Promise<void> {
     input: { 'cli/bin': COMMAND, index: join(SOURCE, 'index.ts') },
     platform: 'node',
     external: (id) => staysPackage(id),
-    plugins: [ownPlace, engineInBundle, whenNeeded, widthWhenNeeded, helpWhenAsked, builtinsWhenNeeded],
+    plugins: [
+      ...[required, ownPlace, engineInBundle, whenNeeded, widthWhenNeeded],
+      ...[helpWhenAsked, builtinsWhenNeeded],
+    ],
   });
   const { output } = await build.write({
     dir: TARGET,
     format: 'esm',
     chunkFileNames: '[name]-[hash].js',
     sourcemap: true,
+    // What licences ask to come along is in licences.txt.
+    comments: false,
     codeSplitting: { groups: TOGETHER },
   });
   await build.close();
+  for (const file of output) {
+    if (file.type !== 'chunk' || file.moduleIds.some((id) => id.startsWith(SOURCE))) continue;
+    const { code } = minifySync(file.fileName, file.code, WITHOUT_BLANKS);
+    writeFileSync(join(TARGET, file.fileName), code);
+    rmSync(join(TARGET, `${file.fileName}.map`), { force: true });
+  }
   await listVerbs();
-  const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
+  const modules = [
+    ...output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : [])),
+    ...(await bundleRequired()),
+  ];
   chmodSync(join(TARGET, 'cli', 'bin.js'), 0o755);
   writeFileSync(LAST_WRITTEN, licencesOf(modules));
 }
@@ -223,6 +289,32 @@ async function listVerbs(): Promise<void> {
   const listed = (await frontVerbs()).map(({ command, describe }) => ({ command, describe }));
   mkdirSync(join(TARGET, 'cli'), { recursive: true });
   writeFileSync(join(TARGET, 'cli', LISTED_VERBS), `${JSON.stringify(listed, null, 1)}\n`);
+}
+
+/** Their objects are swebatch's own affair: a program that uses the library needs neither package for its types. */
+const OPAQUE: Readonly<Record<string, string>> = {
+  dockerode:
+    'declare namespace Docker { type DockerOptions = Readonly<Record<string, unknown>>; } interface Docker {} export default Docker; export type DockerOptions = Docker.DockerOptions;',
+  'better-sqlite3': 'declare namespace Database { interface Database {} } export default Database;',
+};
+const opaque: Plugin = {
+  name: 'opaque',
+  resolveId: {
+    order: 'pre',
+    handler: (id) => (Object.hasOwn(OPAQUE, id) ? `${TARGET}/opaque/${id}.d.ts` : null),
+  },
+  load: (id) => (id.startsWith(`${TARGET}/opaque/`) ? OPAQUE[id.slice(TARGET.length + 8, -5)]! : null),
+};
+
+/** The types of the library, as one file that holds what its exports are made of. zod stays a package: schemas are among them. */
+async function declarations(): Promise<void> {
+  const build = await rolldown({
+    input: { index: join(SOURCE, 'index.ts') },
+    external: (id) => !/^[./]/.test(id) && !Object.hasOwn(OPAQUE, id),
+    plugins: [opaque, dts({ dtsOnly: true, tsconfig: join(ROOT, 'tsconfig.build.json') })],
+  });
+  await build.write({ dir: TARGET, format: 'esm' });
+  await build.close();
 }
 
 /** What is read at run time. The page has a build of its own (`npm run build:viewer`). */
@@ -240,18 +332,12 @@ export function copyAssets(): void {
 if (import.meta.main) {
   mkdirSync(TARGET, { recursive: true });
   // Not in bundle(): a program that a test has started may still load a part that a later bundle does not have.
-  for (const file of readdirSync(TARGET)) if (/\.js(?:\.map)?$/.test(file)) rmSync(join(TARGET, file));
+  for (const file of readdirSync(TARGET, { recursive: true, encoding: 'utf8' }))
+    if (/^[^/]*\.js(?:\.map)?$|\.d\.ts$/.test(file)) rmSync(join(TARGET, file));
   rmSync(join(ROOT, '.cache', 'code'), { recursive: true, force: true });
-  const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-  const declarations = promisify(execFile)(process.execPath, [
-    tsc,
-    '-p',
-    join(ROOT, 'tsconfig.build.json'),
-  ]).catch(({ stdout }: { readonly stdout: string }) => {
-    throw new Error(`the declarations cannot be written:\n${stdout}`);
-  });
+  const declared = declarations();
   copyAssets();
   await bundle();
   process.stderr.write(`${buildRelay()}\n`);
-  await declarations;
+  await declared;
 }

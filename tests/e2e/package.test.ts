@@ -37,6 +37,10 @@ beforeAll(() => {
     mkdirSync(dirname(join(modules, name)), { recursive: true });
     symlinkSync(join(REPO, 'node_modules', name), join(modules, name));
   }
+  // A program in TypeScript has the types of Node; an optional peer says so.
+  mkdirSync(join(modules, '@types'));
+  for (const types of ['@types/node', 'undici-types'])
+    symlinkSync(join(REPO, 'node_modules', types), join(modules, types));
   writeFileSync(join(folder, 'package.json'), '{"private": true}');
 });
 
@@ -46,6 +50,21 @@ const program = (...args: string[]) =>
     encoding: 'utf8',
     env: { PATH: process.env.PATH, HOME: process.env.HOME, NO_COLOR: '1' },
   });
+
+test('it has few files, little besides what runs, and needs few packages', () => {
+  const inside = join(folder, 'node_modules', 'swebatch');
+  const files = readdirSync(inside, { recursive: true, withFileTypes: true }).filter((one) => one.isFile());
+  // A checkout keeps chunks of earlier builds; `npm publish` builds anew.
+  const parts = files.filter(({ parentPath }) => parentPath !== join(inside, 'dist'));
+  expect(parts.length).toBeLessThan(150);
+  expect(files.filter(({ name }) => /\.map$|\.png$/.test(name))).toEqual([]);
+  expect(files.filter(({ name }) => name.endsWith('.d.ts')).map(({ name }) => name)).toEqual(['index.d.ts']);
+  const { dependencies } = JSON.parse(readFileSync(join(inside, 'package.json'), 'utf8')) as {
+    dependencies: object;
+  };
+  // What is native or read from its path by a worker, and zod, whose schemas are among the exports.
+  expect(Object.keys(dependencies)).toEqual(['better-sqlite3', 'hyparquet', 'hyparquet-compressors', 'zod']);
+});
 
 test('it brings its licence, its configurations and its dataset', () => {
   const files = readdirSync(join(folder, 'node_modules', 'swebatch'));
@@ -88,6 +107,7 @@ console.log(await running.result, compare, openResults);
         target: 'ES2024',
         noEmit: true,
         skipLibCheck: false,
+        types: ['node'],
       },
       files: ['uses.mts'],
     }),
