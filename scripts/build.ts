@@ -6,7 +6,6 @@ import { dirname, join, relative, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { type Plugin, rolldown } from 'rolldown';
 import { minifySync } from 'rolldown/utils';
-import { dts } from 'rolldown-plugin-dts';
 import { checkoutFacts } from '../src/run/plan/manifest.ts';
 import { buildRelay } from './buildRelay.ts';
 
@@ -308,6 +307,8 @@ const opaque: Plugin = {
 
 /** The types of the library, as one file that holds what its exports are made of. zod stays a package: schemas are among them. */
 async function declarations(): Promise<void> {
+  // The tests need the bundle alone.
+  const { dts } = await import('rolldown-plugin-dts');
   const build = await rolldown({
     input: { index: join(SOURCE, 'index.ts') },
     external: (id) => !/^[./]/.test(id) && !Object.hasOwn(OPAQUE, id),
