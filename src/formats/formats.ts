@@ -6,8 +6,8 @@ import { listingOf, SourceError } from './foreignFile.ts';
 import type { Claim, ForeignFormat, ForeignRun, Listing } from './foreignFormat.ts';
 import type { AttemptWriter, RunWriter } from './writtenRun.ts';
 
-/** `reads`: what a user may name, as texts of help say it. */
-const TABLE: readonly { readonly reads: string; readonly load: () => Promise<ForeignFormat> }[] = [
+/** `reads`: what a user may name, as texts of help say it; null where it is told and makes no run. */
+const TABLE: readonly { readonly reads: string | null; readonly load: () => Promise<ForeignFormat> }[] = [
   { reads: 'a job folder of Harbor', load: async () => (await import('./harbor/harbor.ts')).harbor },
   {
     reads: "mini-swe-agent's folder (preds.json, *.traj.json)",
@@ -31,9 +31,13 @@ const TABLE: readonly { readonly reads: string; readonly load: () => Promise<For
     reads: 'eval_results.json of SWE-bench Pro',
     load: async () => (await import('./pro/pro.ts')).pro,
   },
+  {
+    reads: null,
+    load: async () => (await import('./hubScores/hubScores.ts')).hubScores,
+  },
 ];
 
-export const READ_FORMATS: readonly string[] = TABLE.map(({ reads }) => reads);
+export const READ_FORMATS: readonly string[] = TABLE.flatMap(({ reads }) => reads ?? []);
 
 interface Writer<T> {
   /** What is written, as texts of help say it. */

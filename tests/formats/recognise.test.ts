@@ -20,6 +20,8 @@ test.each<[string | null, string, string]>([
   ['a results.json of the leaderboard', 'results.json', '{"no_generation": [], "resolved" : ["a__a-1"]}'],
   ['an instance report of the harness', 'report.json', '{"a__a-1": {"resolved": true}}'],
   ['verdicts by instance (SWE-bench Pro)', 'eval_results.json', '{"a__a-1": true, "a__a-2": false}'],
+  ['rates as the Hugging Face Hub keeps them', 'r.yaml', '- dataset:\n    id: org/name\n  value: 50\n'],
+  [null, 'r.yaml', 'dataset: org/name\n'],
   [null, 'other.json', '{"a__a-1": 3}'],
   [null, 'text', 'resolved: yes'],
   [null, 'empty', ''],

@@ -45,5 +45,9 @@ test('hf: the value of an arm is its rate, and what it is of stands beside it', 
     const [entry] = readEvalResults(readFileSync(join(dir, '.eval_results', file), 'utf8'));
     expect(entry!.resolved).toBeCloseTo(arms[k]!.estimate!.mean, 12);
     expect(entry!.notes).toContain(`mean of ${arms[k]!.estimate!.n} of 7 instances, 2 epoch(s)`);
+    // It holds no instances: what would open it as a run tells the rate and what to write instead.
+    await expect(openSource(join(dir, '.eval_results', file), { env: {}, tell: () => {} })).rejects.toThrow(
+      `${(100 * arms[k]!.estimate!.mean).toFixed(1)} %`,
+    );
   }
 });

@@ -2,9 +2,13 @@
  * Results as the Hugging Face Hub keeps them beside a model: `.eval_results/*.yaml` (https://huggingface.co/docs/hub/eval-results). A file holds rates
  * and no instances, so it can be read as figures, and not as a run.
  */
+import { readFileSync } from 'node:fs';
 import { parse, stringify } from 'yaml';
 import { z } from 'zod';
 import { pathName } from '../../base/text/fileName.ts';
+import { percent } from '../../base/text/numbers.ts';
+import { SourceError } from '../foreignFile.ts';
+import type { ForeignFormat } from '../foreignFormat.ts';
 import type { WrittenArm, WrittenFile, WrittenRun } from '../writtenRun.ts';
 
 const schema = z.array(
@@ -40,11 +44,34 @@ function entryOf(run: WrittenRun, arm: WrittenArm, { mean, n }: NonNullable<Writ
   };
 }
 
-/** Throws an Error for text that is none. */
-export const readEvalResults = (text: string) =>
-  schema.parse(parse(text)).map(({ dataset, value, notes }) => ({
-    dataset: dataset.id,
-    revision: dataset.revision ?? null,
-    resolved: value / 100,
-    notes: notes ?? null,
-  }));
+/** Rates can be told; a run, which is compared instance by instance, cannot be made of them. */
+export const hubScores: ForeignFormat = {
+  recognise({ name, files, head }) {
+    const is = files === null && /\.ya?ml$/.test(name) && /^- dataset:/.test(head(''));
+    return is ? { words: 'rates as the Hugging Face Hub keeps them', certain: 'sure', reads: 'itself' } : null;
+  },
+  read(source) {
+    const rates = readEvalResults(readFileSync(source, 'utf8'));
+    const told = rates.map(({ dataset, resolved, notes }) =>
+      [`${dataset}: ${percent(resolved)}`, ...(notes === null ? [] : [notes])].join(' · '),
+    );
+    throw new SourceError(
+      `${source} holds rates and no instances, so it is no run:\n${told.map((line) => `  ${line}`).join('\n')}`,
+      '"export RUN inspect" and "export RUN harbor" write results that can be compared',
+    );
+  },
+};
+
+/** Throws a SourceError for text that is none. */
+export function readEvalResults(text: string) {
+  try {
+    return schema.parse(parse(text)).map(({ dataset, value, notes }) => ({
+      dataset: dataset.id,
+      revision: dataset.revision ?? null,
+      resolved: value / 100,
+      notes: notes ?? null,
+    }));
+  } catch (error) {
+    throw new SourceError(`these are no .eval_results of the Hugging Face Hub: ${(error as Error).message}`);
+  }
+}
