@@ -145,7 +145,7 @@ function withRaw(documents: Documents, path: string, keepsRaw: boolean): PackedC
 const SAFE_PATH = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[A-Za-z0-9_.\-/]+$/;
 
 interface ExportOptions {
-  /** Largest size of the documents as they travel; default 8 MB, which most mail servers let through. */
+  /** Largest size of the documents as they travel; with page and table the file then has 2 MB, which every mail server lets through. */
   readonly maxBytes?: number;
   readonly pageDir?: string;
   readonly now?: () => Date;
@@ -153,7 +153,7 @@ interface ExportOptions {
 
 export function exportHtml(results: string, run: string, options: ExportOptions = {}): string {
   const page = readPage(options.pageDir);
-  const maxBytes = options.maxBytes ?? 8_000_000;
+  const maxBytes = options.maxBytes ?? 1_200_000;
   return withDocuments(results, { runs: [run], now: options.now }, (documents, queries) => {
     const id = queries.runNamed(run)!.id;
     const packed = new Map<string, string>();

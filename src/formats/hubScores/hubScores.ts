@@ -48,7 +48,9 @@ function entryOf(run: WrittenRun, arm: WrittenArm, { mean, n }: NonNullable<Writ
 export const hubScores: ForeignFormat = {
   recognise({ name, files, head }) {
     const is = files === null && /\.ya?ml$/.test(name) && /^- dataset:/.test(head(''));
-    return is ? { words: 'rates as the Hugging Face Hub keeps them', certain: 'sure', reads: 'itself' } : null;
+    return is
+      ? { words: 'rates as the Hugging Face Hub keeps them', certain: 'sure', reads: 'itself' }
+      : null;
   },
   read(source) {
     const rates = readEvalResults(readFileSync(source, 'utf8'));
