@@ -243,8 +243,9 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   max_tokens: 'model_kwargs',
   working_dir: 'cwd',
   prompt: 'instance_template',
-  // `grading.dialect` until a dialect was the protocol of a provider alone.
+  // Keys of before: `grading.dialect`, `images.attempts`.
   dialect: 'harness',
+  attempts: 'tries',
 };
 
 /** The known name that a misspelt one most likely means. */

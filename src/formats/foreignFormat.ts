@@ -37,7 +37,7 @@ export interface ForeignFormat {
 export const UNKNOWN_MODEL = 'unknown';
 
 /** Where a trial stands in the run that is made of it. */
-export interface TrialPlace {
+export interface TrialIdentity {
   readonly instanceId: string;
   /** Which of several trials of the instance; the first where there is one. */
   readonly epoch?: number;
@@ -46,7 +46,7 @@ export interface TrialPlace {
 }
 
 /** Ids hold no spaces. */
-export const placeKey = ({ instanceId, epoch = 1, arm }: TrialPlace): string =>
+export const trialKey = ({ instanceId, epoch = 1, arm }: TrialIdentity): string =>
   epoch === 1 && arm === undefined ? instanceId : `${instanceId} ${epoch} ${arm ?? ''}`;
 
 /** "a, b (2 trials), …": each id once, with how many trials it stands for. */
@@ -57,7 +57,7 @@ export function counted(ids: readonly string[], most: number): string {
   return `${groups.slice(0, most).join(', ')}${groups.length > most ? ', …' : ''}`;
 }
 
-export interface ForeignInstance extends TrialPlace {
+export interface ForeignInstance extends TrialIdentity {
   readonly model: string;
   readonly format: string;
   readonly version: string | null;
@@ -151,7 +151,7 @@ export interface ForeignVerdict {
   readonly reward?: number | null;
   readonly rewards?: Readonly<Record<string, number>> | null;
 }
-/** By `placeKey`. */
+/** By `trialKey`. */
 export type ForeignVerdicts = ReadonlyMap<string, ForeignVerdict>;
 
 /** Results of another tool: what our runs record, as far as the files contain it. */
@@ -161,7 +161,7 @@ export interface ForeignRun {
   readonly instances: readonly ForeignInstance[];
   readonly verdicts: ForeignVerdicts;
   /** Trials that the source meant to run and has nothing of: they are missing. */
-  readonly neverRun?: readonly TrialPlace[];
+  readonly neverRun?: readonly TrialIdentity[];
   readonly warnings: readonly string[];
   /** Unreadable parts that would be lost, with file, line and id; nothing is imported until they are fixed. */
   readonly problems: readonly string[];

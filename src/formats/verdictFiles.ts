@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import { percent } from '../base/text/numbers.ts';
 import { exitClassOf, SEALED_CLASSES } from '../outcome.ts';
 import { SourceError } from './foreignFile.ts';
-import { type ForeignRun, type Printed, placeKey, type ReadVerdicts } from './foreignFormat.ts';
+import { type ForeignRun, type Printed, type ReadVerdicts, trialKey } from './foreignFormat.ts';
 import { runFromInstanceReports, verdictsOfRunReport } from './harness/reports.ts';
 import { verdictsOfLeaderboard } from './leaderboard/results.ts';
 import { verdictsOfMap } from './pro/pro.ts';
@@ -59,7 +59,7 @@ function measuredOf({ instances, verdicts }: ForeignRun): Printed {
   const found = instances.flatMap((instance) => {
     // The harness never runs an empty patch: it is a failure of a run that was graded.
     const unseen = verdicts.size > 0 && instance.modelPatch === '' ? ('empty_patch' as const) : undefined;
-    const verdict = verdicts.get(placeKey(instance))?.verdict ?? unseen;
+    const verdict = verdicts.get(trialKey(instance))?.verdict ?? unseen;
     const counts = SEALED_CLASSES.has(exitClassOf(instance.exitReason));
     return counts && (verdict === 'resolved' || verdict === 'unresolved' || verdict === 'empty_patch')
       ? [verdict]

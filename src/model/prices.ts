@@ -69,16 +69,16 @@ function atProvider(config: PricedConfig): { readonly id: string; readonly model
 }
 
 /** Where the table has the price of a model: its only row, and the name that found it there. */
-interface Place {
+interface PricedRow {
   readonly name: string;
   readonly provider: PriceCalculation['provider'];
 }
 
 /** To find a model costs more than to price a call: the table has a thousand of them. */
-const places = new Map<string, Place | null>();
+const rows = new Map<string, PricedRow | null>();
 
 /** A name as routers write it, `provider/model`, is tried with and without its first part. */
-function placeOf(config: PricedConfig, counts: Record<string, number>, at: Date): Place | null {
+function rowOf(config: PricedConfig, counts: Record<string, number>, at: Date): PricedRow | null {
   const { calcPrice } = priceTable();
   const name = config.model_name ?? '';
   const slash = name.indexOf('/');
@@ -89,10 +89,10 @@ function placeOf(config: PricedConfig, counts: Record<string, number>, at: Date)
     ...(slash > 0 ? [{ name: name.slice(slash + 1), where: { providerId: name.slice(0, slash) } }] : []),
     ...(named ? [{ name: named.model, where: { providerId: named.id } }] : []),
   ];
-  for (const attempt of tries) {
+  for (const asked of tries) {
     try {
-      const price = calcPrice(counts, attempt.name, { ...attempt.where, timestamp: at });
-      if (price) return { name: attempt.name, provider: { ...price.provider, models: [price.model] } };
+      const price = calcPrice(counts, asked.name, { ...asked.where, timestamp: at });
+      if (price) return { name: asked.name, provider: { ...price.provider, models: [price.model] } };
     } catch {
       // Counts that the table refuses (an unknown kind for this model) have no price.
     }
@@ -109,13 +109,13 @@ function lookUp(
   // Which kinds of tokens there are decides whether a row has a price for all of them.
   const kinds = Object.keys(counts).filter((kind) => counts[kind] !== 0);
   const key = [config.model_name, config.base_url, ...kinds].join('\0');
-  let place = places.get(key);
-  if (place === undefined) {
-    place = placeOf(config, counts, at);
-    places.set(key, place);
+  let row = rows.get(key);
+  if (row === undefined) {
+    row = rowOf(config, counts, at);
+    rows.set(key, row);
   }
-  if (!place) return null;
-  const price = calcPrice(counts, place.name, { provider: place.provider, timestamp: at });
+  if (!row) return null;
+  const price = calcPrice(counts, row.name, { provider: row.provider, timestamp: at });
   return price && { price, version: `${version} ${price.provider.id}/${price.model.id}` };
 }
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { CallRecord, Message } from '../../src/model/model.ts';
 import { createModelFactory } from '../../src/model/modelFactory.ts';
 import {
-  createReplayModel,
+  createReplayFactory,
   type Divergence,
   firstDifference,
   type RecordedReply,
@@ -24,6 +24,16 @@ const recorded = (
   priceVersion: 'table@1',
   ...more,
 });
+
+/** One conversation whose replies are at hand. */
+const createReplayModel = (
+  replies: readonly RecordedReply[],
+  options: Partial<Parameters<typeof createReplayFactory>[0]> = {},
+) =>
+  createReplayFactory({ name: 'replay', ...options, source: { repliesFor: async () => replies } }).create({
+    instanceId: 'replay',
+    epoch: 1,
+  });
 
 describe('replay', () => {
   test('gives the recorded replies with their recorded cost, which limits go by, and says that nothing was paid', async () => {

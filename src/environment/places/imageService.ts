@@ -150,7 +150,7 @@ export function createFactoryPulls(
   const stage = createPullStage({
     ...options,
     engine: dockerImageEngine(docker),
-    config: imagesConfigSchema.parse({ attempts: 1, ahead: 0, rate_limit_patience_seconds: 0 }),
+    config: imagesConfigSchema.parse({ tries: 1, ahead: 0, rate_limit_patience_seconds: 0 }),
     clock: systemPullClock,
     throttle: pullThrottle({ pulls: 0, windowMs: 0 }),
     loginOf: async () => undefined,

@@ -24,7 +24,7 @@ export const imagesConfigSchema = z.strictObject({
     .default(0)
     .meta(runtime('budget of pulls from each registry; Docker Hub: 100 without a login')),
   window_seconds: z.number().min(1).default(21_600).meta(runtime()),
-  attempts: z.number().int().min(1).default(4).meta(runtime('tries of one pull; a 429 does not count')),
+  tries: z.number().int().min(1).default(4).meta(runtime('of one pull; a 429 does not count')),
   retry_seconds: z.number().min(0).default(5).meta(runtime('wait before the second try; doubles')),
   rate_limit_patience_seconds: z
     .number()

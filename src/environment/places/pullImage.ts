@@ -20,7 +20,6 @@ export type PullEventForPeople =
   | {
       readonly type: 'retry';
       readonly image: string;
-      readonly attempt: number;
       readonly message: string;
       readonly waitMs: number;
     }
@@ -91,7 +90,7 @@ export async function pullImage(
     context.throttle.refusedUntil(registry, now) ?? Number.POSITIVE_INFINITY;
   let round: Failed[] = [];
   let refusedSince: number | undefined;
-  for (let attempt = 1; attempt <= config.attempts; attempt++) {
+  for (let nth = 1; nth <= config.tries; nth++) {
     round = [];
     for (const reference of candidates) {
       const login = await context.loginOf(reference.registry);
@@ -99,7 +98,7 @@ export async function pullImage(
       if (result.ok) return settle(image, reference, result, context);
       if (result.kind === 'cancelled') return { ok: false, cancelled: true };
       // An engine that is gone is not the registry's fault: what this throws is reported as daemon_lost.
-      if (context.elsewhere || attempt === config.attempts) await context.engine.info();
+      if (context.elsewhere || nth === config.tries) await context.engine.info();
       const { kind, message } = result;
       round.push({ kind, message, reference, hasCredentials: login !== undefined });
       if (kind === 'disk_full') break;
@@ -113,10 +112,10 @@ export async function pullImage(
       refusedSince ??= now;
       if (now + waitMs - refusedSince > config.rate_limit_patience_seconds * 1000) break;
       await rest(context, waitMs, signal);
-      attempt--; // the registry's limit is not a failed try
-    } else if (round.some(({ kind }) => PULL_FAILURES[kind].again) && attempt < config.attempts) {
-      const retryMs = config.retry_seconds * 1000 * 2 ** (attempt - 1);
-      context.onEvent({ type: 'retry', image, attempt, message: wordsOf(round), waitMs: retryMs });
+      nth--; // the registry's limit is not a failed try
+    } else if (round.some(({ kind }) => PULL_FAILURES[kind].again) && nth < config.tries) {
+      const retryMs = config.retry_seconds * 1000 * 2 ** (nth - 1);
+      context.onEvent({ type: 'retry', image, message: wordsOf(round), waitMs: retryMs });
       await clock.sleep(retryMs, signal);
     } else break;
     if (signal.aborted) return { ok: false, cancelled: true };

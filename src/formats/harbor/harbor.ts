@@ -18,8 +18,8 @@ import {
   type ForeignVerdict,
   foreignIdProblem,
   foreignInstance,
-  placeKey,
-  type TrialPlace,
+  type TrialIdentity,
+  trialKey,
   UNKNOWN_MODEL,
 } from '../foreignFormat.ts';
 import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
@@ -303,7 +303,7 @@ function placed(found: readonly Found[]): Trial[] {
 }
 
 /** Where a task has fewer trials than the job has attempts, the others never ran. */
-function neverRun(trials: readonly Trial[], attempts: number): TrialPlace[] {
+function neverRun(trials: readonly Trial[], attempts: number): TrialIdentity[] {
   const most = new Map(trials.map((each) => [`${each.id} ${each.arm}`, each]));
   return [...most.values()].flatMap(({ id: instanceId, arm, epoch }) =>
     Array.from({ length: Math.max(0, attempts - epoch) }, (_, at) => ({
@@ -331,7 +331,7 @@ export function readHarborJob(folder: string): ForeignRun | null {
       `${absent} of the ${job.value.trials} trials of the job have no result: Harbor's mean leaves them out`,
     );
   const instances = trials.map(instanceOf);
-  const verdicts = new Map(trials.map((each, at) => [placeKey(instances[at]!), verdictOf(each.measured)]));
+  const verdicts = new Map(trials.map((each, at) => [trialKey(instances[at]!), verdictOf(each.measured)]));
   return { folder, instances, verdicts, neverRun: lacking, warnings, problems };
 }
 

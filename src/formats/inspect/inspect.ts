@@ -13,8 +13,8 @@ import {
   type ForeignRun,
   type ForeignVerdict,
   foreignIdProblem,
-  placeKey,
-  type TrialPlace,
+  type TrialIdentity,
+  trialKey,
 } from '../foreignFormat.ts';
 import type { Read } from '../foreignJson.ts';
 import {
@@ -93,11 +93,11 @@ function asRun(folder: string, logs: readonly InspectLog[], problems: readonly s
   const arms = armNames(kept);
   const all = [...problems];
   const instances: ForeignInstance[] = [];
-  const neverRun: TrialPlace[] = [];
+  const neverRun: TrialIdentity[] = [];
   const verdicts = new Map<string, ForeignVerdict>();
   for (const log of kept) {
     const arm = arms.get(log);
-    const place = (instanceId: string, epoch: number): TrialPlace => ({
+    const place = (instanceId: string, epoch: number): TrialIdentity => ({
       instanceId,
       epoch,
       ...(arm !== undefined && { arm }),
@@ -107,17 +107,17 @@ function asRun(folder: string, logs: readonly InspectLog[], problems: readonly s
       const wrong = foreignIdProblem(log.path, sample.id);
       const at = place(sample.id, sample.epoch);
       if (wrong !== null) all.push(wrong);
-      else if (seen.has(placeKey(at))) all.push(`${log.path} has sample ${placeKey(at)} twice`);
+      else if (seen.has(trialKey(at))) all.push(`${log.path} has sample ${trialKey(at)} twice`);
       else {
-        seen.add(placeKey(at));
+        seen.add(trialKey(at));
         instances.push({ ...instanceOfSample(log, sample), ...at });
-        verdicts.set(placeKey(at), verdictOfSample(log, sample));
+        verdicts.set(trialKey(at), verdictOfSample(log, sample));
       }
     }
     neverRun.push(...lacking(log, seen, place));
     warnings.push(...inspectDifference(log));
   }
-  const order = (a: TrialPlace, b: TrialPlace) =>
+  const order = (a: TrialIdentity, b: TrialIdentity) =>
     a.instanceId < b.instanceId ? -1 : a.instanceId > b.instanceId ? 1 : a.epoch! - b.epoch!;
   return { folder, instances: instances.sort(order), verdicts, neverRun, warnings, problems: all };
 }
@@ -154,13 +154,13 @@ const MOST_PLANNED = 1_000_000;
 function lacking(
   { header }: InspectLog,
   seen: ReadonlySet<string>,
-  place: (instanceId: string, epoch: number) => TrialPlace,
-): TrialPlace[] {
+  place: (instanceId: string, epoch: number) => TrialIdentity,
+): TrialIdentity[] {
   const ids = (header.eval.dataset.sample_ids ?? []).filter((id) => instanceIdProblem(id) === null);
   const epochs = header.eval.config.epochs ?? 1;
   if (ids.length * epochs > MOST_PLANNED) return [];
   return [...new Set(ids)].flatMap((id) =>
-    Array.from({ length: epochs }, (_, at) => place(id, at + 1)).filter((at) => !seen.has(placeKey(at))),
+    Array.from({ length: epochs }, (_, at) => place(id, at + 1)).filter((at) => !seen.has(trialKey(at))),
   );
 }
 

@@ -198,16 +198,6 @@ function replayModel(options: ReplayOptions, attempt: ModelForAttempt): Model {
   };
 }
 
-/** For one conversation whose replies are at hand. */
-export const createReplayModel = (
-  replies: readonly RecordedReply[],
-  options: Partial<ReplayOptions> = {},
-): Model =>
-  replayModel(
-    { name: 'replay', ...options, source: { repliesFor: async () => replies } },
-    { instanceId: 'replay', epoch: 1 },
-  );
-
 export const createReplayFactory = (options: ReplayOptions): ModelFactory => ({
   name: options.name,
   free: true,

@@ -16,9 +16,9 @@ import {
   type ForeignInstance,
   type ForeignRun,
   type ForeignVerdicts,
-  placeKey,
   type RecordedCall,
-  type TrialPlace,
+  type TrialIdentity,
+  trialKey,
   UNKNOWN_MODEL,
 } from '../../formats/foreignFormat.ts';
 import { readForeignRun, recogniseSource } from '../../formats/formats.ts';
@@ -190,7 +190,7 @@ const OUTCOME: Record<string, { outcome: Outcome; resolved: number | null } | un
 function importVerdicts(store: Store, run: RunRow, verdicts: ForeignVerdicts): number {
   let count = 0;
   for (const line of trialLines(store, run.id)) {
-    const found = verdicts.get(placeKey(placeInRecord(line.arm, line.instance_id, line.epoch)));
+    const found = verdicts.get(trialKey(placeInRecord(line.arm, line.instance_id, line.epoch)));
     const verdict = found && OUTCOME[found.verdict];
     const attempt = line.attempt_id === null ? undefined : attemptById(store, line.attempt_id);
     if (!verdict || !attempt) continue;
@@ -266,9 +266,9 @@ interface ImportRequest {
 /** Where the source has one agent and model, whatever they are. */
 const ONLY_ARM = 'imported';
 
-const armOf = ({ arm }: TrialPlace): string => arm ?? ONLY_ARM;
+const armOf = ({ arm }: TrialIdentity): string => arm ?? ONLY_ARM;
 /** How `verdicts` names a trial of the record. */
-const placeInRecord = (arm: string, instanceId: string, epoch: number): TrialPlace =>
+const placeInRecord = (arm: string, instanceId: string, epoch: number): TrialIdentity =>
   arm === ONLY_ARM ? { instanceId, epoch } : { instanceId, epoch, arm };
 
 function importRun(store: Store, request: ImportRequest): RunRow {
@@ -278,7 +278,7 @@ function importRun(store: Store, request: ImportRequest): RunRow {
   const places = [...imported.instances, ...(imported.neverRun ?? [])];
   const ids = new Set(places.map((place) => place.instanceId));
   const planned = [...ids].map((id) => rowOf(id, request));
-  const has = new Set(places.map((place) => placeKey({ ...place, arm: armOf(place) })));
+  const has = new Set(places.map((place) => trialKey({ ...place, arm: armOf(place) })));
   const epochs = places.reduce((most, { epoch = 1 }) => Math.max(most, epoch), 1);
   const work = store.transaction(() => {
     const run = insertRun(store, {
@@ -311,7 +311,7 @@ function importRun(store: Store, request: ImportRequest): RunRow {
       })),
       instances: planned,
       epochs,
-      has: (arm, instanceId, epoch) => has.has(placeKey({ instanceId, epoch, arm })),
+      has: (arm, instanceId, epoch) => has.has(trialKey({ instanceId, epoch, arm })),
     });
     fillTrials(store, run, request);
     return run;
@@ -344,12 +344,12 @@ function fillTrials(store: Store, run: RunRow, { imported, createdAt }: ImportRe
   const arms = new Map(armsOf(store, run.id).map((a) => [a.id, a.name]));
   const trials = new Map(
     trialsOf(store, run.id).map((t) => [
-      placeKey({ instanceId: ids.get(t.instance_pk)!, epoch: t.epoch, arm: arms.get(t.arm_id)! }),
+      trialKey({ instanceId: ids.get(t.instance_pk)!, epoch: t.epoch, arm: arms.get(t.arm_id)! }),
       t.id,
     ]),
   );
   for (const instance of imported.instances)
-    importInstance(store, trials.get(placeKey({ ...instance, arm: armOf(instance) }))!, instance, createdAt);
+    importInstance(store, trials.get(trialKey({ ...instance, arm: armOf(instance) }))!, instance, createdAt);
   const all =
     !imported.neverRun?.length &&
     imported.instances.every((i) => SEALED_CLASSES.has(exitClassOf(i.exitReason)));

@@ -63,25 +63,25 @@ function writtenArm(store: Store, { run, trials }: RunData, { name, model, confi
         ? agent.agent_class
         : 'swebatch',
     *trials() {
-      const byPlace = new Map(rows.map((row) => [placeOf(row.trial), row]));
-      const patches = new Map(predictionRows(store, run.id).map((row) => [placeOf(row), row.modelPatch]));
+      const byTrial = new Map(rows.map((row) => [trialKeyOf(row.trial), row]));
+      const patches = new Map(predictionRows(store, run.id).map((row) => [trialKeyOf(row), row.modelPatch]));
       const calls = new Map<string, EndedCallRow[]>();
       for (const attempt of attemptRecords(store, run.id)) {
         if (attempt.arm !== name) continue;
-        const place = placeOf(attempt);
-        const all = [...(calls.get(place) ?? []), ...endedCalls(store, attempt.attemptId)];
-        calls.set(place, all);
-        const row = byPlace.get(place);
+        const key = trialKeyOf(attempt);
+        const all = [...(calls.get(key) ?? []), ...endedCalls(store, attempt.attemptId)];
+        calls.set(key, all);
+        const row = byTrial.get(key);
         // Attempts of a trial come in their order, and the last of them has its result.
         if (row?.trial.attemptId !== attempt.attemptId) continue;
-        yield trialOf(store, row, attempt, patches.get(place) ?? '', all);
-        calls.delete(place);
+        yield trialOf(store, row, attempt, patches.get(key) ?? '', all);
+        calls.delete(key);
       }
     },
   };
 }
 
-const placeOf = ({ arm, instanceId, epoch }: { arm: string; instanceId: string; epoch: number }): string =>
+const trialKeyOf = ({ arm, instanceId, epoch }: { arm: string; instanceId: string; epoch: number }): string =>
   JSON.stringify([arm, instanceId, epoch]);
 
 function trialOf(

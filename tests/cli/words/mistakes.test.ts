@@ -176,6 +176,11 @@ const DATASETS: readonly Mistake[] = [
     2,
     'grading.dialect: there is no such key; did you mean grading.harness?',
   ],
+  [
+    [...PLAN, '-c', 'images.attempts=2'],
+    2,
+    'images.attempts: there is no such key; did you mean images.tries?',
+  ],
   [['evaluate', 'r1', '--dialect', 'v5'], 2, 'there is no option --dialect; did you mean --harness?'],
   [[...PLAN, '--sample', '1', '--stratify', 'colour'], 2, 'no row of the dataset has the column colour'],
   [[...PLAN, '--failed-in', 'nobody'], 2, 'there is no run "nobody"', 'list them with "swebatch ls"'],

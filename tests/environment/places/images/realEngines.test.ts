@@ -119,7 +119,7 @@ describe.skipIf(!ready)('a small disk (needs root, dockerd and docker-registry)'
 
   test('an image that does not fit is disk_full, told apart from a broken transfer', async () => {
     const image = await pushed(240);
-    const { stage } = service({ disk_low: '0', disk_high: '0', attempts: 2, retry_seconds: 0 });
+    const { stage } = service({ disk_low: '0', disk_high: '0', tries: 2, retry_seconds: 0 });
     await expect(stage.ensure(image)).rejects.toMatchObject({
       code: 'disk_full',
       message: expect.stringContaining('no space left on device'),

@@ -140,7 +140,7 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
 
     const dead = await pushed({ layerBytes: [300_000] });
     registry.faults.push({ on: '/blobs/', kind: 'stall', afterBytes: 20_000 });
-    expect(await failure(service({ attempts: 1 }, { stallSeconds: 2 }).stage.ensure(dead))).toMatchObject({
+    expect(await failure(service({ tries: 1 }, { stallSeconds: 2 }).stage.ensure(dead))).toMatchObject({
       code: 'image_pull_failed',
       sub: 'stalled',
     });
@@ -159,9 +159,9 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
   test('a registry in trouble is told apart from one that is not there', async () => {
     const image = await pushed();
     registry.faults.push({ on: '/manifests/', kind: 'status', status: 503 });
-    const troubled = await failure(service({ attempts: 2 }).stage.ensure(image));
+    const troubled = await failure(service({ tries: 2 }).stage.ensure(image));
     expect(troubled).toMatchObject({ sub: 'unreachable', message: expect.stringContaining('503') });
-    const gone = await failure(service({ attempts: 1 }).stage.ensure('127.0.0.1:9/x/y:1'));
+    const gone = await failure(service({ tries: 1 }).stage.ensure('127.0.0.1:9/x/y:1'));
     expect(gone).toMatchObject({
       sub: 'unreachable',
       message: expect.stringContaining('connection refused'),
@@ -182,7 +182,7 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
     const image = await pushed();
     const name = `other.example/swebatch-pulltest/${image.split('/').at(-1)}`;
     mine.push(name);
-    const { stage } = service({ mirrors: { 'other.example': ['127.0.0.1:9', registry.host] }, attempts: 1 });
+    const { stage } = service({ mirrors: { 'other.example': ['127.0.0.1:9', registry.host] }, tries: 1 });
     expect(await stage.ensure(name)).toMatchObject({
       from: image,
       digest: expect.stringContaining(registry.host),

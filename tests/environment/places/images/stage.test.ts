@@ -40,7 +40,7 @@ describe('one pull an image', () => {
   });
 
   test('where an image is: here, coming while it is pulled, absent before and after a failure', async () => {
-    const { stage, pulls, local, image, engine } = fakeStage({ attempts: 1 });
+    const { stage, pulls, local, image, engine } = fakeStage({ tries: 1 });
     local.set('a/x:1', image('a/x:1'));
     expect(await Promise.all([stage.placeOf('a/x:1'), stage.placeOf('a/y:1')])).toEqual(['here', 'absent']);
     const waiting = stage.ensure('a/y:1');
@@ -173,7 +173,7 @@ describe('a registry that says 429', () => {
   });
 
   test('without a reset the pause grows, and does not use up the tries', async () => {
-    const { stage, pulls, clock } = fakeStage({ attempts: 1 });
+    const { stage, pulls, clock } = fakeStage({ tries: 1 });
     const ready = stage.ensure('a/1:1');
     await settled();
     for (const pause of [60_000, 120_000, 240_000]) {
@@ -278,7 +278,7 @@ describe('a registry that says 429', () => {
 
   test('a mirror that refuses is waited for where the registry itself cannot be reached', async () => {
     const { stage, pulls, clock } = fakeStage(
-      { mirrors: { 'docker.io': ['m.example'] }, attempts: 1 },
+      { mirrors: { 'docker.io': ['m.example'] }, tries: 1 },
       { askReset: async () => 60_000 },
     );
     const ready = stage.ensure('a/1:1');
@@ -312,7 +312,7 @@ describe('a registry that says 429', () => {
 
 describe('failures', () => {
   test('a broken transfer is tried again with growing waits; then it is an error', async () => {
-    const { stage, pulls, clock, events } = fakeStage({ attempts: 3, retry_seconds: 1 });
+    const { stage, pulls, clock, events } = fakeStage({ tries: 3, retry_seconds: 1 });
     const error = failure(stage.ensure('a/x:1'));
     await settled();
     await pulls[0]!.fail('unexpected EOF');
@@ -354,7 +354,7 @@ describe('failures', () => {
   });
 
   test('a pull where nothing moves is cut and called stalled', async () => {
-    const { stage } = fakeStage({ attempts: 1 }, { stallMs: 20 });
+    const { stage } = fakeStage({ tries: 1 }, { stallMs: 20 });
     expect(await failure(stage.ensure('a/x:1'))).toMatchObject({
       sub: 'stalled',
       message: expect.stringContaining('nothing moved for 0.02 s'),
