@@ -48,7 +48,7 @@ export const agentConfigSchema = z.strictObject({
     .optional()
     .meta(
       identity(
-        'agent_class command: the shell line that is the agent; a template with task (quoted), prompt_file and model',
+        'agent_class command: the shell line that is the agent; a template with task (quoted), prompt_file, model and deadline',
       ),
     ),
   program: z
@@ -82,6 +82,14 @@ export const agentConfigSchema = z.strictObject({
     .min(0)
     .default(0)
     .meta(identity('without the time in which the provider keeps the agent waiting')),
+  tell_limits: z
+    .boolean()
+    .optional()
+    .meta(
+      identity(
+        'the agent is told its limits: what is used of them below each observation; a program below its task. Default: it is not',
+      ),
+    ),
   max_consecutive_format_errors: z.number().int().min(0).default(3).meta(identity()),
   max_consecutive_empty_replies: z.number().int().min(0).default(3).meta(identity()),
   max_consecutive_timeouts: z.number().int().min(0).default(0).meta(identity()),

@@ -35,6 +35,7 @@ function commonVars(config: AgentConfig): Vars {
     n_model_calls: 1,
     model_cost: float(0.5),
     elapsed_seconds: 1,
+    deadline: '2026-01-01T00:00:00.000Z',
     task: 'task text',
     ...Object.fromEntries(config.expose_fields.map((field) => [field, 'field'])),
   };

@@ -264,7 +264,7 @@ function templateProblems(config: AgentConfig): string[] {
     ),
     ...problemsWith('agent.prompt_template', prompt, sampleContexts('instance', config)),
     ...problemsWith('agent.command', command, [
-      { task: 'task text', prompt_file: '/prompt', model: 'model' },
+      { task: 'task text', prompt_file: '/prompt', model: 'model', deadline: '2026-01-01T00:00:00.000Z' },
     ]),
   ];
 }
@@ -360,7 +360,7 @@ function resolveArms(config: Config, tree: Tree, prompt: WrittenPrompt | null, f
       ...promptWarnings(`${from}: `, promptAfter(prompt, { from, tree: mapped.tree }, merged), merged),
     );
     if (!checked.config) continue;
-    const arm = armOf(name ?? armNameOf(checked.config), checked.config);
+    const arm = armOf(name ?? freeName(checked.config, arms), checked.config);
     if (arms.some((other) => other.name === arm.name))
       problems.push(`${from}: the name "${arm.name}" is taken by another arm; give each its own name`);
     arms.push(arm);
@@ -373,6 +373,15 @@ function resolveArms(config: Config, tree: Tree, prompt: WrittenPrompt | null, f
 export function armNameOf({ model, agent }: Pick<Config, 'model' | 'agent'>): string {
   const without = nameWithoutModel(agent.agent_class) === undefined ? 'default' : agent.agent_class;
   return (model.model_name ?? without).replace(/[^A-Za-z0-9_.-]+/g, '_').slice(0, 64);
+}
+
+/** Two agents with one model: the second is named after its agent too. */
+function freeName(config: Config, arms: readonly Arm[]): string {
+  const ofModel = armNameOf(config);
+  const other = arms.find(({ name }) => name === ofModel);
+  const agentIn = ({ agent_class, program }: Config['agent']) => program ?? agent_class;
+  if (!other || agentIn(other.agent) === agentIn(config.agent)) return ofModel;
+  return `${agentIn(config.agent)}_${ofModel}`.replace(/[^A-Za-z0-9_.-]+/g, '_').slice(0, 64);
 }
 
 const armOf = (name: string, config: Config): Arm => ({

@@ -229,6 +229,38 @@ describe('conditions', () => {
     expect(text).toContain('250');
     expect(text).toContain('+ 2');
   });
+  test('an arm that differs in nothing but its agent is the same conditions, and its label says the agent', () => {
+    const builtIn = sideOf({
+      armConfig: config({
+        ...{ agent_class: 'default', step_limit: 250, instance_template: 'one', protocol: 'bash-block' },
+      }),
+      happened: () => [{ ...good, steps: 4 }],
+    });
+    const with_ = (agent: object) =>
+      sideOf({
+        armConfig: config({
+          agent_class: 'command',
+          program: 'qwen@0.24.4',
+          prompt_template: 'two',
+          ...agent,
+        }),
+        happened: () => [{ ...good, steps: 8 }],
+      });
+    const c = compareSides(builtIn, with_({ step_limit: 250, command: 'qwen' }), options);
+    expect(c.differences.filter((d) => d.loud)).toEqual([]);
+    expect(c.differences.map((d) => d.group)).toEqual(c.differences.map(() => 'agent'));
+    expect([c.a.agent, c.b.agent]).toEqual([null, 'qwen@0.24.4']);
+    const text = renderTerminal(compareDocument(compareAll([builtIn, with_({ step_limit: 250 })], options)));
+    expect(text).toContain('qwen@0.24.4)');
+    expect(text).not.toContain('NOT THE SAME CONDITIONS');
+    // Limits are the conditions of both; and two arms of one agent are asked as before.
+    const loud = (x: Side, y: Side) =>
+      compareSides(x, y, options).differences.flatMap((d) => (d.loud ? [d.key] : []));
+    expect(loud(builtIn, with_({ step_limit: 100 }))).toEqual(['agent.step_limit']);
+    expect(loud(with_({ step_limit: 250 }), with_({ step_limit: 250, prompt_template: 'three' }))).toEqual([
+      'agent.prompt_template',
+    ]);
+  });
   test('rows that changed are said by id, even in a file of the same name', () => {
     const b = sideOf({
       armConfig: config({ step_limit: 250, instance_template: 'one\ntwo\nthree' }),

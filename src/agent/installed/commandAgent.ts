@@ -1,6 +1,7 @@
 /** Any program that the image, or the user's line, brings. It is told where the gateway is in the variables that clients read. */
 import { shellWord } from '../../base/text/shellWord.ts';
 import { render } from '../../template/render.ts';
+import { deadlineOf } from '../limitsTold.ts';
 import { ADDED_BIN } from './addedProgram.ts';
 import { installedAgent } from './installedAgent.ts';
 
@@ -27,7 +28,10 @@ export const commandAgent = installedAgent({
     command: [
       // Only here: what is graded afterwards finds nothing of it.
       ...(config.program === undefined ? [] : [`export PATH=${ADDED_BIN}:"$PATH"`]),
-      renderCommand(config.command ?? '', { task: prompt, promptFile, model }),
+      renderCommand(config.command ?? '', {
+        ...{ task: prompt, promptFile, model },
+        deadline: deadlineOf(config, Date.now()),
+      }),
     ].join('\n'),
   }),
 });
@@ -35,5 +39,11 @@ export const commandAgent = installedAgent({
 /** The task comes as one word of the shell, because nobody knows what is in it. */
 export const renderCommand = (
   template: string,
-  { task, promptFile, model }: { task: string; promptFile: string; model: string },
-): string => render(template, { task: shellWord(task), prompt_file: promptFile, model: shellWord(model) });
+  {
+    task,
+    promptFile,
+    model,
+    deadline = '',
+  }: { task: string; promptFile: string; model: string; deadline?: string },
+): string =>
+  render(template, { task: shellWord(task), prompt_file: promptFile, model: shellWord(model), deadline });

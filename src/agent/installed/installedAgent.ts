@@ -31,6 +31,7 @@ import type {
   GatewaySession,
   GatewaySummary,
 } from '../gateway/gateway.ts';
+import { deadlineOf, limitsAhead } from '../limitsTold.ts';
 import { type Deadline, startDeadline } from '../loop/deadline.ts';
 import { callListener, guardDisplay } from '../loop/listeners.ts';
 import { textResult } from '../loop/protocol.ts';
@@ -300,7 +301,8 @@ function impossible({ callbacks, instanceId }: AgentParts, message: string): Age
 
 /** The names are those of the built-in agent's templates, at a time when nothing has been used yet. */
 function promptOf({ config, environment, model }: AgentParts, task: string, extraVars: Vars): string {
-  return render(config.prompt_template ?? PROMPT_TEMPLATE, {
+  const deadline = deadlineOf(config, Date.now());
+  const prompt = render(config.prompt_template ?? PROMPT_TEMPLATE, {
     ...config,
     ...environment.templateVars(),
     ...model.templateVars(),
@@ -308,8 +310,10 @@ function promptOf({ config, environment, model }: AgentParts, task: string, extr
     model_cost: float(0),
     elapsed_seconds: 0,
     task,
+    deadline,
     ...extraVars,
   });
+  return config.tell_limits ? `${prompt}${limitsAhead(config, deadline)}` : prompt;
 }
 
 interface ProgramFolders {

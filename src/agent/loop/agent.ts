@@ -20,6 +20,7 @@ import type {
   CreateAgent,
 } from '../contract.ts';
 import { errorResponse } from '../errors.ts';
+import { deadlineOf, usedOfLimits } from '../limitsTold.ts';
 import { bashTool } from '../tool.ts';
 import { type Deadline, startDeadline, timeExceeded } from './deadline.ts';
 import { fullHistory, shortened } from './degrade.ts';
@@ -58,6 +59,7 @@ export class DefaultAgent implements Agent {
   protected meter = createMeter();
   protected streaks: Streaks;
   protected deadline: Deadline;
+  private endsAt = '';
   protected extraTemplateVars: Vars = {};
 
   constructor(parts: AgentParts) {
@@ -186,6 +188,7 @@ export class DefaultAgent implements Agent {
       ...this.parts.model.templateVars(),
       n_model_calls: this.meter.steps,
       model_cost: float(nanoToDollars(this.meter.spentNano)),
+      deadline: this.endsAt,
       elapsed_seconds: Math.floor(this.deadline.elapsedMs() / 1000),
       ...this.extraTemplateVars,
       ...vars,
@@ -261,7 +264,21 @@ export class DefaultAgent implements Agent {
     const content = this.renderTemplate(this.templates.observation, {
       output: this.behaviour.observed({ result, output: shown, exceptionInfo, command }),
     });
-    return this.protocol.answer(content, call, observationExtra(output, result, exceptionInfo));
+    return this.protocol.answer(
+      `${content}${this.limitsUsed()}`,
+      call,
+      observationExtra(output, result, exceptionInfo),
+    );
+  }
+
+  private limitsUsed(): string {
+    const { config } = this.parts;
+    if (!config.tell_limits) return '';
+    return usedOfLimits(config, {
+      steps: this.meter.steps,
+      dollars: nanoToDollars(this.meter.spentNano),
+      seconds: this.deadline.elapsedMs() / 1000,
+    });
   }
 
   protected renderFormatError(reply: ModelReply, error: string, found: readonly string[]): string {
@@ -281,6 +298,7 @@ export class DefaultAgent implements Agent {
 
   private startClock(): Deadline {
     const { config, signal, now = () => performance.now() } = this.parts;
+    this.endsAt = deadlineOf(config, Date.now());
     return startDeadline({
       limitS: config.wall_time_limit_seconds,
       mode: this.behaviour.wallLimit,

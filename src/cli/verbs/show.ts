@@ -5,11 +5,11 @@ import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
 import { armScores, scoreText } from '../../report/measure/score.ts';
 import { toJson } from '../../report/render/document.ts';
+import { observedOf } from '../../run/record/exportRun.ts';
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
 import { countsOf, statusOf } from '../../run/standing.ts';
 import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
-import { observedIn } from '../../store/records/attemptBodies.ts';
 import { scoreRows } from '../../store/records/reportQueries.ts';
 import {
   armsOf,
@@ -52,7 +52,7 @@ export const showVerb = defineVerb({
     using store = openForReading(resultsRoot(args.output));
     const named = namedTrials(store, args.run);
     const { run } = named;
-    if (args.manifest) printJson({ ...storedManifest(run), observed: observedIn(store, run.id) });
+    if (args.manifest) printJson({ ...storedManifest(run), observed: await observedOf(store, run.id) });
     else if (!args.instance) showRun(store, run, args.json as boolean);
     else {
       // What the viewer knows of an attempt takes twice as long to load as all of this.

@@ -124,12 +124,21 @@ function rewardFacts(c: RewardDifference, several: boolean): Fact[] {
 const rewardRange = ({ mean, interval }: RewardDifference['a']): string =>
   `${reward(mean)} [${reward(interval.low)}, ${reward(interval.high)}]`;
 
-function sideText({ label, model, epochs, meanResolved, meanInterval, resolved }: Comparison['a']): string {
+function sideText({
+  label,
+  model,
+  agent,
+  epochs,
+  meanResolved,
+  meanInterval,
+  resolved,
+}: Comparison['a']): string {
   const score =
     epochs > 1 && meanResolved !== null
       ? `${percent(meanResolved)}${meanInterval ? ` ${range(meanInterval)}` : ''} mean of ${plural(resolved.n, 'instance')} x ${epochs} epochs`
       : rate(resolved);
-  return `${label}${model && model !== label ? ` (${model})` : ''}: ${score}`;
+  const about = [model !== label && model, agent].filter(Boolean).join(', ');
+  return `${label}${about ? ` (${about})` : ''}: ${score}`;
 }
 
 function testFacts(
@@ -170,7 +179,7 @@ function detectable(c: Comparison): string {
     : 'no instance differs: nothing to estimate it from';
 }
 
-function resourceTable({ ratios, costPerResolved, seed }: Comparison): Block[] {
+function resourceTable({ ratios, cachedShare, costPerResolved, seed, matched }: Comparison): Block[] {
   const row = (name: string, r: Bootstrapped | null, show: (x: number) => string) =>
     r && [
       name,
@@ -185,8 +194,14 @@ function resourceTable({ ratios, costPerResolved, seed }: Comparison): Block[] {
     row('cost, B / A', ratios.cost, ratio),
     row('tokens, B / A', ratios.tokens, ratio),
     row('steps, B / A', ratios.steps, ratio),
+    row('wall time, B / A', ratios.wallTime, ratio),
     row('cost per resolved, A', costPerResolved.a, inDollars(costPerResolved.a)),
     row('cost per resolved, B', costPerResolved.b, inDollars(costPerResolved.b)),
+    Boolean(cachedShare.a || cachedShare.b) && [
+      'input from the cache',
+      `A ${percent(cachedShare.a ?? 0)}, B ${percent(cachedShare.b ?? 0)}`,
+      String(matched),
+    ],
   ]);
   if (rows.length === 0) return [];
   return [block.table(['ratio of geometric means', `bootstrap 95 %, seed ${seed}`, 'n'], rows, ['n'])];

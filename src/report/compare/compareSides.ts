@@ -73,17 +73,18 @@ export function compareSides(a: Side, b: Side, options: SidesOptions) {
   const reward: RewardDifference | null = rewardDifference(a, b, pairs, asked, seed);
   const infraLoss = infraLossOf(a, b);
   // All with the same draws: over very many instances these are most of the time that a comparison takes.
-  const [cost, tokens, steps, perResolvedA, perResolvedB] = bootstraps(
+  const [cost, tokens, steps, wallTime, perResolvedA, perResolvedB] = bootstraps(
     [
       ratio(pairs, (r) => r.costNano),
       ratio(pairs, (r) => r.tokens),
       ratio(pairs, (r) => r.steps),
+      ratio(pairs, (r) => r.elapsedMs),
       perResolved(pairs.map((p) => p.a)),
       perResolved(pairs.map((p) => p.b)),
     ],
     seed,
     draws,
-  ) as [Drawn, Drawn, Drawn, Drawn, Drawn];
+  ) as [Drawn, Drawn, Drawn, Drawn, Drawn, Drawn];
   return {
     a: head(
       a,
@@ -123,7 +124,9 @@ export function compareSides(a: Side, b: Side, options: SidesOptions) {
     ...(infraLoss && { infraLoss }),
     ...powerOf(gains, table, epochs),
     /** B / A: ratios of geometric means over matched instances; and what a resolved instance cost each. */
-    ratios: { cost, tokens, steps },
+    ratios: { cost, tokens, steps, wallTime },
+    /** Of the tokens of requests over matched instances, from 0 to 1; null where they are not known. */
+    cachedShare: { a: cachedShare(pairs.map((p) => p.a)), b: cachedShare(pairs.map((p) => p.b)) },
     costPerResolved: { a: perResolvedA, b: perResolvedB },
     differences: conditionDifferences(a, b, pairs),
     /** Sides that do not say how they were run: a published trajectory holds its configuration, a report holds none. */
@@ -170,6 +173,7 @@ function head(side: Side, results: readonly SideResult[], unnamedNeither: number
     label: side.label,
     kind: side.kind,
     model: side.model,
+    agent: side.agent ?? null,
     epochs: side.epochs,
     /** Over the matched instances. */
     resolved: proportion(resolved, n),
@@ -177,6 +181,12 @@ function head(side: Side, results: readonly SideResult[], unnamedNeither: number
     /** Of the mean, over instances, where there are several epochs. */
     meanInterval: side.epochs > 1 ? shareInterval(means, trials) : null,
   };
+}
+
+function cachedShare(results: readonly SideResult[]): number | null {
+  const known = results.filter((r) => r.inputTokens !== null && r.cachedTokens !== null);
+  const input = known.reduce((sum, r) => sum + r.inputTokens!, 0);
+  return input === 0 ? null : known.reduce((sum, r) => sum + r.cachedTokens!, 0) / input;
 }
 
 const ratio = (pairs: readonly Pair[], of: (r: SideResult) => number | null): Statistic =>

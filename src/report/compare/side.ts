@@ -4,7 +4,7 @@
  */
 import { readVerdictSheet, type VerdictSheet } from '../../formats/verdictSheet.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
-import { type Facts, factsOfRun } from '../measure/runFacts.ts';
+import { agentOf, type Facts, factsOfRun } from '../measure/runFacts.ts';
 import { awaitsVerdict, isGraded, type Missing, rewardOf, standingOf } from '../measure/score.ts';
 
 export type FellOut = Missing | 'error' | 'incomplete' | 'no_logs' | 'removed' | 'added';
@@ -32,6 +32,11 @@ export interface SideResult {
   readonly spentNano: number | null;
   readonly tokens: number | null;
   readonly steps: number | null;
+  /** From the beginning to the end of an attempt. */
+  readonly elapsedMs: number | null;
+  /** Tokens of requests, and those of them that came from the provider's cache. */
+  readonly inputTokens: number | null;
+  readonly cachedTokens: number | null;
   /** Of the dataset row, and of the image that the first valid epoch ran on; null where unknown. */
   readonly rowHash: string | null;
   readonly imageDigest: string | null;
@@ -41,6 +46,8 @@ export interface Side {
   readonly label: string;
   readonly kind: 'run' | VerdictSheet['kind'];
   readonly model: string | null;
+  /** null: the built-in one; absent: not known. */
+  readonly agent?: string | null;
   readonly epochs: number;
   readonly results: ReadonlyMap<string, SideResult>;
   /**
@@ -105,6 +112,11 @@ export function sideOfArm(data: RunData, arm: string): Side {
         ),
       ),
       steps: average(valid.map((s) => s.trial.steps)),
+      elapsedMs: average(valid.map((s) => s.trial.elapsedMs)),
+      inputTokens: average(
+        attempts.map((c) => (c ? c.inputTokens + c.cacheReadTokens + c.cacheWriteTokens : null)),
+      ),
+      cachedTokens: average(attempts.map((c) => c?.cacheReadTokens ?? null)),
       rowHash: group[0]!.rowHash,
       imageDigest: valid[0]?.trial.imageDigest ?? null,
     };
@@ -113,6 +125,7 @@ export function sideOfArm(data: RunData, arm: string): Side {
     label: data.arms.length > 1 ? `${data.run.name}/${arm}` : data.run.name,
     kind: 'run',
     model: data.arms.find((a) => a.name === arm)?.model ?? null,
+    agent: agentOf(data.arms.find((a) => a.name === arm)?.config ?? {}),
     epochs: new Set(trials.map((t) => t.epoch)).size,
     results: new Map(results.map((r) => [r.instanceId, r])),
     open: null,
@@ -137,6 +150,9 @@ export const scoreOnly = (
   spentNano: null,
   tokens: null,
   steps: null,
+  elapsedMs: null,
+  inputTokens: null,
+  cachedTokens: null,
   rowHash: null,
   imageDigest: null,
 });

@@ -6,7 +6,7 @@
 import { isRecord, recordOf } from '../../base/isRecord.ts';
 import { lineDiff } from '../../base/text/lineDiff.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
-import type { StoredManifest } from '../../store/records/runs.ts';
+import type { StoredArm, StoredManifest } from '../../store/records/runs.ts';
 
 const FACT_GROUPS = [
   'dataset',
@@ -16,12 +16,13 @@ const FACT_GROUPS = [
   'resources',
   'model',
   'sampling',
+  'agent',
   'version',
   'other',
 ] as const;
 type FactGroup = (typeof FACT_GROUPS)[number];
 
-/** Differences of these groups are shown loudly, because they confound a comparison. A different model is what is being compared. */
+/** Differences of these groups are shown loudly, because they confound a comparison. A different model or agent is what is being compared. */
 const LOUD: ReadonlySet<FactGroup> = new Set(['dataset', 'harness', 'limits', 'prompts', 'resources']);
 
 /** "agent.step_limit" -> value. */
@@ -79,7 +80,19 @@ function machineOf({ machine, docker: engine }: StoredManifest): [string, unknow
   ];
 }
 
+/** The agent of an arm as people call it; null for the built-in one. */
+export function agentOf({ agent }: StoredArm): string | null {
+  const named = agent?.program ?? agent?.agent_class;
+  return typeof named === 'string' && named !== 'default' ? named : null;
+}
+
+const AGENT = /^agent\.(?:agent_class|program|command)$/;
+/** How one agent is spoken to; another one has ways of its own, and these keys say nothing about it. */
+const OF_ONE_AGENT =
+  /^agent\.(?:\w+_template|protocol|compat|action_regex|expose_fields|max_consecutive_\w+)$|^gateway\./;
+
 function groupOf(key: string): FactGroup {
+  if (AGENT.test(key)) return 'agent';
   if (key.startsWith('dataset.')) return 'dataset';
   if (/^grading\.(harness|harnesses_seen|network|timeout|memory|parsers)/.test(key)) return 'harness';
   if (/(_limit(_seconds)?$|\.max_|\.timeout$|_timeout$|\.retry\.|^agent\.protocol|^agent\.compat)/.test(key))
@@ -107,10 +120,13 @@ export function factDifferences(
 ): FactDifference[] {
   const all = [...new Set([...a.keys(), ...b.keys()])];
   const keys = sharedOnly ? all.filter((key) => a.has(key) && b.has(key)) : all;
+  const agents = ['agent.agent_class', 'agent.program'].some(
+    (key) => (a.get(key) ?? null) !== (b.get(key) ?? null),
+  );
   return keys
     .filter((key) => JSON.stringify(a.get(key) ?? null) !== JSON.stringify(b.get(key) ?? null))
     .map((key): FactDifference => {
-      const group = groupOf(key);
+      const group = agents && OF_ONE_AGENT.test(key) ? 'agent' : groupOf(key);
       const [left, right] = [show(a.get(key)), show(b.get(key))];
       const long = left.includes('\n') || right.includes('\n');
       return {

@@ -12,6 +12,7 @@ import { proportion } from '../statistics/proportions.ts';
 import { type StratumResult, stratifiedEstimate } from '../statistics/stratified.ts';
 import { accountingOf, type PricesOf } from './accounting.ts';
 import doubts from './publishedDoubts.json' with { type: 'json' };
+import { agentOf } from './runFacts.ts';
 import {
   awaitsVerdict,
   flagsOf,
@@ -36,7 +37,7 @@ const TOP = 5;
 
 export type ArmSummary = ReturnType<typeof armSummary>;
 
-function armSummary(data: RunData, { name, model }: ReportArm, options: SummaryOptions) {
+function armSummary(data: RunData, { name, model, config }: ReportArm, options: SummaryOptions) {
   const trials = data.trials.filter((t) => t.arm === name);
   const rows = scoredTrials(trials);
   const epochs = new Set(trials.map((t) => t.epoch)).size;
@@ -49,6 +50,8 @@ function armSummary(data: RunData, { name, model }: ReportArm, options: SummaryO
   return {
     arm: name,
     model,
+    /** null: the built-in one. */
+    agent: agentOf(config),
     ...headlineOf(rows, epochs, data.gold),
     ...breakdownOf(rows, epochs),
     /** Tasks that were left out because they cannot run here; absent where there is none. */

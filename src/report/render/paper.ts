@@ -3,6 +3,7 @@ import { inert } from '../../base/text/inert.ts';
 import { percent } from '../../base/text/numbers.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import type { Comparisons } from '../compare/compareSides.ts';
+import { agentOf } from '../measure/runFacts.ts';
 import type { ArmSummary, Summary } from '../measure/summary.ts';
 import {
   block,
@@ -64,15 +65,14 @@ export function paperOf(data: RunData, summary: Summary, all: Comparisons | null
     run: summary.run,
     dataset: summary.dataset,
     versions: versions.join(', '),
-    rows: summary.arms.map((arm, k) => rowOf(arm, agentOf(data, arm.arm), testOf(all, k))),
+    rows: summary.arms.map((arm, k) => rowOf(arm, agentText(data, arm.arm), testOf(all, k))),
   };
 }
 
-function agentOf({ arms }: RunData, name: string): string {
-  const agent = arms.find((arm) => arm.name === name)?.config.agent as Record<string, unknown> | undefined;
-  const named = agent?.agent_class;
-  if (typeof named === 'string' && named !== 'default') return named;
-  return typeof agent?.protocol === 'string' ? `built-in (${agent.protocol})` : 'built-in';
+function agentText({ arms }: RunData, name: string): string {
+  const config = arms.find((arm) => arm.name === name)?.config ?? {};
+  const protocol = config.agent?.protocol;
+  return agentOf(config) ?? (typeof protocol === 'string' ? `built-in (${protocol})` : 'built-in');
 }
 
 function testOf(all: Comparisons | null, k: number): PaperRow['test'] {

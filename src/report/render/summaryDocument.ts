@@ -49,7 +49,10 @@ export function summaryDocument(summary: Summary): Document {
   ]);
 }
 
-const named = (arm: ArmSummary): string => (arm.arm === arm.model ? arm.model : `${arm.arm} (${arm.model})`);
+function named({ arm, model, agent }: ArmSummary): string {
+  const about = [arm !== model && model, agent].filter(Boolean).join(', ');
+  return about ? `${arm} (${about})` : arm;
+}
 
 function armBlocks(arm: ArmSummary): Block[] {
   return [

@@ -37,6 +37,19 @@ export function armProgram(agent: NamedAgent, env: Variables): Program | undefin
   return added && cachedProgram(agentCacheDir(env), added);
 }
 
+/** What an agent that was added consists of, for the record; null for agents that bring nothing. */
+export function broughtBy(agent: NamedAgent, env: Variables) {
+  const [added] = versionsOf(agent, env);
+  if (!added) return null;
+  return {
+    name: addedName(added),
+    packages: added.variants.flatMap(({ libc, packages }) =>
+      packages.map(({ name, version, integrity }) => ({ libc, name, version, integrity })),
+    ),
+    ...(added.program && { source: added.program.source, contains: added.program.contains }),
+  };
+}
+
 /** What keeps an agent that is a program from working; null also for the others. */
 export async function agentProblem(arm: Named, env: Variables): Promise<AgentProblem | null> {
   const { program, agent_class: name } = arm.agent;

@@ -15,6 +15,7 @@ import { headOf, imageOf } from '../../dataset/instance.ts';
 import { DEFAULT_SEED } from '../../dataset/select.ts';
 import { type EngineInfo, engineInfo } from '../../environment/places/engineInfo.ts';
 import { describeRequests } from '../../model/describe.ts';
+import { broughtBy } from '../agents/armAgent.ts';
 import type { Caller } from '../caller.ts';
 import { requireEngine } from '../places/engines.ts';
 import { contentsHere, enginesOf } from '../places/openImages.ts';
@@ -70,6 +71,9 @@ export async function gatherManifest(
     ),
   ];
   const programs = await eachArm(request, async ({ agent }) => isProgram(agent));
+  const brought = Object.entries(byArm(request, ({ agent }) => broughtBy(agent, env))).filter(
+    ([, what]) => what !== null,
+  );
   const known = await contentsHere(env, resolved.arms, images);
   const manifest = {
     manifest_version: MANIFEST_VERSION,
@@ -100,6 +104,7 @@ export async function gatherManifest(
         Object.entries(texts).map(([slot, text]) => [slot, { sha256: sha256(text), text }]),
       );
     }),
+    ...(brought.length > 0 && { agents: Object.fromEntries(brought) }),
     models: await eachArm(request, async (arm) => ({
       ...(await describeRequests(
         arm.model,

@@ -43,6 +43,7 @@ import {
 import { crashPoint } from '../control/crash.ts';
 import { plannedArms } from '../plan/planRecord.ts';
 import { reportData } from '../standing.ts';
+import { programsSeen } from './programRecord.ts';
 import { pricesOfRun } from './tokenPrices.ts';
 
 export interface ExportTarget {
@@ -109,9 +110,15 @@ export async function exportTrajectories(target: ExportTarget): Promise<string[]
   return written;
 }
 
+/** What is known of a run only later; of programs also what they said to their models. */
+export async function observedOf(store: Store, runId: number) {
+  const programs = await programsSeen(store, runId);
+  return { ...observedIn(store, runId), ...(Object.keys(programs).length > 0 && { programs }) };
+}
+
 export async function exportManifest({ store, run, dir }: ExportTarget): Promise<void> {
   // The manifest of the start, and what was observed since.
-  const manifest = { ...storedManifest(runById(store, run.id)!), observed: observedIn(store, run.id) };
+  const manifest = { ...storedManifest(runById(store, run.id)!), observed: await observedOf(store, run.id) };
   await writeAtomically(pathInside(dir, 'run.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { z } from 'zod';
 import type { ProgramCallRecord } from '../../agent/contract.ts';
+import { sha256 } from '../../base/sha256.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import { DIALECT_NAMES, DIALECTS, type DialectName } from '../../model/dialects/dialects.ts';
 import { type Message, MODEL_ERROR_CODES, type ModelErrorResponse } from '../../model/model.ts';
@@ -19,7 +20,7 @@ import {
   type ProgramCallRow,
   programCallsOf,
 } from '../../store/records/modelCalls.ts';
-import type { RunRow } from '../../store/records/runs.ts';
+import { armsOf, type RunRow } from '../../store/records/runs.ts';
 import { callOf } from './ledgerRow.ts';
 
 type Body = Readonly<Record<string, unknown>>;
@@ -124,6 +125,42 @@ export function requestsOf(rows: readonly ProgramCallRow[]) {
     return { row, body: name in rest ? rest : { ...rest, [name]: items } };
   });
 }
+
+/**
+ * What each arm's program says to its model before and beside the task, as the first request of its own turns has it: for run.json. Nothing for
+ * arms of other agents.
+ */
+export async function programsSeen(store: Store, runId: number): Promise<Readonly<Record<string, unknown>>> {
+  const first = armsOf(store, runId).flatMap(({ id, name }) => {
+    const row = firstProgramCall(store, runId, id);
+    return row && (DIALECT_NAMES as readonly string[]).includes(row.dialect) ? [{ name, row }] : [];
+  });
+  if (first.length === 0) return {};
+  const { sideOf } = await import('../../agent/gateway/programSides.ts');
+  const seen = first.map(({ name, row }) => {
+    const dialect = row.dialect as DialectName;
+    const { items, rest } = storedSchema.parse(JSON.parse(unpacked(row.request).toString('utf8')));
+    const list = DIALECTS[dialect].historyIn;
+    const { messages, tools, parameters } = sideOf(dialect).read({ ...rest, [list]: items });
+    const system = messages.filter(({ role }) => role === 'system').map(({ content }) => textIn(content));
+    const text = system.join('\n\n');
+    const call = endedCalls(store, row.attempt_id).findLast((one) => one.call === row.call);
+    const usage = call === undefined ? null : callOf(call).usage;
+    const says = {
+      ...{ dialect, model: row.model },
+      system: { sha256: sha256(text), text },
+      tools: tools.map((tool) => tool.function.name),
+      parameters,
+      /** With the task. */
+      first_request_tokens: usage && usage.input + usage.cacheRead + usage.cacheWrite,
+    };
+    return [name, says] as const;
+  });
+  return Object.fromEntries(seen);
+}
+
+const textIn = (content: Message['content']): string =>
+  typeof content === 'string' ? content : JSON.stringify(content);
 
 // What `--model replay:RUN` answers from.
 

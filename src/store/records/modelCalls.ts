@@ -156,9 +156,11 @@ export const firstProgramCall = (
   db: Store,
   runId: number,
   armId: number | null,
-): (Pick<ProgramCallRow, 'dialect' | 'model'> & { arm: number }) | undefined =>
+):
+  | (Pick<ProgramCallRow, 'attempt_id' | 'call' | 'dialect' | 'model' | 'request'> & { arm: number })
+  | undefined =>
   first(db)`
-    SELECT p.dialect, p.model, t.arm_id AS arm FROM program_calls p JOIN attempts a ON a.id = p.attempt_id JOIN trials t ON t.id = a.trial_id
+    SELECT p.attempt_id, p.call, p.dialect, p.model, p.request, t.arm_id AS arm FROM program_calls p JOIN attempts a ON a.id = p.attempt_id JOIN trials t ON t.id = a.trial_id
      WHERE t.run_id = ${runId} AND t.arm_id = ifnull(${armId}, t.arm_id) ORDER BY t.arm_id, p.label IS NOT NULL, p.attempt_id, p.call LIMIT 1`;
 
 // What the calls and phases of attempts come to, for reports. Ended attempts have it written down; for any other one, and for one whose calls

@@ -1,10 +1,18 @@
 // What a program asked and got comes back whole from rows that hold each message once, without secrets.
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { sha256 } from '../../../src/base/sha256.ts';
 import { createRedactor } from '../../../src/base/text/redact.ts';
-import { createProgramRecord, requestsOf, unpacked } from '../../../src/run/record/programRecord.ts';
+import {
+  createProgramRecord,
+  programsSeen,
+  requestsOf,
+  unpacked,
+} from '../../../src/run/record/programRecord.ts';
 import type { ProgramCallRow } from '../../../src/store/records/modelCalls.ts';
+import { openMemory, recordRun } from '../../report/recordedRun.ts';
 import { answeredCall } from '../../support/agents/agentBench.ts';
+import { put } from '../../viewer/fixtureRows.ts';
 
 const KEY = 'sk-very-secret-0123456789';
 
@@ -75,4 +83,44 @@ describe('the calls of a program in the record', () => {
     expect(() => requestsOf([{ ...two, call: 0 }])).toThrow(/goes on from a call that is not there/);
     expect(() => requestsOf([two])).toThrow(/goes on from a call that is not there/);
   });
+});
+
+test('what a program says to its model is told for each arm, from the first request of its own turns', async () => {
+  const db = openMemory();
+  const runId = recordRun(db, {
+    ids: ['a__a-1'],
+    arms: ['built-in', 'qwen'],
+    happened: () => [{ outcome: 'resolved' }],
+  });
+  const [attempt] = db
+    .prepare(
+      `SELECT f.id FROM attempts f JOIN trials t ON t.id = f.trial_id JOIN arms m ON m.id = t.arm_id WHERE m.name = 'qwen'`,
+    )
+    .all() as { id: number }[];
+  const tool = {
+    type: 'function',
+    function: { name: 'run_shell', description: 'd', parameters: { type: 'object' } },
+  };
+  const sent = {
+    ...{ model: 'm-1', temperature: 0.2, tools: [tool] },
+    messages: [
+      { role: 'system', content: 'You are Qwen.' },
+      { role: 'user', content: 'the task' },
+    ],
+  };
+  const aside = { model: 'm-1', messages: [{ role: 'system', content: 'Write a title.' }] };
+  const [title, first] = rowsOf([
+    { sent: aside, thread: 'title' },
+    { sent, thread: 'main' },
+  ]);
+  for (const row of [{ ...title!, label: 'title' }, first!])
+    put(db, 'program_calls', { ...row, attempt_id: attempt!.id });
+  expect(await programsSeen(db, runId)).toEqual({
+    qwen: {
+      ...{ dialect: 'chat', model: 'm-1', tools: ['run_shell'], parameters: { temperature: 0.2 } },
+      system: { text: 'You are Qwen.', sha256: sha256('You are Qwen.') },
+      first_request_tokens: null,
+    },
+  });
+  db.close();
 });

@@ -1,0 +1,39 @@
+/** What an agent may know of its limits (`agent.tell_limits`, `{{deadline}}`): people lost whole runs to agents that did not. Pure. */
+import type { AgentConfig } from './agentConfig.ts';
+
+type Limits = Pick<AgentConfig, 'step_limit' | 'cost_limit' | 'wall_time_limit_seconds'>;
+
+interface Used {
+  readonly steps: number;
+  readonly dollars: number;
+  readonly seconds: number;
+}
+
+const dollarText = (amount: number): string => `$${amount.toFixed(2)}`;
+
+/** A line below an observation; '' where nothing is limited. */
+export function usedOfLimits(limits: Limits, used: Used): string {
+  const { step_limit: steps, cost_limit: cost, wall_time_limit_seconds: seconds } = limits;
+  const parts = [
+    ...(steps > 0 ? [`step ${used.steps} of ${steps}`] : []),
+    ...(cost > 0 ? [`${dollarText(used.dollars)} of ${dollarText(cost)}`] : []),
+    ...(seconds > 0 ? [`${Math.floor(used.seconds)} of ${seconds} seconds`] : []),
+  ];
+  return parts.length === 0 ? '' : `\n[used: ${parts.join(', ')}]`;
+}
+
+/** A paragraph below a program's task; '' where nothing is limited. */
+export function limitsAhead(limits: Limits, deadline: string): string {
+  const { step_limit: steps, cost_limit: cost, wall_time_limit_seconds: seconds } = limits;
+  const parts = [
+    ...(steps > 0 ? [`${steps} calls of your model`] : []),
+    ...(cost > 0 ? [dollarText(cost)] : []),
+    ...(seconds > 0 ? [`${seconds} seconds, until ${deadline}`] : []),
+  ];
+  if (parts.length === 0) return '';
+  return `\n\nYou have at most ${new Intl.ListFormat('en-GB').format(parts)}. What is in the work tree then is your answer.`;
+}
+
+/** The time at which the limit is over if no provider keeps the agent waiting; '' without one. */
+export const deadlineOf = ({ wall_time_limit_seconds: seconds }: Limits, nowMs: number): string =>
+  seconds > 0 ? new Date(nowMs + seconds * 1000).toISOString() : '';
