@@ -136,7 +136,7 @@ export async function programsSeen(store: Store, runId: number): Promise<Readonl
     return row && (DIALECT_NAMES as readonly string[]).includes(row.dialect) ? [{ name, row }] : [];
   });
   if (first.length === 0) return {};
-  const { sideOf } = await import('../../agent/gateway/programSides.ts');
+  const { sideOf } = await import('../../agent/gateway/routes.ts');
   const seen = first.map(({ name, row }) => {
     const dialect = row.dialect as DialectName;
     const { items, rest } = storedSchema.parse(JSON.parse(unpacked(row.request).toString('utf8')));
