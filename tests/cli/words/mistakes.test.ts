@@ -362,7 +362,7 @@ const NIGHTS: readonly Mistake[] = [
 const GRADING: readonly Mistake[] = [
   [['evaluate'], 2, 'name what to evaluate', 'a predictions file (preds.json'],
   [['evaluate', 'preds.json'], 2, '--subset is missing', 'swebatch evaluate preds.json --subset verified'],
-  [['evaluate', 'gold', '--subset', 'tasks'], 2, '2 of 2 tasks cannot run here'],
+  [['evaluate', 'gold', '--subset', 'tasks'], 2, '1 of 2 tasks cannot run here', 'Docker does not answer'],
   [['evaluate', 'missing.json', ...DATA], 2, 'missing.json cannot be read: there is no such file'],
   [['evaluate', 'folder', ...DATA], 2, 'folder is not a predictions file: its name must end in .json'],
   [['evaluate', 'torn.json', ...DATA], 2, 'torn.json: it is not JSON'],
