@@ -140,6 +140,26 @@ describe.skipIf(!available)('a task of three steps (needs Docker)', () => {
     expect((JSON.parse(trajectory) as { messages: unknown[] }).messages).toHaveLength(messages.length);
   });
 
+  test('a step whose verifier the agent forged leaves no strict verdict, also when it was verified before the next began', async () => {
+    const dir = tempDir();
+    const judge = `python3 -c "open('/logs/verifier/reward.txt', 'w').write('0')"`;
+    const forge = `printf '#!/bin/sh\necho 1 > /logs/verifier/reward.txt\n' > /usr/local/bin/python3; chmod +x /usr/local/bin/python3`;
+    await steppedTask(dir, 'in-between', [
+      { toml: 'min_reward = 1.0', test: judge, commands: [forge] },
+      { commands: ['rm /usr/local/bin/python3'] },
+      {},
+    ]);
+    const tasks = await steppedTask(dir, 'at-the-end', [{}, {}, { test: judge, commands: [forge] }]);
+    made.push(dir);
+    await runSteps(dir, tasks);
+    expect(
+      verdictsIn(dir).map(({ outcome, reward, resolved_strict }) => [outcome, reward, resolved_strict]),
+    ).toEqual([
+      ['resolved', 1, 0],
+      ['resolved', 1, 0],
+    ]);
+  });
+
   test('an installed agent is started anew for each step, and its calls are one record', async () => {
     const dir = tempDir();
     const ask = `python3 -c '

@@ -150,6 +150,15 @@ const stepVerdict = z.object({
   log: z.string().nullable(),
   exitCode: z.number().nullable(),
   durationMs: z.number(),
+  /** Absent in records of older versions. */
+  suspicion: z
+    .array(
+      z.object({
+        ...{ rule: z.string(), says: z.string(), evidence: z.string() },
+        ...{ strict: z.boolean(), inferred: z.boolean() },
+      }),
+    )
+    .default([]),
 });
 type StepVerdict = z.infer<typeof stepVerdict>;
 
@@ -164,6 +173,9 @@ const verdictOf = (result: EvaluationResult): StepVerdict => ({
   log: result.log === null ? null : result.log.slice(-LOG_KEPT),
   exitCode: result.exitCode,
   durationMs: result.durationMs,
+  suspicion: result.suspicion.map(({ rule, says, evidence, strict, inferred }) => ({
+    ...{ rule, says, evidence, strict, inferred },
+  })),
 });
 
 /** The tests of the step go over those that all steps have. */
@@ -223,6 +235,7 @@ const ENDED: StepVerdict = {
   log: null,
   exitCode: null,
   durationMs: 0,
+  suspicion: [],
   message: 'the container ended before its end state could be kept',
 };
 
@@ -263,7 +276,9 @@ function endingOf({ instance, task, steps }: SteppedTask, ran: readonly Verified
     resolved,
     reward,
     rewards: { ...combined, ...Object.fromEntries(each) },
-    resolvedStrict: resolved && left.length === 0,
+    // What the agent did to the verifier in one step may have made that step's reward.
+    resolvedStrict:
+      resolved && left.length === 0 && !ran.some(({ suspicion }) => suspicion.some(({ strict }) => strict)),
     // The gate of the last of them held the others back.
     suspicion: left.length > 0 ? [{ ...NOT_BEGUN, evidence: left.join(', ') }] : [],
   };
@@ -298,7 +313,7 @@ export async function gradeSteps(task: SteppedTask, request: GradeRequest): Prom
     limits: results[0]?.limits ?? null,
     imageDigest: results[0]?.imageDigest ?? null,
     ...ending,
-    suspicion: [...results.flatMap(({ suspicion }) => suspicion), ...(ending.suspicion ?? [])],
+    suspicion: [...ran.flatMap(({ suspicion }) => suspicion), ...(ending.suspicion ?? [])],
     log: ran.map(({ name, log }) => `=== step ${name} ===\n${log ?? ''}`).join('\n'),
     exitCode: ran.at(-1)?.exitCode ?? null,
     runLog: results.flatMap(({ runLog }) => runLog),
