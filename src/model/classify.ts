@@ -59,6 +59,7 @@ const BY_TRANSPORT: Readonly<Record<TransportFault, Diagnosis>> = {
   idle: TIMEOUT,
   total: TIMEOUT,
   connect: NETWORK,
+  broken: NETWORK,
   reset: NETWORK,
   cut: NETWORK,
   too_large: verdict('INVALID_RESPONSE', 'rejected'),

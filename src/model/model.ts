@@ -223,8 +223,13 @@ export interface Wire {
     request: WireRequest,
     /** null: nobody takes the bytes, and the reply alone counts. Then also an answer that was cut short is asked for again. */
     sink: WireSink | null,
-    options?: Pick<QueryOptions, 'signal' | 'listener'>,
+    options?: WireOptions,
   ): Promise<WireAnswer>;
+}
+
+export interface WireOptions extends Pick<QueryOptions, 'signal' | 'listener'> {
+  /** The program has had an answer before: a server that is away is waited for, so that what was paid is not lost. */
+  readonly answered?: boolean;
 }
 
 export interface Model {

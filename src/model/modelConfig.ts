@@ -27,7 +27,7 @@ export const retryConfigSchema = z.strictObject({
     .default(600)
     .meta(
       runtime(
-        'so long rate limits are waited for, however many answers say so; a longer Retry-After ends the call as model_unavailable',
+        'so long rate limits, and a server that goes away under a conversation, are waited for, however many tries that takes; a longer Retry-After ends the call as model_unavailable',
       ),
     ),
 });

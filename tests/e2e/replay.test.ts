@@ -124,6 +124,8 @@ describe.skipIf(!docker)('replaying a run', () => {
       scripts: {
         'a__a-1': [GOOD[0]!, { content: bash(`sed -i 's/Hello/Hi/' src/greet.py`), before: down }, GOOD[2]!],
       },
+      // Nobody waits for a server that is away.
+      model: { retry: { base_delay_ms: 1, max_delay_ms: 5, max_retries: 2, max_retry_after_s: 0 } },
     });
     const recorded = await bench.run(bench.id);
     expect(recorded.code, recorded.stderr).toBe(0);

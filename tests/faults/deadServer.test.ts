@@ -4,9 +4,9 @@ import { localRun, THREE_REPLIES } from '../run/localRun.ts';
 import { cli, startCli } from '../support/cli.ts';
 import { startFakeModelServer } from '../support/fakeModelServer.ts';
 
-async function bench(instances: number, run: object) {
+async function bench(instances: number, run: object, patienceS = 0) {
   const server = await startFakeModelServer({ replies: THREE_REPLIES, by: 'history', latencyMs: 20 });
-  const retry = { base_delay_ms: 1, max_delay_ms: 5, max_retries: 2 };
+  const retry = { base_delay_ms: 1, max_delay_ms: 5, max_retries: 2, max_retry_after_s: patienceS };
   const model = { model_name: 'm', base_url: server.url, retry };
   return { server, ...localRun({ instances, model, run: { retry: { backoff_s: 0 }, ...run } }) };
 }
@@ -63,5 +63,23 @@ test('a server that comes back is found by the probe, and every instance is done
   expect(ended.code, ended.stderr).toBe(0);
   expect(ended.stderr).toMatch(/resumed|goes on|ended well/);
   expect(query("SELECT count(*) AS n FROM trials WHERE state = 'sealed'")).toEqual([{ n: 4 }]);
+  await again.close();
+});
+
+test('one that comes back while it is waited for costs no attempt, and no step is bought twice', async () => {
+  const { server, args, query } = await bench(3, { workers: 3 }, 600);
+  const running = startCli(args);
+  // Each has had an answer: it has a conversation to lose.
+  await server.waitForRequests(4);
+  await server.close();
+  const failed = () =>
+    query<{ n: number }>("SELECT count(*) AS n FROM model_calls WHERE state = 'failed'")[0]!.n;
+  await expect.poll(failed, { timeout: 60_000 }).toBeGreaterThan(8);
+  const port = Number(new URL(server.url).port);
+  const again = await startFakeModelServer({ replies: THREE_REPLIES, by: 'history', port });
+  const ended = await running.done;
+  expect(ended.code, ended.stderr).toBe(0);
+  const paid = "SELECT count(*) AS n FROM model_calls WHERE state = 'ok' GROUP BY attempt_id";
+  expect(query(paid)).toEqual(Array(3).fill({ n: 3 }));
   await again.close();
 });

@@ -72,7 +72,7 @@ describe('back-off', () => {
 });
 
 describe('withRetries', () => {
-  async function run(results: readonly TryResult<string>[], settings = {}) {
+  async function run(results: readonly TryResult<string>[], settings = {}, answered = false) {
     const { clock, slept } = autoClock();
     let tries = 0;
     const response = await withRetries({
@@ -80,6 +80,7 @@ describe('withRetries', () => {
       clock,
       signal: undefined,
       onBackoff: () => undefined,
+      answered,
       ask: async (tried) => {
         expect(tried).toBe(tries);
         tries += 1;
@@ -109,6 +110,41 @@ describe('withRetries', () => {
   test('disabled, or 0 retries, is one try [S-50]', async () => {
     expect((await run([failed()], { enabled: false })).tries).toBe(1);
     expect((await run([failed()], { max_retries: 0 })).response.message).toContain('after 1 try over');
+  });
+
+  const away = failed({ metadata: { statusCode: 503 } });
+
+  test('a server that goes away under a conversation is waited for as long as a rate limit is: nothing is bought again', async () => {
+    const { tries, response } = await run([...Array(40).fill(away), { ok: true, value: 'yes' }], {}, true);
+    expect([tries, response.success]).toEqual([41, true]);
+    const gone = failed({ metadata: { unreachable: true } });
+    expect(
+      (await run([...Array(40).fill(gone), { ok: true, value: 'yes' }], {}, true)).response.success,
+    ).toBe(true);
+  });
+
+  test('before the first answer there is nothing to lose, and max_retries holds', async () => {
+    expect((await run([away])).tries).toBe(4);
+  });
+
+  test('that wait ends with max_retry_after_s, and asks at most once a second', async () => {
+    const hasty = { base_delay_ms: 1, max_delay_ms: 5, max_retries: 2, max_retry_after_s: 30 };
+    const { tries, slept, response } = await run([away], hasty, true);
+    expect(response.message).toContain('server error (500) after');
+    expect(slept.slice(0, 2)).toEqual([1, 2]);
+    expect(new Set(slept.slice(2))).toEqual(new Set([1000]));
+    expect(tries).toBe(2 + 29 + 1);
+    expect((await run([away], { ...hasty, max_retry_after_s: 0 }, true)).tries).toBe(3);
+  });
+
+  test.each([
+    ['an answer that broke off, which may be billed each time', { metadata: {} }],
+    [
+      'a request that took too long',
+      { verdict: { code: 'TIMEOUT', kind: 'unavailable', retryable: true }, metadata: {} },
+    ],
+  ])('%s is tried as often as max_retries says, whatever was answered before', async (_what, extra) => {
+    expect((await run([failed(extra)], {}, true)).tries).toBe(4);
   });
 
   test('what cannot be retried is tried once and told as it is', async () => {

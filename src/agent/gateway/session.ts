@@ -62,6 +62,8 @@ interface Session {
   readonly out: Set<Promise<void>>;
   readonly told: Set<string>;
   calls: number;
+  /** A call had an answer, which was paid for. */
+  answered: boolean;
   /** Why the first request that was refused here was. */
   refusal: string | null;
   /** Why no further call is made. */
@@ -155,8 +157,11 @@ async function send(session: Session, call: OpenCall): Promise<void> {
     metered = meter.listen(spec.listener(facts), tokensAtMost(call));
     const told = translatedRows(wire, call, metered.listener);
     const listener = listen(told, () => mayBeMade(session, facts.label));
-    const result = await wire.send(wireRequest(call), translation ? null : answer.sink, { signal, listener });
+    const { answered } = session;
+    const sink = translation ? null : answer.sink;
+    const result = await wire.send(wireRequest(call), sink, { signal, listener, answered });
     const { response } = result;
+    if (response.success && facts.label.kind !== 'count_tokens') session.answered = true;
     const failure = response.success ? null : response;
     session.turns.ended(facts, failure, response.success && response.result.toolCalls.length > 0);
     const kind = failure?.metadata?.kind;
@@ -277,6 +282,7 @@ export function createSessionCore(spec: SessionSpec, wire: Wire): SessionCore {
     out: new Set(),
     told: new Set(),
     calls: 0,
+    answered: false,
     refusal: null,
     over: null,
   };

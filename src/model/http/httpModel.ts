@@ -98,6 +98,7 @@ function httpModel(shared: Shared, wire: Wire | undefined): Model {
           clock,
           signal,
           onBackoff: () => options.listener?.phase?.('backoff'),
+          answered: messages.some(({ role }) => role === 'assistant'),
           ask: (tried) => tryOnce(shared, call, options, tried),
         });
       } finally {

@@ -9,6 +9,7 @@ import { Agent, type Dispatcher, EnvHttpProxyAgent, request } from 'undici';
 import { startTimer, type Timer } from '../../base/async/timer.ts';
 import { stripChars } from '../../base/python/text.ts';
 import { formatDuration } from '../limits/clock.ts';
+import { connectorPastContinue } from './interimAnswer.ts';
 import type { ProxySettings } from './proxySettings.ts';
 
 /** No answer of a model is this long, streamed or not: images and signatures have many bytes. A server that never stops must not fill the memory. */
@@ -50,6 +51,9 @@ function connectFault(error: unknown, host: string, deadlines: Deadlines): Trans
     );
   if (code === 'ECONNRESET' || code === 'UND_ERR_SOCKET' || code === 'EPIPE')
     return new TransportError('reset', `connection to ${host} lost before it answered`, error);
+  const broken = brokenAnswer(error as Error, code);
+  if (broken !== null)
+    return new TransportError('broken', `${host} answered with what is no HTTP (${broken})`, error);
   const refused = proxyRefusal(error);
   if (refused !== null)
     return new TransportError(
@@ -62,6 +66,13 @@ function connectFault(error: unknown, host: string, deadlines: Deadlines): Trans
     `cannot connect to ${host} (${code || (error as Error).message})`,
     error,
   );
+}
+
+/** What undici and its parser found wrong with an answer; an answer that its own checks do not expect fails one of them. Null for all else. */
+function brokenAnswer({ name, message }: Error, code: string): string | null {
+  if (name === 'HTTPParserError')
+    return /^Response does not match the HTTP\/1\.1 protocol \((.*)\)$/s.exec(message)?.[1] ?? message;
+  return /^(?:ERR_ASSERTION$|HPE_|UND_ERR_(?:HEADERS_OVERFLOW$|RES))/.test(code) ? code : null;
 }
 
 /** A timer that fires this much too late tells of this process, not of the server: it was kept from reading. */
@@ -297,6 +308,7 @@ export interface Deadlines {
 export type TransportFault =
   | 'connect_timeout'
   | 'connect'
+  | 'broken'
   | 'first_byte'
   | 'idle'
   | 'total'
@@ -346,7 +358,8 @@ export const newExchange = (signal?: AbortSignal): Exchange => ({
 const LOOPBACK = 'localhost,127.0.0.1,[::1]';
 
 function dispatcherFor(options: Agent.Options, proxy: ProxySettings | undefined): Dispatcher {
-  if (!proxy) return new Agent(options);
+  if (!proxy)
+    return new Agent({ ...options, connect: connectorPastContinue(options.connect as { timeout?: number }) });
   const { http, https, except } = proxy;
   return new EnvHttpProxyAgent({
     ...options,

@@ -9,9 +9,9 @@ import { withRetries } from '../limits/withRetries.ts';
 import {
   abortError,
   type CallRecord,
-  type QueryOptions,
   type Wire,
   type WireAnswer,
+  type WireOptions,
   type WireRequest,
   type WireSink,
 } from '../model.ts';
@@ -219,7 +219,7 @@ async function forward(
   parts: WireParts,
   request: WireRequest,
   sink: WireSink | null,
-  { signal, listener }: Pick<QueryOptions, 'signal' | 'listener'>,
+  { signal, listener, answered = false }: WireOptions,
 ): Promise<WireAnswer> {
   if (signal?.aborted) throw abortError(signal);
   const { shared } = parts;
@@ -240,6 +240,7 @@ async function forward(
     clock: shared.clock,
     signal,
     onBackoff: () => listener?.phase?.('backoff'),
+    answered,
     ask: (tried) =>
       tryOnce(shared, call, { ...(signal && { signal }), ...(listener && { listener }) }, tried),
   });

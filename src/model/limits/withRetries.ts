@@ -1,7 +1,8 @@
 /**
  * The one retry layer, by the seed's rules: immediate first try, then base * 2^(n-1) capped at the maximum with a jitter of
  * ±20 %; what the server asks for takes precedence, up to `max_retry_after_s`. A rate limit is no failure of anybody's, so however many
- * answers say so, they are waited for as long as that in all. The SDK's own retries are off.
+ * answers say so, they are waited for as long as that in all. So is a server that is away, once the conversation has had an answer: without
+ * it the attempt would end, and the next one would buy its steps again. The SDK's own retries are off.
  */
 import type { Diagnosis } from '../classify.ts';
 import {
@@ -39,22 +40,33 @@ type Plan =
   | { readonly kind: 'give_up' }
   | { readonly kind: 'too_long'; readonly askedMs: number };
 
-/** What to do after a try that failed like `tried` others before it; `limitedMs` is how long rate limits have kept this call by now. */
+/** Nobody answered, or somebody who says that it is not now: nothing of such a try is billed. */
+const isAway = ({ verdict, metadata }: Pick<FailedTry, 'verdict' | 'metadata'>): boolean =>
+  verdict.retryable && (metadata.unreachable === true || (metadata.statusCode ?? 0) >= 500);
+
+/** What is waited for beyond `max_retries` comes at most once a second. */
+const PATIENT_MS = 1000;
+
+/**
+ * What to do after a try that failed like `tried` others before it. `heldMs`: how long what is waited for with patience has kept this call by
+ * now; undefined for other failures.
+ */
 export function planRetry(
   config: RetryConfig,
   failed: Pick<FailedTry, 'verdict' | 'wait'>,
   tried: number,
   random: () => number,
-  limitedMs = 0,
+  heldMs = failed.verdict.code === 'RATE_LIMITED' ? 0 : undefined,
 ): Plan {
   if (!failed.verdict.retryable) return { kind: 'give_up' };
   const asked = failed.wait.kind === 'wait' ? failed.wait.ms : null;
   if (asked !== null && asked > config.max_retry_after_s * 1000) return { kind: 'too_long', askedMs: asked };
   if (!config.enabled) return { kind: 'give_up' };
   const delayMs = asked ?? backoffMs(config, tried + 1, random);
-  const patient =
-    failed.verdict.code === 'RATE_LIMITED' && limitedMs + delayMs <= config.max_retry_after_s * 1000;
-  return tried < config.max_retries || patient ? { kind: 'retry', delayMs } : { kind: 'give_up' };
+  if (tried < config.max_retries) return { kind: 'retry', delayMs };
+  const patientMs = Math.max(delayMs, PATIENT_MS);
+  const patient = heldMs !== undefined && heldMs + patientMs <= config.max_retry_after_s * 1000;
+  return patient ? { kind: 'retry', delayMs: patientMs } : { kind: 'give_up' };
 }
 
 function finalText(
@@ -78,25 +90,27 @@ interface RetryParts<T> {
   readonly clock: Clock;
   readonly signal: AbortSignal | undefined;
   readonly onBackoff: () => void;
+  /** The conversation has had an answer, which was paid for. */
+  readonly answered?: boolean;
   readonly ask: (tried: number) => Promise<TryResult<T>>;
 }
 
 export async function withRetries<T>(parts: RetryParts<T>): Promise<ModelResponse<T>> {
   const { config, clock, signal } = parts;
   const start = clock.now();
-  /** Rate limits in a row, and all other failures. */
-  let limits = 0;
-  let limitedSince = 0;
+  /** Failures in a row that are waited for with patience, and all others. */
+  let held = 0;
+  let heldSince = 0;
   let failures = 0;
   for (let tried = 0; ; tried += 1) {
     const result = await parts.ask(tried);
     if (result.ok) return modelSuccess(result.value);
-    const limited = result.verdict.code === 'RATE_LIMITED';
-    if (limited && limits === 0) limitedSince = clock.now();
-    const limitedMs = clock.now() - limitedSince;
-    const plan = planRetry(config, result, limited ? limits : failures, clock.random, limitedMs);
-    limits = limited ? limits + 1 : 0;
-    if (!limited) failures += 1;
+    const patient = result.verdict.code === 'RATE_LIMITED' || (parts.answered === true && isAway(result));
+    if (patient && held === 0) heldSince = clock.now();
+    const heldMs = patient ? clock.now() - heldSince : undefined;
+    const plan = planRetry(config, result, patient ? held : failures, clock.random, heldMs);
+    held = patient ? held + 1 : 0;
+    if (!patient) failures += 1;
     if (plan.kind !== 'retry') {
       const message = finalText(result, plan, tried + 1, clock.now() - start, config);
       const failure = modelFailure(result.verdict.code, message, result.metadata);
