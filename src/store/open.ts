@@ -71,6 +71,7 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
       },
     });
   } catch (error) {
+    if (isSqlite(error) && error.code === 'SQLITE_IOERR_SHORT_READ') throw cutShort(path, error);
     const code = existsSync(dirname(path)) ? 'write_failed' : 'missing';
     throw new StorageError(code, `cannot open ${path}: ${errorText(error)}${readOnlyHint(path)}`, error);
   }
@@ -203,6 +204,7 @@ export function asStorageError(error: unknown, path: string): Error {
       error,
     );
   }
+  if (code === 'SQLITE_IOERR_SHORT_READ') return cutShort(path, error);
   if (code.startsWith('SQLITE_BUSY'))
     return new StorageError('busy', `cannot write ${path}: ${code}: another process holds it`, error);
   return new StorageError(
@@ -256,6 +258,22 @@ export function assertInPlace(db: Store): void {
       'lost',
       `${db.name}-wal was deleted while it was in use: it holds what is not yet in ${db.name}. The run stops here; resume it`,
     );
+  // SQLite has its last pages in memory, and would go on writing behind the cut.
+  if (statSync(`${db.name}-wal`).size < loggedBytes(db)) throw cutShort(db.name);
+}
+
+const cutShort = (path: string, cause?: unknown): StorageError =>
+  new StorageError(
+    'lost',
+    `${path} or ${path}-wal is shorter than what was written: something cut it while it was in use, and what was recorded last may be missing. The run stops here; resume it, and it goes on from what is there`,
+    cause,
+  );
+
+/** How long the log is by SQLite's own index of it (https://www.sqlite.org/walformat.html, section 1). The pragma moves nothing. */
+function loggedBytes(db: Store): number {
+  const [{ log }] = db.pragma('wal_checkpoint(NOOP)') as [{ log: number }];
+  const pageBytes = db.pragma('page_size', { simple: true }) as number;
+  return log <= 0 ? 0 : 32 + log * (24 + pageBytes);
 }
 
 const statements = new WeakMap<Store, Map<string, Database.Statement>>();

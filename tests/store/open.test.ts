@@ -7,6 +7,8 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  statSync,
+  truncateSync,
   utimesSync,
   writeSync,
 } from 'node:fs';
@@ -194,6 +196,34 @@ describe('opening a store', () => {
       for (let i = 0; i < 5000; i++) insertEvent(store, run.id, 'now', 'note', { text: 'x'.repeat(500) });
     }).toThrow(/the disk is full/);
     expect(asked).toBe(2);
+  });
+
+  test('a log that is cut under a running process is noticed, though that process still reads what was in it', () => {
+    const path = join(folder(), 'swebatch.db');
+    const store = openStore(path);
+    planted(store);
+    const count = () => store.prepare('SELECT count(*) AS n FROM trials').get();
+    const before = count();
+    assertInPlace(store);
+    const { size } = statSync(`${path}-wal`);
+    truncateSync(`${path}-wal`, size - 100);
+    expect(count()).toEqual(before);
+    expect(() => assertInPlace(store)).toThrow(/-wal is shorter than what was written.*resume it/);
+    truncateSync(`${path}-wal`, 0);
+    expect(() => assertInPlace(store)).toThrow(/-wal is shorter than what was written/);
+  });
+
+  test('a log that SQLite itself has moved into the database and begun anew is in place', () => {
+    const path = join(folder(), 'swebatch.db');
+    const store = openStore(path);
+    planted(store);
+    for (const mode of ['PASSIVE', 'RESTART', 'TRUNCATE']) {
+      store.pragma(`wal_checkpoint(${mode})`);
+      assertInPlace(store);
+      insertEvent(store, 1, 'now', 'note', { text: 'x'.repeat(9000) });
+      assertInPlace(store);
+    }
+    assertInPlace(store);
   });
 
   test('files taken away under a running process are noticed', () => {
