@@ -136,7 +136,7 @@ async function startLocal(
     async capturePatch() {
       await sweepMarked(mark, since);
       return snapshot
-        ? diffSnapshot(run, snapshot, workTree, { timeoutS, maxBytes })
+        ? diffSnapshot(run, snapshot, workTree, { timeoutS, maxBytes }, (path) => readFile(path))
         : { patch: new Uint8Array(0), state: 'invalid', warnings: ['no start snapshot was taken'] };
     },
     async putFile(path, content, mode = 0o644) {

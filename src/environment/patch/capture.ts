@@ -51,6 +51,8 @@ export async function diffSnapshot(
   snapshot: GitSnapshot,
   workTree: string,
   limits: { timeoutS: number; maxBytes: number },
+  /** Reads a file without a program inside: what a library adds to the output of every program is no part of a patch. */
+  fileAt: (path: string) => Promise<Uint8Array>,
 ): Promise<CapturedPatch> {
   const env = { W: workTree, P: snapshot.folder, START: snapshot.tree, MAX: String(limits.maxBytes) };
   const done = await run(CAPTURE_PATCH, { timeoutS: limits.timeoutS, env });
@@ -93,13 +95,12 @@ export async function diffSnapshot(
     maxBytes: limits.maxBytes + 4096,
     env,
   });
-  if (read.raw.length !== size)
-    return empty('invalid', [
-      ...warnings,
-      `the patch has ${size} bytes but ${read.raw.length} could be read`,
-    ]);
+  const patch =
+    read.raw.length === size ? read.raw : await fileAt(`${snapshot.folder}/patch`).catch(() => read.raw);
+  if (patch.length !== size)
+    return empty('invalid', [...warnings, `the patch has ${size} bytes but ${patch.length} could be read`]);
   const check = after('check')[0] ?? 'missing';
   return check === 'ok'
-    ? { patch: read.raw, state: 'ok', warnings }
-    : { patch: read.raw, state: 'invalid', warnings: [...warnings, `git apply on the start tree: ${check}`] };
+    ? { patch, state: 'ok', warnings }
+    : { patch, state: 'invalid', warnings: [...warnings, `git apply on the start tree: ${check}`] };
 }

@@ -90,12 +90,15 @@ while IFS= read -r -d '' meta && IFS= read -r -d '' path; do
     else printf '%s %s\t%s\0' "$1" "$3" "$path" | git update-index -z --index-info; fi
   fi
 done <"$P/raw"
+# A library that is loaded into every program may print before it.
 end=$(git write-tree) || { echo lost; exit 0; }
+end=${end##*$'\n'}
 cp "$P/exclude.start" "$P/git/info/exclude"
 if [ "$end" = "$START" ]; then echo same; exit 0; fi
-git diff-index -p --cached --binary --full-index --no-ext-diff --no-textconv --no-color --no-renames --src-prefix=a/ --dst-prefix=b/ "$START" -- >"$P/patch" || { echo lost; exit 0; }
+git diff-index -p --cached --binary --full-index --no-ext-diff --no-textconv --no-color --no-renames --src-prefix=a/ --dst-prefix=b/ --output="$P/patch" "$START" -- || { echo lost; exit 0; }
 size=$(wc -c <"$P/patch")
-printf 'size %s\n' "$((size))"
+size=${size##*[!0-9]}
+printf 'size %s\n' "$size"
 if [ "$size" -gt "$MAX" ]; then
   git diff-index --cached --raw -z --no-renames "$START" -- >"$P/raw"
   while IFS= read -r -d '' meta && IFS= read -r -d '' path; do
@@ -109,5 +112,6 @@ fi
 export GIT_INDEX_FILE=$P/check.index
 rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE.lock"
 if ! { git read-tree "$START" && git apply --cached --whitespace=nowarn --binary "$P/patch" >"$P/errors" 2>&1; }; then printf 'check bad %s\n' "$(head -c 300 "$P/errors" | tr '\n' ' ')"; exit 0; fi
-if [ "$(git write-tree)" = "$end" ]; then echo 'check ok'; else echo 'check bad the patch does not give the captured tree'; fi
+again=$(git write-tree)
+if [ "${again##*$'\n'}" = "$end" ]; then echo 'check ok'; else echo 'check bad the patch does not give the captured tree'; fi
 rm -f "$P/check.index"

@@ -43,6 +43,15 @@ describe.skipIf(!available)('docker faults', () => {
       await expect(env.putFile('/x', 'x')).rejects.toMatchObject({ code: 'died' });
     });
 
+    test('an agent that makes every program complain of /etc/ld.so.preload loses no patch', async () => {
+      const env = await start();
+      await env.execute('echo /nowhere/x.so >/etc/ld.so.preload; echo new >fresh.txt');
+      expect((await env.execute('cat fresh.txt')).output).toContain("object '/nowhere/x.so' from");
+      const { patch, state, warnings } = await env.capturePatch();
+      expect([state, warnings]).toEqual(['ok', []]);
+      expect(Buffer.from(patch).toString()).toMatch(/^diff --git a\/fresh\.txt b\/fresh\.txt\n[\s\S]*\+new\n$/);
+    });
+
     test('a killed PID 1 is env_died with state and exit code [T-24]', async () => {
       const env = await start();
       const running = env.execute('sleep 30');

@@ -1,6 +1,7 @@
 // The scripts of snapshot and capture on a folder of this machine: what must never be lost in silence.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -11,20 +12,24 @@ import {
   takeSnapshot,
 } from '../../../src/environment/patch/capture.ts';
 
-const run: ScriptRunner = (script, { env }) =>
-  new Promise((resolve, reject) => {
-    const child = spawn('bash', ['-p', '-c', script], {
-      env: { PATH: process.env.PATH ?? '', ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
+const runWith =
+  (more: Readonly<Record<string, string>>): ScriptRunner =>
+  (script, { env }) =>
+    new Promise((resolve, reject) => {
+      const child = spawn('bash', ['-p', '-c', script], {
+        env: { PATH: process.env.PATH ?? '', ...env, ...more },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      const parts: Buffer[] = [];
+      child.stdout.on('data', (data: Buffer) => parts.push(data));
+      child.stderr.on('data', (data: Buffer) => parts.push(data));
+      child.on('error', reject).on('close', (code) => {
+        const raw = Buffer.concat(parts);
+        resolve({ code: code ?? -1, raw, output: raw.toString(), timedOut: false, omittedBytes: 0 });
+      });
     });
-    const parts: Buffer[] = [];
-    child.stdout.on('data', (data: Buffer) => parts.push(data));
-    child.stderr.on('data', (data: Buffer) => parts.push(data));
-    child.on('error', reject).on('close', (code) => {
-      const raw = Buffer.concat(parts);
-      resolve({ code: code ?? -1, raw, output: raw.toString(), timedOut: false, omittedBytes: 0 });
-    });
-  });
+
+const run = runWith({});
 
 const folders: string[] = [];
 const folder = () => {
@@ -44,7 +49,7 @@ async function snapshotOf(tree: string): Promise<GitSnapshot> {
   return snapshot!;
 }
 const capture = (snapshot: GitSnapshot, tree: string, maxBytes = 100_000) =>
-  diffSnapshot(run, snapshot, tree, { timeoutS: 60, maxBytes });
+  diffSnapshot(run, snapshot, tree, { timeoutS: 60, maxBytes }, (path) => readFile(path));
 const textOf = (captured: { patch: Uint8Array }) => Buffer.from(captured.patch).toString();
 const second = (path: string) => Math.floor(statSync(path).ctimeMs / 1000);
 
@@ -53,6 +58,20 @@ const untilSecond = async (at: number) => {
 };
 
 describe('capture', () => {
+  test('a library that cannot be loaded into any program is complained of by each, and never in the patch', async () => {
+    const tree = folder();
+    writeFileSync(join(tree, 'f'), 'before\n');
+    const snapshot = await snapshotOf(tree);
+    writeFileSync(join(tree, 'f'), 'after\n');
+    const noisy = runWith({ LD_PRELOAD: '/nowhere/x.so' });
+    expect((await noisy('true', { timeoutS: 9, env: {} })).output).toContain('/nowhere/x.so');
+    const captured = await diffSnapshot(noisy, snapshot, tree, { timeoutS: 60, maxBytes: 1000 }, (path) =>
+      readFile(path),
+    );
+    expect(captured).toMatchObject({ state: 'ok', warnings: [] });
+    expect(textOf(captured)).toMatch(/^diff --git a\/f b\/f\n[\s\S]*-before\n\+after\n$/);
+  });
+
   test('a change within the second of the snapshot that leaves the size alone', async (context) => {
     let tried = 0;
     for (; tried < 20; tried += 1) {
