@@ -2,6 +2,7 @@
 import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import { fileErrorText } from '../base/text/errorText.ts';
 import type { Listing } from './foreignFormat.ts';
 
 /** What is there cannot be read; the message names it and says what was expected. */
@@ -23,7 +24,19 @@ export function readForeignFile(path: string): Buffer {
   if (!found.isFile()) throw new SourceError(`${path} is not a file`, 'take it out of the folder');
   if (found.size > LARGEST)
     throw new SourceError(`${path} has ${found.size} bytes, and files of up to ${LARGEST} are read`);
-  return gunzipped(path, readFileSync(path));
+  return gunzipped(
+    path,
+    orUnreadable(path, () => readFileSync(path)),
+  );
+}
+
+/** Some files of the system have a name and a size, and cannot be read. */
+function orUnreadable<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new SourceError(`${path} cannot be read: ${fileErrorText(error)}`);
+  }
 }
 
 /** What a run of ours writes of a long trajectory. A stream that unpacks to more than fits throws. */
@@ -36,7 +49,11 @@ export function beginningOf(path: string, bytes: number): string {
   const file = openSync(path, 'r');
   try {
     const head = Buffer.alloc(bytes);
-    return head.toString('utf8', 0, readSync(file, head));
+    return head.toString(
+      'utf8',
+      0,
+      orUnreadable(path, () => readSync(file, head)),
+    );
   } finally {
     closeSync(file);
   }

@@ -2,9 +2,9 @@
  * What a file or folder says of each instance, without a run: a run report, results of the leaderboard, or predictions with their reports. Read
  * at once, because the library's `compare` is synchronous.
  */
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { SourceError } from './foreignFile.ts';
+import { readForeignFile, SourceError } from './foreignFile.ts';
 import type { ForeignOutcome } from './foreignFormat.ts';
 import type { Read } from './foreignJson.ts';
 import { readInstanceReport } from './harness/instanceReport.ts';
@@ -62,7 +62,7 @@ function readFile(path: string): VerdictSheet {
 }
 
 function readResults(path: string): VerdictSheet | null {
-  const text = readFileSync(path);
+  const text = readForeignFile(path);
   const report = found(readRunReport(text), path);
   if (report) return sheetOfRunReport(report, labelOf(path));
   const results = found(readLeaderboardResults(text), path);
@@ -73,7 +73,7 @@ function readResults(path: string): VerdictSheet | null {
 
 /** Entries with totals of another form can be compared all the same, only not by repository. */
 function totalsIn(path: string): ReadonlyMap<string, number> | null {
-  const read = readRepoTotals(readFileSync(path));
+  const read = readRepoTotals(readForeignFile(path));
   if (read.ok) return read.value;
   if (read.fault === 'not_json') throw new SourceError(`${path}: ${read.message}`);
   return null;
@@ -104,7 +104,7 @@ function readFolder(folder: string): VerdictSheet {
 function runReportIn(folder: string, except?: string): { name: string; value: ReportedRun } | null {
   for (const name of readdirSync(folder).filter((f) => f.endsWith('.json') && f !== except)) {
     const path = join(folder, name);
-    const value = found(readRunReport(readFileSync(path)), path);
+    const value = found(readRunReport(readForeignFile(path)), path);
     if (value) return { name, value };
   }
   return null;
@@ -112,7 +112,7 @@ function runReportIn(folder: string, except?: string): { name: string; value: Re
 
 /** Reports lie beside predictions: per instance in any folder below, or a run report in the same folder. */
 function readPredicted(path: string): VerdictSheet {
-  const read = parsePredictions(readFileSync(path), path);
+  const read = parsePredictions(readForeignFile(path), path);
   if (!read.ok) throw new SourceError(read.problems.join('\n'));
   const { predictions } = read;
   const verdicts = verdictsBelow(dirname(path), new Set(predictions.map((p) => p.instance_id)));
@@ -129,7 +129,7 @@ function verdictsBelow(root: string, wanted: ReadonlySet<string>): Map<string, b
   return new Map(
     findInstanceFolders(root, wanted).map(({ path, name }) => {
       const file = join(path, FILES.report);
-      const report = existsSync(file) ? readInstanceReport(readFileSync(file), name) : null;
+      const report = existsSync(file) ? readInstanceReport(readForeignFile(file), name) : null;
       return [name, report?.ok ? report.value.resolved : null];
     }),
   );

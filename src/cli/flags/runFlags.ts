@@ -4,6 +4,7 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
+import { fileErrorText } from '../../base/text/errorText.ts';
 import { environmentNames } from '../../environment/environments.ts';
 import { dollarsToNano } from '../../money.ts';
 import type { GatePolicy } from '../../report/gate/rules.ts';
@@ -220,10 +221,18 @@ export const policyOf = (args: Args<typeof gateFlags>): GatePolicy => ({
   setChanges: args.setChanges,
 });
 
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new UserError(`--must-pass: ${path} cannot be read: ${fileErrorText(error)}`);
+  }
+}
+
 function idsFrom(path: string): string[] {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (!stat?.isFile()) throw new UserError(`--must-pass: there is no file ${path}`);
-  const ids = readFileSync(path, 'utf8')
+  const ids = textOf(path)
     .split(/\r?\n/)
     .map((l) => l.replace(/#.*/, '').trim())
     .filter(Boolean);

@@ -10,6 +10,7 @@ import { inert } from '../../base/text/inert.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import { stackOf } from '../../base/text/sourceLines.ts';
 import { DatasetChangedError } from '../../dataset/datasetChanged.ts';
+import { SourceError } from '../../formats/foreignFile.ts';
 import { ModelConfigError } from '../../model/model.ts';
 import { withDollars } from '../../money.ts';
 import type { ExitClass } from '../../outcome.ts';
@@ -109,7 +110,7 @@ export function explain(error: unknown): { text: string; exitCode: number; kind:
       exitCode: EXIT.usage,
       kind: 'usage',
     };
-  if (error instanceof DatasetChangedError)
+  if (error instanceof DatasetChangedError || error instanceof SourceError)
     return { text: error.message, exitCode: EXIT.usage, kind: 'usage' };
   if (error instanceof OutsideRootError) return { text: error.message, exitCode: EXIT.usage, kind: 'usage' };
   if (error instanceof ModelConfigError) return { text: error.message, exitCode: EXIT.usage, kind: 'config' };
@@ -125,6 +126,9 @@ export function explain(error: unknown): { text: string; exitCode: number; kind:
   const { code, path } = known as NodeJS.ErrnoException;
   const wrongPlace = code && path && WRONG_PLACES[code];
   if (wrongPlace) return { text: `cannot write ${path}: ${wrongPlace}`, exitCode: EXIT.usage, kind: 'usage' };
+  // Node names the path of what cannot be opened, and not of what cannot be read after that.
+  if (code && (known as NodeJS.ErrnoException).syscall === 'read')
+    return { text: `a file cannot be read: ${known.message}`, exitCode: EXIT.usage, kind: 'usage' };
   if (code && DISK_ERRORS.has(code) && path)
     return {
       text: `cannot write ${path}: ${known.message}`,

@@ -1,5 +1,5 @@
 /** `evaluate preds.json | all_preds.jsonl | gold`: predictions become an imported run and are graded like any other. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { sha256 } from '../../base/sha256.ts';
 import { fileErrorText } from '../../base/text/errorText.ts';
@@ -44,6 +44,8 @@ export interface EvaluatePredictionsOptions extends EvaluateOptions {
 function predictionsOf(target: string, rows: readonly LoadedRow[], tell: Tell): readonly Prediction[] {
   let bytes: Uint8Array;
   try {
+    // A device never ends.
+    if (!statSync(target).isFile()) throw new Error('it is not a file');
     bytes = readFileSync(target);
   } catch (error) {
     throw new UserError(`${target} cannot be read: ${fileErrorText(error)}`);

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { nameWithoutModel } from '../../agent/agents.ts';
 import { isRecord } from '../../base/isRecord.ts';
 import { sha256 } from '../../base/sha256.ts';
+import { fileErrorText } from '../../base/text/errorText.ts';
 import {
   configHash,
   configSchema,
@@ -199,7 +200,7 @@ function readFile(path: string): string | null {
     return readFileSync(path === '-' ? 0 : path, 'utf8');
   } catch (error) {
     if (['ENOENT', 'EISDIR', 'ENOTDIR'].includes((error as { code?: string }).code ?? '')) return null;
-    throw error;
+    throw new UserError(`-c: ${path} cannot be read: ${fileErrorText(error)}`);
   }
 }
 

@@ -1,6 +1,6 @@
 // The mistakes of a new user: each is answered with what is wrong, where, and what to do next, and with the exit code of a mistake.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { main } from '../../../src/cli/main.ts';
 import { tempDir } from '../../support/cli.ts';
@@ -46,6 +46,9 @@ beforeAll(async () => {
   writeFileSync('typo.yaml', 'agnet:\n  step_limit: 3\n');
   writeFileSync('torn/swebatch.db', 'this is no database, and long enough to be looked at');
   writeFileSync('file', '');
+  // It has a name and a size, and cannot be read; the other one never ends.
+  for (const name of ['mem.json', 'mem.jsonl', 'mem.yaml']) symlinkSync('/proc/self/mem', name);
+  symlinkSync('/dev/zero', 'zero.json');
   writeFileSync('utf16.jsonl', `\ufeff${rows('a__a-1')}`, 'utf16le');
   json('object.json', { data: [] });
   mkdirSync('splits');
@@ -271,6 +274,19 @@ const PLACES: readonly Mistake[] = [
     2,
     '--to x.pdf: no report is written as .pdf',
     'name a file that ends in',
+  ],
+  [['run', '--subset', 'mem.jsonl', ...MODEL, '--dry-run'], 2, 'mem.jsonl cannot be read: EIO'],
+  [['evaluate', 'mem.json', ...DATA], 2, 'mem.json cannot be read: EIO'],
+  [['evaluate', 'zero.json', ...DATA], 2, 'zero.json cannot be read: it is not a file'],
+  [['import', 'mem.json'], 2, 'mem.json cannot be read: EIO'],
+  [['import', '/proc/self/mem'], 2, '/proc/self/mem cannot be read: EIO'],
+  [['view', 'mem.json'], 2, 'mem.json cannot be read: EIO'],
+  [['compare', 'mem.json', 'preds.json'], 2, 'mem.json cannot be read: EIO'],
+  [['run', ...DATA, ...MODEL, '-c', 'mem.yaml'], 2, /-c: \S+mem\.yaml cannot be read: EIO/],
+  [
+    ['run', ...DATA, ...MODEL, '--baseline', 'last', '--must-pass', 'mem.json'],
+    2,
+    '--must-pass: mem.json cannot be read: EIO',
   ],
   [['view', 'file'], 2, '/file is a file', 'the folder that holds swebatch.db'],
   [['view', 'nowhere'], 2, 'there is no such folder: nowhere', 'name a results root'],
