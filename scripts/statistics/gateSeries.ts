@@ -157,6 +157,8 @@ export function seriesRates(recipe: Recipe, series: number, seed = 1) {
     ),
     /** Of the series: `trend` was red on any night. */
     trend: share(all.map((nights) => nights.some(({ failed }) => failed.includes('trend')))),
+    /** Of the series: any night after the first was red. */
+    everRed: share(later.map((nights) => nights.some(({ failed }) => failed.length > 0))),
     /** Of the series: more than a fifth of the nights was red; and of these, the last night said that the baseline was lucky. */
     redOften: share(redOften),
     told: share(all.filter((_, i) => redOften[i]).map((nights) => nights.some(({ lucky }) => lucky))),
