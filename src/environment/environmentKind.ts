@@ -43,8 +43,11 @@ export interface EnvironmentKind {
     config: EnvironmentConfig,
     options?: Pick<EnvironmentOptions, 'capAdd'>,
   ): Promise<readonly string[]>;
-  /** Removes what processes that are dead have left, where that is not on engines. */
-  reap?(environments: readonly EnvironmentConfig[]): Promise<Reaped>;
+  /** Removes what processes that are dead have left, where that is not on engines: of each place that these name once. */
+  reap?(
+    environments: readonly EnvironmentConfig[],
+    how: { readonly dryRun: boolean },
+  ): Promise<readonly Reaped[]>;
   /** Why commands may have had a network though `environment.network` is none. Reads a recorded configuration. */
   openNetwork?(environment: Readonly<Record<string, unknown>>): string | undefined;
 }
@@ -54,17 +57,34 @@ export interface ConfiguredArm {
   readonly environment: EnvironmentConfig;
 }
 
+/** What a process has left, with its owner by name. */
+export interface Leftover {
+  readonly name: string;
+  readonly run: string;
+  readonly instance: string;
+  readonly host: string;
+  readonly pid: number;
+}
+
 export interface Reaped {
   /** As sentences name it: "pod". */
   readonly what: string;
-  readonly removed: number;
-  /** Names of those that could not be removed. */
-  readonly failed: readonly string[];
+  readonly place: string;
+  /** Of owners that are provably dead; `removed` and `failed` are parts of it. */
+  readonly orphans: readonly Leftover[];
+  readonly removed: readonly Leftover[];
+  readonly failed: readonly Leftover[];
+  /** Of owners that live, or cannot be judged from here. */
+  readonly kept: readonly Leftover[];
+  /** Why nothing is known of the place. */
+  readonly silent?: string;
 }
 
 /** What a program sets when it makes environments, beside the user's configuration. A kind takes what concerns it. */
 export interface EnvironmentOptions {
   readonly onWarning?: ((message: string) => void) | undefined;
+  /** How long the end waits for containers that could not be removed before. */
+  readonly graceMs?: number | undefined;
   /** Of the engines; default: one of the factory's own. */
   readonly watch?: EngineWatch | undefined;
   /** Several engines that are shared with other factories; default: a pool of its own. */

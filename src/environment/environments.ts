@@ -73,12 +73,15 @@ export async function environmentFindings(arms: readonly ConfiguredArm[]): Promi
   return (await Promise.all(found)).flat();
 }
 
-/** Removes what dead processes left, of each kind that these arms run in; engines are asked elsewhere. */
-export async function reapEnvironments(arms: readonly ConfiguredArm[]): Promise<Reaped[]> {
+/** Removes what dead processes left, of each kind that these are of; engines are asked elsewhere. */
+export async function reapEnvironments(
+  environments: readonly EnvironmentConfig[],
+  how = { dryRun: false },
+): Promise<Reaped[]> {
   const reaped: Reaped[] = [];
   for (const kind of environmentKinds) {
-    const own = armsOf(kind, arms).map(({ environment }) => environment);
-    if (own.length > 0 && kind.reap) reaped.push(await kind.reap(own));
+    const own = environments.filter(({ environment_class: name }) => name === kind.name);
+    if (own.length > 0 && kind.reap) reaped.push(...(await kind.reap(own, how)));
   }
   return reaped;
 }

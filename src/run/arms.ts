@@ -50,6 +50,7 @@ interface Around {
   readonly images: RunImages | undefined;
   readonly pool: RunPool | undefined;
   readonly engine: EngineWatch | undefined;
+  readonly graceMs: number;
 }
 
 /** `closing` closes everything that the arms open, even when a later part of an arm fails to open. */
@@ -80,6 +81,7 @@ export async function startArms(
       listens: dialect !== undefined,
       program: armProgram(agent, around.env),
       watch: around.engine,
+      graceMs: around.graceMs,
       onWarning: (text) => around.events.emit({ type: 'note', text }),
     });
     opened.push(environmentFactory);

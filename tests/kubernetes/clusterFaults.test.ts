@@ -189,7 +189,7 @@ test('pods of a process that is dead are removed, those of a live one stay', asy
   const env = await cluster.start();
   const owner = { ...currentOwner('dead-run', '1'), pid: 2 ** 22 + 1, pidStart: '1' };
   const orphan = await cluster.start({ request: { owner } });
-  const result = await reapPods(await connectCluster(clusterConfigSchema.parse({})));
+  const result = await reapPods(await connectCluster(clusterConfigSchema.parse({})), { dryRun: false });
   expect(result.removed.map(({ name }) => name)).toEqual([orphan.info.containerId]);
   expect((await env.execute('echo alive')).output).toBe('alive\n');
   expect(kubectl('get', 'pod', env.info.containerId!, '-o', 'json')).toContain(LABELS.bootId);

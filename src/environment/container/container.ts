@@ -134,7 +134,9 @@ export function environmentIn(parts: {
     await channel.killAll();
     return snapshot!.kind === 'copy'
       ? orDeath(diffTrees(readFolder, snapshot!, config.cwd, limits))
-      : diffSnapshot(channel.harness, snapshot!, config.cwd, limits);
+      : diffSnapshot(channel.harness, snapshot!, config.cwd, limits, (path) =>
+          container.getFile(path).then((content) => content ?? missing(path)),
+        );
   };
   return {
     info,

@@ -5,7 +5,6 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import { z } from 'zod';
-import { pause } from '../../base/async/timer.ts';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
 import { EnvironmentError, type StartRequest } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
@@ -13,7 +12,6 @@ import { keeperEntrypoint } from '../exec/keeper.ts';
 import { ownerLabels } from '../owner.ts';
 import { daemonAnswer, readFault, withDaemonRetry } from '../places/dockerFault.ts';
 import type { EngineWatch } from '../places/engineWatch.ts';
-import { removeContainer } from '../places/leftovers.ts';
 import { PROGRAM_FOLDER } from '../programs/program.ts';
 import { QUIET_ENV } from '../quietEnv.ts';
 
@@ -34,7 +32,7 @@ interface ContainerOptions {
   readonly beforeStart?: ((container: Docker.Container) => Promise<void>) | undefined;
 }
 
-/** Removes a container; one that the engine does not remove is told, and tried again later. Never rejects. */
+/** Removes a container, now or as soon as the engine does. Never rejects. */
 export type Discard = (container: Docker.Container) => Promise<void>;
 
 type SpecOptions = Omit<ContainerOptions, 'request' | 'watch' | 'discard'> & {
@@ -136,38 +134,6 @@ export async function createContainer(docker: Docker, options: ContainerOptions)
     `the container of ${options.request.instanceId} did not start: ${text}`,
     { evidence: { image: options.image, daemon: text }, cause: last },
   );
-}
-
-/** Long enough for an engine that is started anew. */
-const REMOVAL_WAITS_MS: readonly number[] = [1000, 3000, 8000, 20_000];
-const REMOVAL_ANSWER_MS = 20_000;
-
-/**
- * A container that the engine would not remove: the person is told which, and it is tried again. Resolves to whether it is gone. When `closing` fires it is tried once more, and that is the last
- * time.
- */
-export async function removeLater(
-  container: Docker.Container,
-  closing: AbortSignal,
-  warn: (text: string) => void,
-  waits: readonly number[] = REMOVAL_WAITS_MS,
-  watch?: Pick<EngineWatch, 'back'>,
-): Promise<boolean> {
-  const name = `container ${container.id.slice(0, 12)}`;
-  warn(`${name} could not be removed; it is tried again`);
-  for (const ms of waits) {
-    await pause(ms, closing);
-    if (!closing.aborted) await watch?.back(closing).catch(() => undefined);
-    if (await removeContainer(container, REMOVAL_ANSWER_MS)) {
-      warn(`${name} is removed now`);
-      return true;
-    }
-    if (closing.aborted) break;
-  }
-  warn(
-    `${name} is still there: docker rm -f ${container.id.slice(0, 12)} removes it, or "swebatch clean" once the run has ended`,
-  );
-  return false;
 }
 
 interface LivingContainer {

@@ -8,6 +8,7 @@ import tar from 'tar-stream';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
 import { type Container, environmentIn, openChannel, ownConfig } from '../container/container.ts';
 import { createPreparedStarts } from '../container/preparedStarts.ts';
+import { createRemovals } from '../container/removals.ts';
 import { refuseUnlessAllowed, verifySealed } from '../container/sealedHistory.ts';
 import { phasesOf, setUp } from '../container/setup.ts';
 import {
@@ -35,7 +36,7 @@ import type { EnsureImage } from '../places/pullStage.ts';
 import { createProgramVolumes, type ProgramVolumes } from '../programs/programVolume.ts';
 import { createRelayLine } from '../relay/relayLine.ts';
 import { relayProgram } from '../relay/relayProgram.ts';
-import { createContainer, type Discard, deathOf, removeLater } from './container.ts';
+import { createContainer, type Discard, deathOf } from './container.ts';
 import { containerFiles } from './containerFiles.ts';
 import { createDiskWatch, createQuotaProbe, type QuotaProbe } from './diskWatch.ts';
 import { createSealer, type Sealer } from './seal.ts';
@@ -69,7 +70,6 @@ export function createDockerFactory(
   options: DockerFactoryOptions = {},
 ): DockerFactory {
   const docker = engineClient(options.docker);
-  const removals = new Set<Promise<unknown>>();
   const closing = new AbortController();
   const limitMs = options.outageMs ?? SHORT_OUTAGE_MS;
   const watch = options.watch ?? createEngineWatch({ ping: () => docker.ping(), limitMs });
@@ -82,15 +82,14 @@ export function createDockerFactory(
   const ensureFrom = options.images ?? pulls.ensure;
   const ensure: EnsureImage = (image, more) => ensureFrom(config.image ?? image, more);
 
-  const track = (removal: Promise<unknown>) => {
-    removals.add(removal);
-    void removal.finally(() => removals.delete(removal));
-  };
-  const discard: Discard = async (container) => {
-    const removal = removeContainer(container);
-    track(removal);
-    if (await removal) return;
-    track(removeLater(container, closing.signal, (text) => options.onWarning?.(text), undefined, watch));
+  const removals = createRemovals({ watch, warn: options.onWarning, graceMs: options.graceMs });
+  const discard: Discard = (container) => {
+    const id = container.id.slice(0, 12);
+    return removals.discard({
+      name: `container ${id}`,
+      remove: () => removeContainer(container),
+      byHand: `docker rm -f ${id}`,
+    });
   };
 
   const shared = {
@@ -134,7 +133,7 @@ export function createDockerFactory(
       closing.abort();
       await prepared.close();
       await pulls.close();
-      while (removals.size > 0) await Promise.allSettled([...removals]);
+      await removals.close();
       if (!options.watch) watch.close();
     },
   };
@@ -167,7 +166,10 @@ export function createDockerEnvironments(
 
 /** What a program sets when it makes a Docker factory, beside the user's configuration. */
 export interface DockerFactoryOptions
-  extends Pick<EnvironmentOptions, 'onWarning' | 'watch' | 'quietEnv' | 'snapshot' | 'capAdd' | 'program'> {
+  extends Pick<
+    EnvironmentOptions,
+    'onWarning' | 'graceMs' | 'watch' | 'quietEnv' | 'snapshot' | 'capAdd' | 'program'
+  > {
   /** dockerode's own options (socketPath, host, port...); default: DOCKER_HOST or the standard socket. */
   readonly docker?: Docker.DockerOptions;
   /** How long an engine is waited for by a factory without a watch of its own; default: half a minute. */

@@ -14,7 +14,7 @@ export const kubernetes: EnvironmentKind = {
   keepsWork: false,
   listens: true,
   bringsPrograms: true,
-  async create(config, { quietEnv, snapshot, capAdd, program, listens, onWarning }) {
+  async create(config, { quietEnv, snapshot, capAdd, program, listens, graceMs, onWarning }) {
     const { createKubernetesFactory } = await import('./kubernetesFactory.ts');
     return createKubernetesFactory(config, {
       quietEnv,
@@ -22,6 +22,7 @@ export const kubernetes: EnvironmentKind = {
       capAdd,
       program,
       relay: listens,
+      graceMs,
       onWarning,
     });
   },
@@ -29,9 +30,9 @@ export const kubernetes: EnvironmentKind = {
     const { clusterFindings } = await import('./networkCheck.ts');
     return clusterFindings(arms);
   },
-  async reap(environments) {
+  async reap(environments, how) {
     const { reapClusters } = await import('./podReaper.ts');
-    return reapClusters(environments.map(clusterOf));
+    return reapClusters(environments.map(clusterOf), how);
   },
   openNetwork: (environment) =>
     recordOf(environment.kubernetes).allow_open_network === true

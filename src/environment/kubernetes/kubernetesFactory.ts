@@ -1,9 +1,9 @@
 /** The Kubernetes environment: one pod an attempt. The factory, and how a pod becomes ready for the agent. */
 import type { V1Pod } from '@kubernetes/client-node';
 import pLimit from 'p-limit';
-import { pause } from '../../base/async/timer.ts';
 import { environmentIn, ownConfig } from '../container/container.ts';
 import { createPreparedStarts } from '../container/preparedStarts.ts';
+import { createRemovals } from '../container/removals.ts';
 import { refuseUnlessAllowed, sealHistory, verifySealed } from '../container/sealedHistory.ts';
 import { phasesOf, setUp } from '../container/setup.ts';
 import {
@@ -11,6 +11,7 @@ import {
   EnvironmentError,
   type EnvironmentFactory,
   type HistoryState,
+  isLoss,
   type StartRequest,
 } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
@@ -36,8 +37,8 @@ const CONCURRENT_PROGRAMS = 4;
 const MAX_PREPARED = 8;
 /** An API server that is started anew is back before; attempts wait so long for it, and then for the run to be resumed. */
 const OUTAGE_MS = 600_000;
-/** Whoever ends now waits for the removals no longer than this. */
-const LAST_TRIES_MS = [0, 500, 2000, 5000];
+/** An API server that is started anew cuts one start off, perhaps the next one too. */
+const STARTS = 5;
 
 /** Rejects with ClusterConfigError when no cluster can be asked; asks none. */
 export async function createKubernetesFactory(
@@ -48,20 +49,35 @@ export async function createKubernetesFactory(
   const cluster = options.cluster ?? (await connectCluster(clusterConfig));
   const closing = new AbortController();
   const watch = createEngineWatch({ ping: cluster.version, limitMs: OUTAGE_MS });
-  const removals = createRemovals(cluster, closing.signal, options.onWarning);
+  const removals = createRemovals({ watch, warn: options.onWarning, graceMs: options.graceMs });
   const shared: PodShared = {
     cluster,
     config,
     clusterConfig,
     options,
     watch,
-    discard: removals.discard,
+    discard: (name) =>
+      removals.discard({
+        name: `pod ${name}`,
+        remove: () => removed(cluster, name),
+        byHand: `kubectl -n ${cluster.namespace} delete pod ${name}`,
+      }),
     starting: pLimit(CONCURRENT_CREATES),
     filling: pLimit(CONCURRENT_PROGRAMS),
     spools: createProgramSpools(),
   };
   const network = createNetworkCheck(shared);
-  const begin = (request: StartRequest): Promise<Environment> => startPod(shared, network, request);
+  const begin = async (request: StartRequest): Promise<Environment> => {
+    for (let tried = 1; ; tried += 1) {
+      try {
+        return await startPod(shared, network, request);
+      } catch (error) {
+        if (!isLoss(error) || request.signal?.aborted || tried === STARTS) throw error;
+        // Nothing of the agent's has run: the start is made again from its beginning.
+        await watch.back(request.signal);
+      }
+    }
+  };
   const prepared = createPreparedStarts(begin, options.maxPrepared ?? MAX_PREPARED);
   return {
     kind: 'kubernetes',
@@ -74,44 +90,22 @@ export async function createKubernetesFactory(
     async close() {
       closing.abort();
       await prepared.close();
-      await removals.settled();
+      await removals.close();
       await shared.spools.close();
       watch.close();
     },
   };
 }
 
-/** A pod that the API server does not remove now is removed later, and named where it is not. */
-function createRemovals(cluster: Cluster, closing: AbortSignal, warn: (text: string) => void = () => {}) {
-  const going = new Set<Promise<void>>();
-  const removed = async (name: string): Promise<boolean> => {
-    try {
-      await cluster.deletePod(name);
-      return true;
-    } catch (error) {
-      const { meaning } = readApiFault(error);
-      return meaning === 'gone' || meaning === 'namespace_gone';
-    }
-  };
-  const tryOn = async (name: string) => {
-    for (const ms of LAST_TRIES_MS) {
-      await pause(ms, closing);
-      if (await removed(name)) return;
-    }
-    warn(
-      `pod ${name} is still there: kubectl delete pod ${name} removes it, or the next run once this one has ended`,
-    );
-  };
-  return {
-    async discard(name: string): Promise<void> {
-      if (await removed(name)) return;
-      const work = tryOn(name).finally(() => going.delete(work));
-      going.add(work);
-    },
-    async settled() {
-      while (going.size > 0) await Promise.allSettled([...going]);
-    },
-  };
+/** A pod that is gone with its namespace is gone. */
+async function removed(cluster: Pick<Cluster, 'deletePod'>, name: string): Promise<boolean> {
+  try {
+    await cluster.deletePod(name);
+    return true;
+  } catch (error) {
+    const { meaning } = readApiFault(error);
+    return meaning === 'gone' || meaning === 'namespace_gone';
+  }
 }
 
 /** The way from an image to an environment the agent may use: pod, history sealed and verified inside, setup, start tree. */

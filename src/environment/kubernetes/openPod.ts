@@ -31,12 +31,12 @@ export async function openPod(
   image: string,
   notes: string[],
 ): Promise<OpenPod> {
-  const { cluster, config, options, watch } = shared;
+  const { config, options, watch } = shared;
   const pod = await runningPod(shared, request, image);
   const name = pod.metadata?.name ?? '';
   const lost: { why?: string } = {};
   const death = deathOf(shared, name, lost);
-  const startProcess = podProcesses(cluster, name, (why) => {
+  const startProcess = podProcesses(shared, name, (why) => {
     lost.why ??= why;
   });
   const relay = options.relay ? podRelay(shared, name, death) : undefined;
@@ -45,7 +45,8 @@ export async function openPod(
     watch,
     supervisorMs: SUPERVISOR_START_MS,
     startProcess,
-    ...podFiles(startProcess),
+    // What writes a file does so anew when its stream broke: that makes no pod doubtful.
+    ...podFiles(podProcesses(shared, name), watch),
     wasCut: (error) => errorText(error).includes('could not be opened'),
     death,
     // A container that is started again has a new file system, and this one none of the agent's work.

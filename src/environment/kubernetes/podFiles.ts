@@ -4,7 +4,9 @@ import { PassThrough } from 'node:stream';
 import tar from 'tar-stream';
 import { startTimer } from '../../base/async/timer.ts';
 import { archiveOf, type Container } from '../container/container.ts';
+import { EnvironmentError } from '../environment.ts';
 import type { ContainerProcess, StartProcess } from '../exec/transport.ts';
+import type { EngineWatch } from '../places/engineWatch.ts';
 import { shellScript } from '../shellScript.ts';
 import type { StartPodProcess } from './podProcess.ts';
 
@@ -24,6 +26,8 @@ const WORDS = 2000;
 interface Done {
   readonly code: number | undefined;
   readonly words: string;
+  /** Nothing had ended it within the limit. */
+  readonly late: boolean;
 }
 
 /** Runs a script of ours; what it prints goes to `onOutput` as it comes. */
@@ -47,7 +51,11 @@ async function runScript<Process extends ContainerProcess>(
   const gone = Promise.withResolvers<void>();
   let words = '';
   let over = false;
-  const timer = startTimer(LIMIT_MS, () => gone.resolve());
+  let late = false;
+  const timer = startTimer(LIMIT_MS, () => {
+    late = true;
+    gone.resolve();
+  });
   const onAbort = () => gone.resolve();
   signal?.addEventListener('abort', onAbort, { once: true });
   process.listen({
@@ -62,7 +70,7 @@ async function runScript<Process extends ContainerProcess>(
     feed?.(process, () => over).catch(gone.reject);
     await gone.promise;
     signal?.throwIfAborted();
-    return { code: await process.exitCode(), words };
+    return { code: await process.exitCode(), words, late };
   } finally {
     over = true;
     timer.cancel();
@@ -79,15 +87,52 @@ async function printed(startProcess: StartProcess, script: string, args: readonl
   return { done, output: Buffer.concat(parts) };
 }
 
-const failure = (what: string, { code, words }: Done) =>
-  new Error(
-    `${what} (${code === undefined ? 'the stream broke' : `rc ${code}`}): ${words.trim().slice(-300)}`,
-  );
+/** The stream broke: nobody knows how the script ended. */
+class BrokenStream extends Error {}
+
+function failure(what: string, { code, words, late }: Done): Error {
+  const said = words.trim().slice(-300);
+  if (late) return new Error(`${what} (not done within ${LIMIT_MS / 1000} s): ${said}`);
+  return code === undefined
+    ? new BrokenStream(`${what} (the stream broke): ${said}`)
+    : new Error(`${what} (rc ${code}): ${said}`);
+}
+
+const TRIES = 4;
+
+/** Where the stream broke on its way a file is written anew, or read again, once the API server answers. */
+async function unbroken<T>(work: () => Promise<T>, watch: Pick<EngineWatch, 'back'>): Promise<T> {
+  for (let tried = 1; ; tried += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof BrokenStream)) throw error;
+      await watch.back();
+      if (tried === TRIES)
+        throw new EnvironmentError('died', `${error.message}; ${TRIES} times`, {
+          sub: 'daemon_lost',
+          cause: error,
+        });
+    }
+  }
+}
 
 /** tar ends with 1 where a file changed while it was read. */
 const packedWell = (code: number | undefined) => code === 0 || code === 1;
 
-export function podFiles(startProcess: StartProcess): Pick<Container, 'put' | 'getFile' | 'read'> {
+export function podFiles(
+  startProcess: StartProcess,
+  watch: Pick<EngineWatch, 'back'>,
+): Pick<Container, 'put' | 'getFile' | 'read'> {
+  const { put, getFile, read } = filesByStream(startProcess);
+  return {
+    put: (files) => unbroken(() => put(files), watch),
+    getFile: (path) => unbroken(() => getFile(path), watch),
+    read: (path, reader, signal) => unbroken(() => read(path, reader, signal), watch),
+  };
+}
+
+function filesByStream(startProcess: StartProcess): Pick<Container, 'put' | 'getFile' | 'read'> {
   return {
     // One file needs no tar in the image.
     async put(files) {

@@ -1,9 +1,10 @@
 /** Processes in a pod, as src/environment/exec asks for them. */
-import { within } from '../../base/async/timer.ts';
+import { pause, within } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import type { ContainerProcess, StartProcess } from '../exec/transport.ts';
-import type { Cluster } from './cluster.ts';
+import type { ExecAddress } from './cluster.ts';
 import { MAIN } from './podManifest.ts';
+import type { PodShared } from './podShared.ts';
 
 const STDIN = 0;
 const STDOUT = 1;
@@ -55,7 +56,7 @@ export type StartPodProcess = (...asked: Parameters<StartProcess>) => Promise<Po
  */
 export const podProcesses =
   (
-    cluster: Cluster,
+    api: Pick<PodShared, 'cluster' | 'watch'>,
     pod: string,
     onLost?: (why: string) => void,
     container: string = MAIN,
@@ -65,11 +66,7 @@ export const podProcesses =
     // The API knows no variables of an exec.
     const line = env && env.length > 0 ? ['env', ...env, ...argv] : argv;
     const address = { pod, container, argv: line, stdin };
-    const socket = await cluster.exec(address, state.receive).catch((error: unknown) => {
-      throw new Error(`the stream into pod ${pod} could not be opened: ${errorText(error)}`, {
-        cause: error,
-      });
-    });
+    const socket = await openedStream(api, address, state.receive);
     let open = true;
     socket.onClose(() => {
       if (open && stdin && !state.ended()) onLost?.(`the stream into pod ${pod} broke`);
@@ -99,6 +96,35 @@ export const podProcesses =
       wordComesLast: true,
     };
   };
+
+const OPENINGS = 6;
+const AGAIN_MS = 250;
+/** The server answered, and an answer of this kind stays as it is. */
+const REFUSED = /Unexpected server response: 4\d\d/;
+
+/**
+ * A stream that could not be opened has started nothing: while the API server is away it is waited for. One that is just back refuses everybody
+ * until it has read who has which rights, and its nodes are not known to it at once.
+ */
+async function openedStream(
+  { cluster, watch }: Pick<PodShared, 'cluster' | 'watch'>,
+  address: ExecAddress,
+  receive: (stream: number, data: Buffer) => void,
+) {
+  const since = watch.mark();
+  for (let tried = 1; ; tried += 1) {
+    try {
+      return await cluster.exec(address, receive);
+    } catch (error) {
+      const text = errorText(error);
+      await watch.back();
+      const stays = REFUSED.test(text) && !watch.awaySince(since);
+      if (stays || tried === OPENINGS)
+        throw new Error(`the stream into pod ${address.pod} could not be opened: ${text}`, { cause: error });
+      await pause(AGAIN_MS * 2 ** (tried - 1), undefined);
+    }
+  }
+}
 
 /** What came before anybody listens is kept. */
 function createState() {

@@ -1,49 +1,35 @@
 /** Removes pods whose owner is provably dead, and no other: never another live run's, never another machine's, never one without our owner. */
 import type { V1Pod } from '@kubernetes/client-node';
-import type { Reaped } from '../environmentKind.ts';
-import { isOwnerAlive, LABELS, type Liveness, type MachineFacts, thisMachine } from '../owner.ts';
+import type { Leftover, Reaped } from '../environmentKind.ts';
+import { isOwnerAlive, LABELS, type Liveness, thisMachine } from '../owner.ts';
 import { readApiFault } from './apiFaults.ts';
 import { type Cluster, connectCluster } from './cluster.ts';
 import type { ClusterConfig } from './clusterConfig.ts';
 import { MANAGED_BY, POD_LABELS } from './podManifest.ts';
 
-interface OwnedPod {
-  readonly name: string;
-  readonly run: string;
+interface OwnedPod extends Leftover {
   readonly owner: Liveness;
 }
 
-/** Annotations that were copied to another pod name the first one. */
-function ownerOf({ metadata }: V1Pod, machine: MachineFacts): Liveness {
+function ownedPod({ metadata }: V1Pod): OwnedPod {
   const told = metadata?.annotations ?? {};
-  return told[LABELS.name] === metadata?.name ? isOwnerAlive(told, machine) : 'unknown';
+  const name = metadata?.name ?? '';
+  return {
+    ...{ name, run: told[LABELS.run] ?? '', instance: told[LABELS.instance] ?? '' },
+    ...{ host: told[LABELS.host] ?? '', pid: Number(told[LABELS.pid]) },
+    // Annotations that were copied to another pod name the first one.
+    owner: told[LABELS.name] === name ? isOwnerAlive(told, thisMachine()) : 'unknown',
+  };
 }
 
-async function listOwnedPods(
-  cluster: Pick<Cluster, 'listPods'>,
-  machine: MachineFacts = thisMachine(),
-): Promise<OwnedPod[]> {
-  const pods = await cluster.listPods(`${POD_LABELS.managed}=${MANAGED_BY}`);
-  return pods.map((pod) => {
-    const told = pod.metadata?.annotations ?? {};
-    return {
-      name: pod.metadata?.name ?? '',
-      run: told[LABELS.run] ?? '',
-      owner: ownerOf(pod, machine),
-    };
-  });
-}
-
-interface ReapedPods {
-  readonly removed: readonly OwnedPod[];
-  readonly failed: readonly OwnedPod[];
-  readonly kept: readonly OwnedPod[];
-}
-
-export async function reapPods(cluster: Pick<Cluster, 'listPods' | 'deletePod'>): Promise<ReapedPods> {
-  const pods = await listOwnedPods(cluster);
+export async function reapPods(
+  cluster: Pick<Cluster, 'listPods' | 'deletePod'>,
+  { dryRun }: { readonly dryRun: boolean },
+): Promise<Pick<Reaped, 'orphans' | 'removed' | 'failed' | 'kept'>> {
+  const pods = (await cluster.listPods(`${POD_LABELS.managed}=${MANAGED_BY}`)).map(ownedPod);
   const orphans = pods.filter(({ owner }) => owner === 'dead');
   const kept = pods.filter(({ owner }) => owner !== 'dead');
+  if (dryRun) return { orphans, removed: [], failed: [], kept };
   const gone = await Promise.all(
     orphans.map(async (pod) => ({
       pod,
@@ -54,20 +40,35 @@ export async function reapPods(cluster: Pick<Cluster, 'listPods' | 'deletePod'>)
     })),
   );
   return {
+    ...{ orphans, kept },
     removed: gone.filter(({ ok }) => ok).map(({ pod }) => pod),
     failed: gone.filter(({ ok }) => !ok).map(({ pod }) => pod),
-    kept,
   };
 }
 
 /** Of each cluster and namespace once. */
-export async function reapClusters(clusters: readonly ClusterConfig[]): Promise<Reaped> {
-  const different = new Map(clusters.map((one) => [JSON.stringify([one.context, one.namespace]), one]));
-  const reaped: ReapedPods[] = [];
-  for (const one of different.values()) reaped.push(await reapPods(await connectCluster(one)));
-  return {
-    what: 'pod',
-    removed: reaped.reduce((sum, { removed }) => sum + removed.length, 0),
-    failed: reaped.flatMap(({ failed }) => failed.map(({ name }) => name)),
-  };
+export async function reapClusters(
+  clusters: readonly ClusterConfig[],
+  how: { readonly dryRun: boolean },
+): Promise<Reaped[]> {
+  const named = new Map(clusters.map((one) => [JSON.stringify([one.context, one.namespace]), one]));
+  const asked = new Set<string>();
+  const reaped: Reaped[] = [];
+  for (const one of named.values()) {
+    let place = [
+      one.context === undefined ? 'the current context' : `context ${one.context}`,
+      one.namespace === undefined ? 'its namespace' : `namespace ${one.namespace}`,
+    ].join(', ');
+    try {
+      const cluster = await connectCluster(one);
+      place = `namespace ${cluster.namespace} of ${cluster.server}`;
+      if (asked.has(place)) continue;
+      asked.add(place);
+      reaped.push({ what: 'pod', place, ...(await reapPods(cluster, how)) });
+    } catch (error) {
+      const nothing = { orphans: [], removed: [], failed: [], kept: [] };
+      reaped.push({ what: 'pod', place, ...nothing, silent: readApiFault(error).text });
+    }
+  }
+  return reaped;
 }

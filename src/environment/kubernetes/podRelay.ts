@@ -33,7 +33,7 @@ const TOLD_MS = 2500;
 const KILLED = 137;
 
 export function podRelay(shared: PodShared, name: string, death: Death): PodRelay {
-  const start = podProcesses(shared.cluster, name, undefined, RELAY);
+  const start = podProcesses(shared, name, undefined, RELAY);
   const { program } = shared.options;
   let looked: ReturnType<typeof look> | undefined;
   const look = async () => {
@@ -48,7 +48,9 @@ export function podRelay(shared: PodShared, name: string, death: Death): PodRela
   let ready: Promise<void> | undefined;
   const relayThere = async () => {
     const { architecture } = await image();
-    await podFiles(start).put([{ path: PROGRAM, content: relayProgram(architecture), mode: 0o555 }]);
+    await podFiles(start, shared.watch).put([
+      { path: PROGRAM, content: relayProgram(architecture), mode: 0o555 },
+    ]);
   };
   const orDeath = async <T>(work: () => Promise<T>, what: string, signal?: AbortSignal): Promise<T> => {
     try {

@@ -16,6 +16,8 @@ export interface PodOptions {
   /** What every pod of the factory has at PROGRAM_FOLDER, read-only; with `relay` alone. */
   readonly program?: Program | undefined;
   readonly onWarning?: ((message: string) => void) | undefined;
+  /** How long the end waits for pods that are not removed. */
+  readonly graceMs?: number | undefined;
 }
 
 export interface PodShared {

@@ -2,7 +2,9 @@
 
 import type { Closing } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
-import { reapEnvironments } from '../../environment/environments.ts';
+import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
+import type { Reaped } from '../../environment/environmentKind.ts';
+import { onEngines, reapEnvironments } from '../../environment/environments.ts';
 import { currentOwner, type MachineFacts } from '../../environment/owner.ts';
 import { engineClient, engineOptionsOf } from '../../environment/places/chosenEngine.ts';
 import type { RunPool } from '../../environment/places/enginePool.ts';
@@ -17,10 +19,10 @@ import { imagesOfWork } from '../../grading/gradingFrame.ts';
 import { beginLease, endLease, hasLeftEngine } from '../../store/live/leases.ts';
 import type { Store } from '../../store/open.ts';
 import { worksOf, worksOfContainer } from '../../store/records/evaluations.ts';
-import { armsOf, type RunRow } from '../../store/records/runs.ts';
-import type { Caller } from '../caller.ts';
+import { allArms, armsOf, type RunRow } from '../../store/records/runs.ts';
+import type { Caller, Variables } from '../caller.ts';
 import type { RunEvents } from '../events.ts';
-import { type ArmConfig, plannedArm } from '../plan/planRecord.ts';
+import { type ArmConfig, plannedArm, recordedEnvironment } from '../plan/planRecord.ts';
 import { requireEngine } from './engines.ts';
 import { enginesOf } from './openImages.ts';
 
@@ -104,11 +106,14 @@ export function recordLeases(pool: RunPool, { store, run: { id: run }, isoNow, o
 /** The preflight checks that an engine answers; with several, one may be down and the run goes on without it. */
 export async function reapOrphans(arms: readonly ArmConfig[], caller: Caller): Promise<void> {
   const { env, tell } = caller;
-  for (const { what, removed, failed } of await reapEnvironments(arms)) {
-    if (removed > 0)
-      tell({ level: 'note', text: `removed ${removed} ${what}(s) that a dead process had left` });
-    for (const name of failed)
+  const environments = arms.map(({ environment }) => environment);
+  for (const { what, place, removed, failed, silent } of await reapEnvironments(environments)) {
+    if (removed.length > 0)
+      tell({ level: 'note', text: `removed ${removed.length} ${what}(s) that a dead process had left` });
+    for (const { name } of failed)
       tell({ level: 'warning', text: `${what} ${name} could not be removed; the next run tries again` });
+    if (silent !== undefined)
+      tell({ level: 'warning', text: `what dead processes left in ${place} is not known: ${silent}` });
   }
   for (const host of enginesOf(arms)) {
     try {
@@ -184,3 +189,57 @@ export async function cleanWork(
     failed: orphans.filter(({ name }) => left.has(name)),
   };
 }
+
+interface CleanedPlaces {
+  /** Each once: containers and end states of engines, and what other kinds of environments have. */
+  readonly places: readonly Reaped[];
+  /** The default engine has something of this record, or nothing says that another place has. */
+  readonly needsDefault: boolean;
+}
+
+/** What dead processes left on the default engine and in every place that the record names. `store`: as of `cleanWork`. */
+export async function cleanPlaces(
+  env: Variables,
+  store: Store | undefined,
+  how: { readonly dryRun: boolean },
+): Promise<CleanedPlaces> {
+  const recorded = store ? allArms(store).flatMap((arm) => recordedEnvironment(arm) ?? []) : [];
+  const environments = recorded.filter(isWhole);
+  const onDocker = environments.filter(onEngines);
+  const hosts = new Set(onDocker.flatMap((one) => (one.hosts ?? []).map(({ host }) => host)));
+  const places: Reaped[] = [];
+  for (const host of [undefined, ...hosts]) places.push(...(await cleanEngine(env, host, store, how)));
+  places.push(...(await reapEnvironments(environments, how)));
+  const needsDefault =
+    places.every(({ place }) => place === DEFAULT_PLACE) ||
+    onDocker.some((one) => (one.hosts ?? []).length === 0);
+  return { places, needsDefault };
+}
+
+/** An arm that was imported may say nothing of where it ran. */
+const isWhole = (environment: Partial<EnvironmentConfig>): environment is EnvironmentConfig =>
+  environment.environment_class !== undefined;
+
+async function cleanEngine(
+  env: Variables,
+  host: string | undefined,
+  store: Store | undefined,
+  how: { readonly dryRun: boolean },
+): Promise<Reaped[]> {
+  const place = host ?? DEFAULT_PLACE;
+  try {
+    const { docker } = requireEngine(env, host);
+    const limitMs = REAP_LIMIT_MS;
+    const containers = await reap({ docker, ...how, limitMs });
+    const work = await cleanWork(docker, store, how);
+    return [
+      { what: 'container', place, ...containers },
+      { what: 'end state', place, ...work },
+    ];
+  } catch (error) {
+    const nothing = { orphans: [], removed: [], failed: [], kept: [] };
+    return [{ what: 'container', place, ...nothing, silent: errorText(error) }];
+  }
+}
+
+export const DEFAULT_PLACE = 'default engine';

@@ -116,6 +116,9 @@ export const hasRuns = (db: Store): boolean => first(db)`SELECT 1 FROM runs LIMI
 
 export const listRuns = (db: Store): RunRow[] => all(db)`SELECT * FROM runs ORDER BY id`;
 
+/** Of all runs. */
+export const allArms = (db: Store): ArmRow[] => all(db)`SELECT * FROM arms ORDER BY id`;
+
 export const armsOf = (db: Store, runId: number): ArmRow[] =>
   all(db)`SELECT * FROM arms WHERE run_id = ${runId} ORDER BY position`;
 

@@ -307,7 +307,9 @@ describe('pods that a dead process left', () => {
       ],
       deletePod: async (name: string) => void deleted.push(name),
     };
-    const result = await reapPods(cluster);
+    expect((await reapPods(cluster, { dryRun: true })).orphans.map(({ name }) => name)).toEqual(['orphan']);
+    expect(deleted).toEqual([]);
+    const result = await reapPods(cluster, { dryRun: false });
     expect(deleted).toEqual(['orphan']);
     expect(result.kept.map(({ name }) => name)).toEqual(['alive', 'elsewhere', 'copied', 'bare']);
   });
