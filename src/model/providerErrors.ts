@@ -149,7 +149,7 @@ const TABLE = {
     { of: 'DashScope', source: DASHSCOPE, says: [/range of input length should be \[\d/] },
     {
       of: 'Cohere',
-      source: SEEN,
+      source: LITELLM,
       says: [/^too many tokens: (?:total number of tokens|size limit exceeded)/],
     },
     {
@@ -186,7 +186,8 @@ const TABLE = {
     },
     {
       of: 'Ark',
-      source: 'public clients of Ark',
+      // No client library has it.
+      source: 'one public client of Ark, not confirmed',
       says: [/total tokens of image and text exceed max message tokens/],
     },
     {
@@ -223,7 +224,7 @@ const TABLE = {
     },
     {
       of: "OpenAI's classifiers of what is asked",
-      source: 'openai-ruby, SessionTurnError::Code; public clients of ChatGPT plans',
+      source: 'litellm, exception_mapping_utils.py (cyber_policy); openai-ruby, SessionTurnError::Code',
       codes: 'cyber_policy bio_policy misalignment_policy_violation',
       says: [/^this request has been flagged for possible cybersecurity risk/],
     },
@@ -238,7 +239,7 @@ const TABLE = {
     },
     {
       of: 'Anthropic',
-      source: SEEN,
+      source: `${LITELLM}; ${SEEN}`,
       says: [/output blocked by content filtering policy/, /appears to violate our usage policy/],
     },
     {
@@ -252,9 +253,14 @@ const TABLE = {
       says: [/violate[sd]? google's responsible ai practices/],
     },
     {
-      of: 'xAI; DeepSeek',
+      of: 'DeepSeek',
+      source: 'DeepSeek-V2#30, BettaFish#108',
+      says: [/^content exists risk$/],
+    },
+    {
+      of: 'xAI',
       source: SEEN,
-      says: [/^content violates usage guidelines/, /^content exists risk$/],
+      says: [/^content violates usage guidelines/],
     },
     {
       of: 'DashScope',
@@ -318,20 +324,20 @@ const TABLE = {
     },
     {
       of: 'ChatGPT plans',
-      source: 'public clients of ChatGPT plans',
+      source: 'pi#4172; codegraff2#90, after codex',
       codes: 'usage_limit_reached usage_not_included',
       spent: true,
     },
     {
       of: 'Anthropic',
-      source: 'public reports, December 2025 to November 2026',
+      source: 'claude-code#2127, claude-code#38035',
       codes: 'credit_balance_too_low billing_error',
       says: [/credit balance is too low/, /^you have reached your specified (?:workspace )?api usage limits/],
       spent: true,
     },
     {
       of: 'Bedrock',
-      source: 'public reports of ThrottlingException',
+      source: 'Ivy-Tendril#1756, agent-book#29; litellm, bedrock/realtime/handler.py',
       codes: 'servicequotaexceededexception',
       says: [/^too many tokens per day\b/],
       spent: true,
@@ -358,14 +364,14 @@ const TABLE = {
     },
     {
       of: 'litellm',
-      source: 'public reports of BudgetExceededError',
+      source: 'litellm, exceptions.py (BudgetExceededError)',
       codes: 'budget_exceeded',
       says: [/budget has been exceeded! current cost: /],
       spent: true,
     },
     {
       of: 'xAI',
-      source: 'public reports of 403 and 429',
+      source: 'continue#10373, warp#14863',
       says: [
         /has either used all available credits or reached its monthly spending limit/,
         /team doesn't have any credits or licenses yet/,
