@@ -63,8 +63,10 @@ function documentOf(places: readonly Reaped[]) {
     const each = (key: 'orphans' | 'removed' | 'failed' | 'kept') =>
       own.flatMap((one) => one[key].map((left) => ({ ...left, place: one.place })));
     return {
-      ...{ orphans: each('orphans'), removed: each('removed') },
-      ...{ failed: each('failed'), kept: each('kept') },
+      orphans: each('orphans'),
+      removed: each('removed'),
+      failed: each('failed'),
+      kept: each('kept'),
     };
   };
   return {

@@ -15,8 +15,11 @@ function ownedPod({ metadata }: V1Pod): OwnedPod {
   const told = metadata?.annotations ?? {};
   const name = metadata?.name ?? '';
   return {
-    ...{ name, run: told[LABELS.run] ?? '', instance: told[LABELS.instance] ?? '' },
-    ...{ host: told[LABELS.host] ?? '', pid: Number(told[LABELS.pid]) },
+    name,
+    run: told[LABELS.run] ?? '',
+    instance: told[LABELS.instance] ?? '',
+    host: told[LABELS.host] ?? '',
+    pid: Number(told[LABELS.pid]),
     // Annotations that were copied to another pod name the first one.
     owner: told[LABELS.name] === name ? isOwnerAlive(told, thisMachine()) : 'unknown',
   };
@@ -40,7 +43,8 @@ export async function reapPods(
     })),
   );
   return {
-    ...{ orphans, kept },
+    orphans,
+    kept,
     removed: gone.filter(({ ok }) => ok).map(({ pod }) => pod),
     failed: gone.filter(({ ok }) => !ok).map(({ pod }) => pod),
   };

@@ -154,8 +154,11 @@ const stepVerdict = z.object({
   suspicion: z
     .array(
       z.object({
-        ...{ rule: z.string(), says: z.string(), evidence: z.string() },
-        ...{ strict: z.boolean(), inferred: z.boolean() },
+        rule: z.string(),
+        says: z.string(),
+        evidence: z.string(),
+        strict: z.boolean(),
+        inferred: z.boolean(),
       }),
     )
     .default([]),
@@ -174,7 +177,11 @@ const verdictOf = (result: EvaluationResult): StepVerdict => ({
   exitCode: result.exitCode,
   durationMs: result.durationMs,
   suspicion: result.suspicion.map(({ rule, says, evidence, strict, inferred }) => ({
-    ...{ rule, says, evidence, strict, inferred },
+    rule,
+    says,
+    evidence,
+    strict,
+    inferred,
   })),
 });
 
