@@ -49,7 +49,9 @@ describe.skipIf(!available)('docker faults', () => {
       expect((await env.execute('cat fresh.txt')).output).toContain("object '/nowhere/x.so' from");
       const { patch, state, warnings } = await env.capturePatch();
       expect([state, warnings]).toEqual(['ok', []]);
-      expect(Buffer.from(patch).toString()).toMatch(/^diff --git a\/fresh\.txt b\/fresh\.txt\n[\s\S]*\+new\n$/);
+      expect(Buffer.from(patch).toString()).toMatch(
+        /^diff --git a\/fresh\.txt b\/fresh\.txt\n[\s\S]*\+new\n$/,
+      );
     });
 
     test('a killed PID 1 is env_died with state and exit code [T-24]', async () => {
