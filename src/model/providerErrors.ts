@@ -324,13 +324,13 @@ const TABLE = {
     },
     {
       of: 'ChatGPT plans',
-      source: 'pi#4172; codegraff2#90, after codex',
+      source: 'pi#4172, codegraff2#90',
       codes: 'usage_limit_reached usage_not_included',
       spent: true,
     },
     {
       of: 'Anthropic',
-      source: 'claude-code#2127, claude-code#38035',
+      source: "issues 2127 and 38035 of Anthropic's own agent",
       codes: 'credit_balance_too_low billing_error',
       says: [/credit balance is too low/, /^you have reached your specified (?:workspace )?api usage limits/],
       spent: true,
