@@ -104,6 +104,9 @@ export function flagsFor(log) {
   return flags;
 }
 
+/** After a crash with a hundred containers, containerd needs longer to clean up than dockerd waits for it; what is cleaned stays clean. */
+export const wasCleaningUp = (log) => log.includes('timeout waiting for containerd to start');
+
 /** The lines of an engine's log that say what is wrong; its last ones where none does. */
 export function complaints(log) {
   const lines = log.trim().split('\n');
@@ -131,9 +134,10 @@ async function start() {
   }
   say(`engine: starting dockerd in the background, log in ${LOG}`);
   if (await becomesReady(startDaemon([]))) return;
-  const flags = flagsFor(readFileSync(LOG, 'utf8'));
-  if (flags.length > 0) {
-    say(`engine: dockerd did not start here; once more with ${flags.join(' ')}`);
+  const said = readFileSync(LOG, 'utf8');
+  const flags = flagsFor(said);
+  if (flags.length > 0 || wasCleaningUp(said)) {
+    say(`engine: dockerd did not start here; once more${flags.length > 0 ? ` with ${flags.join(' ')}` : ''}`);
     if (await becomesReady(startDaemon(flags))) return;
   }
   throw new SetupError(

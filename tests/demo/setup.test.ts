@@ -10,6 +10,7 @@ interface Engine {
   debianLike(osRelease: string): boolean;
   advice(machine: { platform: string; root: boolean; debian: boolean; text: string }): string;
   flagsFor(log: string): string[];
+  wasCleaningUp(log: string): boolean;
   complaints(log: string): string;
 }
 interface Packages {
@@ -27,7 +28,9 @@ interface RunId {
 }
 // Plain JavaScript that the old Node of a fresh machine runs; hence no types to import.
 const load = async (path: string): Promise<unknown> => import(join(REPO_ROOT, 'scripts', path));
-const { debianLike, advice, flagsFor, complaints } = (await load('setup/engine.mjs')) as Engine;
+const { debianLike, advice, flagsFor, wasCleaningUp, complaints } = (await load(
+  'setup/engine.mjs',
+)) as Engine;
 const { missingPackages } = (await load('setup/packages.mjs')) as Packages;
 const { missingTools } = (await load('setup/testTools.mjs')) as Tools;
 const { unlockedPackages, platformOf } = (await load('setup/lock.mjs')) as Lock;
@@ -64,6 +67,8 @@ describe('setup', () => {
       '--ip6tables=false',
     ]);
     expect(flagsFor('address already in use')).toEqual([]);
+    expect(wasCleaningUp('failed to start containerd: timeout waiting for containerd to start')).toBe(true);
+    expect(wasCleaningUp('address already in use')).toBe(false);
   });
 
   test('quotes what an engine says is wrong, not what it says last', () => {
