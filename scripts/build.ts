@@ -253,8 +253,13 @@ export async function bundle(): Promise<void> {
     platform: 'node',
     external: (id) => staysPackage(id),
     plugins: [
-      ...[required, ownPlace, engineInBundle, whenNeeded, widthWhenNeeded],
-      ...[helpWhenAsked, builtinsWhenNeeded],
+      required,
+      ownPlace,
+      engineInBundle,
+      whenNeeded,
+      widthWhenNeeded,
+      helpWhenAsked,
+      builtinsWhenNeeded,
     ],
   });
   const { output } = await build.write({

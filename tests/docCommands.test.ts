@@ -78,6 +78,22 @@ test('what the program does not take is found', async () => {
   expect(commandsIn('FOO=1 npx swebatch ls last | head # the newest')).toEqual([['ls', 'last']]);
 });
 
+const KEYS = [...read('docs/configuration.md').matchAll(/^\| `([a-z_.]+)` \|/gm)].map(([, key]) => key!);
+const SECTIONS = new Set(KEYS.map((key) => key.split('.')[0]!));
+const isKey = (path: string) => KEYS.some((key) => path === key || path.startsWith(`${key}.`));
+
+/** Its settings as the reference names them; a list or a map may be the value of one. */
+const settingsIn = (value: unknown, path: string): string[] =>
+  isKey(path) || typeof value !== 'object' || value === null || Array.isArray(value)
+    ? [path]
+    : Object.entries(value).flatMap(([name, below]) => settingsIn(below, `${path}.${name}`));
+
+test('a key that is none is found', () => {
+  expect(settingsIn({ policy: 'keep', polcy: 'keep' }, 'images').filter((path) => !isKey(path))).toEqual([
+    'images.polcy',
+  ]);
+});
+
 describe.each(PAGES)('%s', (page) => {
   const lines = shellBlocks(read(page)).flatMap((block) => block.split('\n'));
   const inline = [...read(page).matchAll(/`(swebatch [a-z][^`\n]*)`/g)].map(([, command]) => command!);
@@ -97,6 +113,16 @@ describe.each(PAGES)('%s', (page) => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: object };
     const named = [...read(page).matchAll(/npm run ([a-z:]+)/g)].map(([, name]) => name!);
     expect(named.filter((name) => !(name in scripts))).toEqual([]);
+  });
+  test('its settings are those of the reference', () => {
+    const blocks = [...read(page).matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, block]) => parseYaml(block!));
+    const given = commands.flatMap((words) =>
+      words.flatMap((word) => /^([a-z]+\.[a-z_.]+)=/.exec(word)?.[1] ?? []),
+    );
+    const named = blocks.flatMap((block: object) =>
+      Object.entries(block).flatMap(([name, value]) => (SECTIONS.has(name) ? settingsIn(value, name) : [])),
+    );
+    expect([...given, ...named].filter((path) => !isKey(path))).toEqual([]);
   });
   test('its blocks of YAML and JSON can be read', () => {
     for (const [, kind, block] of read(page).matchAll(/^```(yaml|json)\n(.*?)^```$/gms))

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { slotRows } from '../../src/cli/terminal/progress.ts';
 import { apply, fitParts, newState, workDone } from '../../src/cli/terminal/progressState.ts';
+import { table } from '../../src/cli/terminal/table.ts';
 
 const LINE = '$0.12 of $20.00 · 1:02 · ETA 3:00-4:10 · resolved 4/9 · 3 to grade';
 
@@ -27,4 +28,30 @@ test('a trial whose grading is open is half done', () => {
   const state = { ...newState(), sealed: 1, done: 2, toDo: 4 };
   expect(workDone(state)).toBe(6);
   expect(workDone({ ...state, grading: { workers: 1, open: 2, durations: [] } })).toBe(4);
+});
+
+const HEAD = ['run', 'status', 'created', 'planned', 'resolved', 'by class', 'cost'];
+const ROW = [
+  ...['run-20261126-155855-ro7b', 'complete', '11-26 15:58', '14'],
+  ...['9/14 = 64.3 % [38.8, 83.7]', 'agent 12 limit 2', '$0.00'],
+];
+
+const words = (text: string) => text.split(/\s+/).filter(Boolean).toSorted();
+
+test('at 80 columns no word of a table is cut: a cell goes on in the next line', () => {
+  const [head, , ...rows] = table(HEAD, [ROW], 80, undefined, true).split('\n');
+  for (const line of rows) expect(line.length).toBeLessThanOrEqual(80);
+  expect(words(rows.join(' '))).toEqual(words(ROW.join(' ')));
+  expect(words(head!)).toEqual(words(HEAD.join(' ')));
+});
+
+test('at 60 columns, where its columns do not fit, each cell has a line', () => {
+  const lines = table(HEAD, [ROW, ROW], 60, undefined, true).split('\n');
+  for (const line of lines) expect(line.length).toBeLessThanOrEqual(60);
+  const once = words([...ROW, ...HEAD.slice(1)].join(' '));
+  expect(words(lines.join(' '))).toEqual([...once, ...once].toSorted());
+});
+
+test('in a pipe a row is a line', () => {
+  expect(table(HEAD, [ROW], 60, undefined, false).split('\n')).toHaveLength(3);
 });

@@ -6,17 +6,24 @@ import type { Spent } from '../../store/records/runs.ts';
 const LEAST = 6;
 /** A word, a date or a number: it says nothing when it is cut, so longer columns give way first. */
 const SHORT = 12;
-const terminalWidth = (): number => Math.max(80, process.stdout.isTTY ? process.stdout.columns : 0);
+/** Narrower than any terminal that people use. */
+const NARROWEST = 40;
+const terminalWidth = (): number => (process.stdout.isTTY ? Math.max(NARROWEST, process.stdout.columns) : 80);
 
 const BLOCK = 1000;
 
-/** Shortens the widest columns until the table fits. The first one names the row and is never cut. `--json` has everything. */
+/**
+ * Narrows the widest columns until the table fits. On a terminal a cell goes on in the next line, by whole words, and where that is not enough each
+ * cell has a line of its own; elsewhere, where a row is a line for
+ * other programs, it is cut. The first column names the row and stays whole. `--json` has everything.
+ */
 export const table = (
   head: readonly string[],
   rows: readonly (readonly string[])[],
   width = terminalWidth(),
   paint?: PaintCell,
-): string => [...tableBlocks(head, rows, width, paint)].join('\n');
+  wraps = process.stdout.isTTY === true,
+): string => [...tableBlocks(head, rows, width, paint, wraps)].join('\n');
 
 /** Gets the cell with the blanks around it, so that a colour changes no width. */
 type PaintCell = (cell: string) => string;
@@ -27,16 +34,21 @@ export function* tableBlocks(
   rows: Iterable<readonly string[]>,
   width = terminalWidth(),
   paint: PaintCell = (cell) => cell,
+  wraps = process.stdout.isTTY === true,
 ): Generator<string> {
   const widths = head.map((h) => h.length);
+  const least = head.map((h) => (wraps ? h.length : LEAST));
   for (const row of rows)
-    for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, columns(cell));
+    for (const [i, cell] of row.entries()) {
+      widths[i] = Math.max(widths[i] ?? 0, columns(cell));
+      if (wraps) least[i] = Math.max(least[i] ?? 0, Math.min(WORD, longestWord(cell)));
+    }
   const over = () => widths.reduce((a, b) => a + b, 2 * (widths.length - 1)) - width;
   // What is wider than the whole table is so by megabytes at worst: the loop below takes one column at a time.
   for (let i = 1; i < widths.length; i++) widths[i] = Math.min(widths[i]!, Math.max(LEAST, width));
-  narrow(widths, over);
+  narrow(widths, least, over);
   const fitted = (c: string, i: number) => pad(shorten(c, widths[i]!), widths[i]!);
-  const line = (cells: readonly string[]) => {
+  const oneLine = (cells: readonly string[]) => {
     const last = cells.length - 1;
     // The first one is a name.
     return cells
@@ -44,6 +56,16 @@ export function* tableBlocks(
       .join('  ')
       .trimEnd();
   };
+  const line = (cells: readonly string[]): string => {
+    if (!wraps || cells.every((c, i) => columns(c) <= widths[i]!)) return oneLine(cells);
+    const parts = cells.map((c, i) => byWords(c, widths[i]!));
+    const height = Math.max(...parts.map((part) => part.length));
+    return Array.from({ length: height }, (_, k) => oneLine(parts.map((part) => part[k] ?? ''))).join('\n');
+  };
+  if (wraps && over() > 0) {
+    yield* asBlocks(head, rows, width, paint);
+    return;
+  }
   let lines = [line(head), line(widths.map((w) => '-'.repeat(w)))];
   for (const row of rows) {
     if (lines.length >= BLOCK) {
@@ -55,11 +77,49 @@ export function* tableBlocks(
   yield lines.join('\n');
 }
 
-function narrow(widths: number[], over: () => number): void {
+/** Where columns do not fit beside each other: a row is its name and, below it, a line for each of its cells. */
+function* asBlocks(
+  head: readonly string[],
+  rows: Iterable<readonly string[]>,
+  width: number,
+  paint: PaintCell,
+): Generator<string> {
+  const names = Math.max(...head.slice(1).map(columns));
+  for (const [name = '', ...cells] of rows)
+    yield [
+      name,
+      ...cells.flatMap((cell, i) =>
+        byWords(cell, width - names - 4).map(
+          (part, k) => `  ${pad(k === 0 ? head[i + 1]! : '', names)}  ${paint(part)}`,
+        ),
+      ),
+    ].join('\n');
+}
+
+/** A longer one, such as an address, is cut. */
+const WORD = 24;
+
+const longestWord = (text: string): number =>
+  text.split(' ').reduce((most, word) => Math.max(most, columns(word)), 0);
+
+/** Lines of whole words, each as long as there is room. */
+function byWords(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const begun = lines.at(-1);
+    if (begun !== undefined && columns(begun) + 1 + columns(word) <= width)
+      lines[lines.length - 1] = `${begun} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}
+
+function narrow(widths: number[], least: readonly number[], over: () => number): void {
   const long = widths.map((width) => width > SHORT);
   const widest = (some: (i: number) => boolean): number =>
     widths.reduce(
-      (best, width, i) => (i > 0 && some(i) && width > LEAST && width > (widths[best] ?? 0) ? i : best),
+      (best, width, i) =>
+        i > 0 && some(i) && width > (least[i] ?? LEAST) && width > (widths[best] ?? 0) ? i : best,
       -1,
     );
   while (over() > 0) {
