@@ -60,6 +60,10 @@ export const agentConfigSchema = z.strictObject({
         'agent_class command: a program of "swebatch agents add", with @VERSION or as it was added; its commands are on the PATH',
       ),
     ),
+  permissions: z
+    .enum(['allow', 'refuse'])
+    .optional()
+    .meta(identity('agent_class acp: the answer to what the program asks leave for; default: allow')),
   observation_template: z
     .string()
     .optional()

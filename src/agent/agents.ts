@@ -25,6 +25,7 @@ const AGENTS: Readonly<Record<string, AgentEntry>> = {
   opencode: { version: '1.18.33', load: async () => (await import('./installed/openCode.ts')).openCode },
   'gemini-cli': { version: '0.61.0', load: async () => (await import('./installed/geminiCli.ts')).geminiCli },
   command: { load: async () => (await import('./installed/commandAgent.ts')).commandAgent },
+  acp: { load: async () => (await import('./installed/acpAgent.ts')).acpAgent },
   oracle: { asksNoModel: 'gold', load: async () => (await import('./oracle.ts')).oracle },
   nop: { asksNoModel: 'nop', load: async () => (await import('./oracle.ts')).nop },
 };

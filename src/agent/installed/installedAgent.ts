@@ -80,7 +80,7 @@ async function work(
   const session = openSession(gateway, parts, follow);
   try {
     const run = await runBehind(session, program, parts, deadline, promptOf(parts, task, extraVars));
-    return conclude(run, follow.transcript);
+    return conclude(run, follow.transcript, program);
   } catch (error) {
     try {
       follow.transcript.breakOff();
@@ -246,10 +246,14 @@ async function runBehind(
 }
 
 /** What the gateway decided counts first, then what the environment saw, then how the program ended. */
-function conclude({ result, end, broken, summary }: Run, transcript: Transcript): AgentResult {
+function conclude(
+  { result, end, broken, summary }: Run,
+  transcript: Transcript,
+  { says }: InstalledProgram,
+): AgentResult {
   if (broken) throw broken;
   if (end?.kind === 'thrown') throw end.error;
-  const evidence = evidenceOf(result);
+  const evidence = evidenceOf(result, says);
   const ended = (exitStatus: string, text: string, more: Partial<AgentResult> = {}): AgentResult => {
     transcript.end(exitStatus, text);
     const { steps, costNano } = summary;
@@ -283,13 +287,14 @@ function neverAsked(
 
 const lastOf = ({ output }: CommandResult, length: number): string => output.slice(-length).trim();
 
-const evidenceOf = (result: CommandResult | null): AgentResult['evidence'] =>
+const evidenceOf = (result: CommandResult | null, says: InstalledProgram['says']): AgentResult['evidence'] =>
   result
     ? {
         exit_code: result.exitCode,
         output_bytes: result.totalBytes,
         output_end: lastOf(result, OUTPUT_KEPT),
         ...(result.oomKilled && { oom_killed: true }),
+        ...says?.(lastOf(result, OUTPUT_KEPT)),
       }
     : { killed: true };
 

@@ -46,6 +46,8 @@ export interface InstalledProgram extends Pick<AgentKind, 'mcp' | 'packages' | '
   readonly endUnknown?: RegExp;
   /** The output in what such a tool answers; default: all of it. */
   readonly outputOf?: (answer: string) => string;
+  /** What its output says of its own work, for the record; it decides nothing. */
+  readonly says?: (output: string) => Readonly<Record<string, unknown>>;
   launch(facts: LaunchFacts): Launch;
 }
 

@@ -45,6 +45,19 @@ PI_OFFLINE=1 pi --provider gateway --model {{model}} --no-session -p {{task}}`,
   },
 ];
 
+/** Programs that speak the Agent Client Protocol. */
+export const ACP_PROGRAMS: readonly AddedProgram[] = [
+  {
+    ...ADDED_PROGRAMS[0]!,
+    command: 'OPENAI_MODEL={{model}} qwen --auth-type openai --acp',
+  },
+  {
+    ...{ program: 'gemini', version: '0.61.0', source: 'npm:@google/gemini-cli@0.61.0', dialect: 'gemini' },
+    command: 'GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_CLI_NO_RELAUNCH=true gemini --acp --model {{model}}',
+    runs: (command) => ({ tool: 'run_shell_command', args: { command, description: 'step' } }),
+  },
+];
+
 const adding = new Map<string, Promise<CliResult>>();
 
 /** Null when it is on this machine; else why not. */
