@@ -83,10 +83,8 @@ export async function stagePypi({
       '--no-deps',
       '--ignore-installed',
       '--quiet',
-      '--retries',
-      '0',
-      '--timeout',
-      '12',
+      // pip tells why a connection broke only where it tries again.
+      ...['--retries', '1', '--timeout', '7'],
       spec,
     ],
     ANSWER_MS,
@@ -158,8 +156,9 @@ async function thisPython(run: RunPython): Promise<Python> {
 
 function pipError(what: string, said: string): UserError {
   const lines = said.split('\n').map((line) => line.replace(/^(?:ERROR|WARNING): /, '').trim());
+  const broken = lines.find((line) => /connection broken|certificate/i.test(line));
   return new UserError(
-    `pip could not ${what}: ${lines.filter(Boolean).slice(-3).join('; ') || 'it gave no reason'}`,
+    `pip could not ${what}: ${broken ?? (lines.filter(Boolean).slice(-3).join('; ') || 'it gave no reason')}`,
     {
       hint: '"pip config list" shows where pip looks; the package must suit "python3 --version"',
     },
