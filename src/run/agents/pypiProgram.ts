@@ -84,7 +84,7 @@ export async function stagePypi({
       '--ignore-installed',
       '--quiet',
       // pip tells why a connection broke only where it tries again.
-      ...['--retries', '1', '--timeout', '7'],
+      ...['--retries', '1', '--timeout', '5'],
       spec,
     ],
     ANSWER_MS,
