@@ -84,10 +84,11 @@ export async function stagePypi({
       '--ignore-installed',
       '--quiet',
       // pip tells why a connection broke only where it tries again.
-      ...['--retries', '1', '--timeout', '5'],
+      ...['--retries', '1', '--timeout', '4'],
       spec,
     ],
-    ANSWER_MS,
+    // Its interpreter was asked before.
+    ANSWER_MS - 3000,
   );
   if (!first.ok) throw pipError(`look up ${spec}`, first.errors);
   const home = join(folder, 'python');
