@@ -29,6 +29,12 @@ const PROGRAM: readonly (readonly [source: RegExp, tests: RegExp])[] = [
   [/^src\//, /e2e\/(run|reproduce)\.|faults\/crash|cli\/(ls|show|words\/mistakes)/],
 ];
 
+/** Tests that read whole folders as text, and name no file of theirs. */
+const READ: readonly (readonly [changed: RegExp, tests: RegExp])[] = [
+  [/^src\//, /^tests\/(architecture|leaves|names)\.test/],
+  [/\.md$/, /^tests\/(docs|readme|proofs|recipes)\.test/],
+];
+
 const git = (...args: string[]) =>
   execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).split('\n').filter(Boolean);
 
@@ -41,6 +47,7 @@ export function touchedBy(changed: readonly string[], tests: readonly string[] =
     const reached = reachedFrom(test);
     if (changed.some((file) => reached.has(file))) return true;
     if (read.some((name) => textOf(test).includes(name))) return true;
+    if (READ.some(([file, tests]) => tests.test(test) && changed.some((one) => file.test(one)))) return true;
     return reached.has('tests/support/cli.ts') && rooms.some((room) => room.test(test));
   });
 }

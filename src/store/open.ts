@@ -66,8 +66,11 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
     const opened = new Database(path, { readonly, timeout });
     db = Object.assign(opened, {
       [Symbol.dispose]: () => {
-        endings.get(db)?.();
-        opened.close();
+        try {
+          endings.get(db)?.();
+        } finally {
+          opened.close();
+        }
       },
     });
   } catch (error) {

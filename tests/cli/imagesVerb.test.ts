@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rawRow } from '../dataset/rows.ts';
 import { removeImages } from '../support/baseRuns.ts';
+import { BIN } from '../support/cli.ts';
 import { docker, dockerAvailable } from '../support/docker.ts';
 import { registryAvailable, startRegistry, type TestRegistry } from '../support/registry.ts';
 
-const BIN = join(import.meta.dirname, '..', '..', 'src', 'cli', 'bin.ts');
 const ready = registryAvailable() && (await dockerAvailable());
 
 describe.skipIf(!ready)('images verb (needs Docker and docker-registry)', () => {

@@ -7,7 +7,6 @@ import { rawRow } from '../dataset/rows.ts';
 import { baseCommit, exec, loadBase, SUBMITS, says } from '../support/baseRuns.ts';
 import { startCli, tempDir } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
-import { BASE_IMAGE } from '../support/dockerEnvironment.ts';
 import { type SecondEngine, secondEngineAvailable, startSecondEngine } from '../support/secondEngine.ts';
 
 const MB = 2 ** 20;
@@ -21,11 +20,9 @@ describe.skipIf(!ready)('a disk that fills up under a run (needs root and docker
   beforeAll(async () => {
     dir = tempDir('swebatch-floor-');
     engine = await startSecondEngine(1500);
-    await loadBase(engine, dir);
+    const image = await loadBase(engine, dir);
     const base_commit = await baseCommit();
-    const rows = [1, 2, 3, 4, 5].map((i) =>
-      JSON.stringify(rawRow(`x__x-${i}`, { image: BASE_IMAGE, base_commit })),
-    );
+    const rows = [1, 2, 3, 4, 5].map((i) => JSON.stringify(rawRow(`x__x-${i}`, { image, base_commit })));
     writeFileSync(join(dir, 'd.jsonl'), rows.join('\n'));
     // Longer than the time between two looks at the disk.
     const replies = [says('echo hi > new.txt'), says('sleep 4'), says('sleep 4'), SUBMITS];

@@ -9,7 +9,6 @@ import { rawRow } from '../dataset/rows.ts';
 import { baseCommit, loadBase, SUBMITS, says } from '../support/baseRuns.ts';
 import { startCli, tempDir } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
-import { BASE_IMAGE } from '../support/dockerEnvironment.ts';
 import { type SecondEngine, secondEngineAvailable, startSecondEngine } from '../support/secondEngine.ts';
 
 const ready = secondEngineAvailable() && (await dockerAvailable());
@@ -21,11 +20,9 @@ describe.skipIf(!ready)('a run over two engines (needs root and dockerd)', () =>
   beforeAll(async () => {
     dir = tempDir('swebatch-hosts-');
     second = await startSecondEngine(2000);
-    await loadBase(second, dir);
+    const image = await loadBase(second, dir);
     const base_commit = await baseCommit();
-    const rows = [1, 2, 3, 4, 5, 6].map((i) =>
-      JSON.stringify(rawRow(`x__x-${i}`, { image: BASE_IMAGE, base_commit })),
-    );
+    const rows = [1, 2, 3, 4, 5, 6].map((i) => JSON.stringify(rawRow(`x__x-${i}`, { image, base_commit })));
     writeFileSync(join(dir, 'd.jsonl'), rows.join('\n'));
     const replies = [says('echo hi > new.txt'), says('cat new.txt'), says('ls'), SUBMITS];
     writeFileSync(join(dir, 'replies.json'), JSON.stringify({ latency_ms: 700, replies }));

@@ -70,11 +70,7 @@ describe.skipIf(!docker)('replaying a run', () => {
   });
 
   test('of several arms one is named', async () => {
-    bench = await faultBench({
-      ids: ['a__a-1'],
-      config: {},
-      scripts: { 'a__a-1': GOOD },
-    });
+    bench = await faultBench({ inTrees: true, ids: ['a__a-1'] });
     const arms = JSON.stringify([
       { name: 'short', agent: { step_limit: 1 } },
       { name: 'long', agent: { step_limit: 9 } },
@@ -96,7 +92,7 @@ describe.skipIf(!docker)('replaying a run', () => {
 
   test('an environment that answers differently is told with its step and the difference', async () => {
     const script = [bash('date +%N'), ...GOOD];
-    bench = await faultBench({ ids: ['a__a-1'], scripts: { 'a__a-1': script } });
+    bench = await faultBench({ inTrees: true, ids: ['a__a-1'], scripts: { 'a__a-1': script } });
     await bench.run(bench.id);
     const again = await bench.run(`${bench.id}-again`, ['-m', `replay:${bench.id}`]);
     expect(again.stderr).toMatch(
@@ -120,6 +116,7 @@ describe.skipIf(!docker)('replaying a run', () => {
   test('an attempt that infrastructure ended was paid too: it comes again, and after it the one that stands', async () => {
     const down = [{ status: 500 }, { status: 500 }, { status: 500 }];
     bench = await faultBench({
+      inTrees: true,
       ids: ['a__a-1', 'a__a-2'],
       scripts: {
         'a__a-1': [GOOD[0]!, { content: bash(`sed -i 's/Hello/Hi/' src/greet.py`), before: down }, GOOD[2]!],
@@ -153,9 +150,10 @@ describe.skipIf(!docker)('replaying a run', () => {
 
   test('an end by the wall clock comes again without the wait', async () => {
     bench = await faultBench({
+      inTrees: true,
       ids: ['a__a-1'],
       scripts: { 'a__a-1': [GOOD[0]!, { hang: true }] },
-      agent: { wall_time_limit_seconds: 10 },
+      agent: { wall_time_limit_seconds: 4 },
       model: { first_byte_timeout_s: 100, total_timeout_s: 100 },
     });
     await bench.run(bench.id);
@@ -175,13 +173,14 @@ describe.skipIf(!docker)('replaying a run', () => {
       tool_calls: [{ function: { name: 'bash', arguments: JSON.stringify({ command }) } }],
     });
     const submit =
-      'git add -A && git diff --cached > /tmp/p; echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && cat /tmp/p';
+      'git add -A && git diff --cached > ../p; echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && cat ../p';
     bench = await faultBench({
+      inTrees: true,
       ids: ['a__a-1', 'a__a-2'],
       scripts: {
         text: GOOD,
         tools: [
-          { ...call('pwd'), tool_calls: [...call('pwd').tool_calls, ...call('ls').tool_calls] },
+          { ...call('ls'), tool_calls: [...call('ls').tool_calls, ...call('ls src').tool_calls] },
           { content: 'no call' },
           call(`sed -i 's/Hello/Howdy/' src/greet.py`),
           call(submit),

@@ -32,7 +32,7 @@ async function interrupted(options: Parameters<typeof faultBench>[0] = {}): Prom
 
 describe.skipIf(!docker)('T-54 going on with something else', () => {
   test('a changed model, limit or prompt is refused with the keys; allowed, it is a boundary that the exports show [T-54]', async () => {
-    await interrupted();
+    await interrupted({ inTrees: true });
     const sent = bench.server.requests.length;
     const changes = [
       ['-m', 'fake-2'],
@@ -45,14 +45,14 @@ describe.skipIf(!docker)('T-54 going on with something else', () => {
       'agent.system_template',
     ];
     for (const [n, change] of changes.entries()) {
-      const refused = await bench.refused(bench.id, change);
+      const refused = await bench.run(bench.id, change);
       expect(refused.code).toBe(2);
       expect(refused.stderr).toContain('the configuration changed');
       expect(refused.stderr).toContain(keys[n]!);
     }
     expect(bench.server.requests.length).toBe(sent);
     // Another model is another arm, also when changes are allowed: its predictions would carry the wrong name.
-    const other = await bench.refused(bench.id, [...changes[0]!, '--allow-config-change']);
+    const other = await bench.run(bench.id, [...changes[0]!, '--allow-config-change']);
     expect(other.code).toBe(2);
     expect(other.stderr).toContain('a new arm needs a new run');
     expect(bench.server.requests.length).toBe(sent);
@@ -79,14 +79,14 @@ describe.skipIf(!docker)('T-54 going on with something else', () => {
   });
 
   test('a changed row of the dataset is refused by its id [T-54]', async () => {
-    await interrupted();
+    await interrupted({ inTrees: true });
     const sent = bench.server.requests.length;
     const rows = readFileSync(bench.dataset, 'utf8');
     writeFileSync(
       bench.dataset,
       rows.replace('Greet differently. [[instance:a__a-3]]', 'Other. [[instance:a__a-3]]'),
     );
-    const refused = await bench.refused(bench.id);
+    const refused = await bench.run(bench.id);
     expect(refused.code).toBe(2);
     expect(refused.stderr).toMatch(/the dataset changed:\s+a__a-3: the row has changed/);
     expect(bench.server.requests.length).toBe(sent);
@@ -159,7 +159,7 @@ describe.skipIf(!docker)('T-58 secrets', () => {
   test('in a submitted patch it is flagged and kept, never changed in silence [T-58]', async () => {
     const half = CANARY.length >> 1;
     const put = `A='${CANARY.slice(0, half)}'; B='${CANARY.slice(half)}'; echo "$A$B" >> README.md`;
-    bench = await faultBench({ scripts: { 'a__a-1': [bash(put), SUBMIT] } });
+    bench = await faultBench({ inTrees: true, scripts: { 'a__a-1': [bash(put), SUBMIT] } });
     const result = await bench.run(bench.id);
     expect(result.code).toBe(0);
     expect(bench.preds(bench.id)['a__a-1']!.model_patch).toContain(CANARY);

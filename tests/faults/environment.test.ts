@@ -128,6 +128,7 @@ printf 'export PATH=/opt/testbed/bin:$PATH\\n' >/etc/profile.d/testbed.sh
 
   test('an agent that committed its work and submits nothing: the line of its end, the report and show say what is left', async () => {
     bench = await faultBench({
+      inTrees: true,
       ids: ['a__a-1', 'a__a-2'],
       scripts: {
         'a__a-1': [
@@ -203,11 +204,12 @@ describe.skipIf(!docker)('time', () => {
   test('T-55 waiting for a slot counts against nobody, and is recorded as such', async () => {
     const ids = [1, 2, 3, 4, 5, 6, 7].map((n) => `a__a-${n}`);
     bench = await faultBench({
+      inTrees: true,
       ids,
-      scripts: Object.fromEntries(ids.map((id) => [id, [bash('sleep 3'), ...GOOD]])),
+      scripts: Object.fromEntries(ids.map((id) => [id, [bash('sleep 2'), ...GOOD]])),
       config: { workers: 1 },
       // Less than what the last one waits for its turn.
-      agent: { wall_time_limit_seconds: 15 },
+      agent: { wall_time_limit_seconds: 10 },
     });
     const result = await bench.run(bench.id, ['-w', '1']);
     expect(result.code).toBe(0);
@@ -215,7 +217,7 @@ describe.skipIf(!docker)('time', () => {
       `SELECT duration_ms AS waited, offset_ms AS offset FROM phases WHERE name = 'queue' ORDER BY duration_ms`,
     );
     expect(waits).toHaveLength(7);
-    expect(waits[6]!.waited).toBeGreaterThan(15_000);
+    expect(waits[6]!.waited).toBeGreaterThan(10_000);
     expect(waits.every((w) => w.offset === -w.waited)).toBe(true);
     expectOthersGood(bench, bench.id, []);
     await expectSound(bench, bench.id, 7, [result]);
@@ -223,14 +225,15 @@ describe.skipIf(!docker)('time', () => {
 
   test('T-55 an answer after the deadline changes nothing: the call ended as aborted and was asked once more', async () => {
     bench = await faultBench({
+      inTrees: true,
       scripts: {
         'a__a-1': [
-          { content: GOOD[0] as string, before: [{ content: bash('touch late'), delayMs: 8_000 }] },
-          bash('sleep 8; ls'),
+          { content: GOOD[0] as string, before: [{ content: bash('touch late'), delayMs: 3_000 }] },
+          bash('sleep 3; ls'),
           ...GOOD.slice(1),
         ],
       },
-      model: { first_byte_timeout_s: 3 },
+      model: { first_byte_timeout_s: 1 },
     });
     const result = await bench.run(bench.id);
     expect(result.code).toBe(0);
@@ -250,7 +253,7 @@ describe.skipIf(!docker)('time', () => {
     bench = await faultBench({
       scripts: { 'a__a-1': [bash('echo work >> README.md'), { hang: true }] },
       model: { first_byte_timeout_s: 0, total_timeout_s: 0, idle_timeout_s: 0 },
-      config: { stall: { model_s: 5 } },
+      config: { stall: { model_s: 2 } },
     });
     const result = await bench.run(bench.id);
     expect(result.code).toBe(3);
@@ -260,7 +263,7 @@ describe.skipIf(!docker)('time', () => {
     );
     expect(stalled).toHaveLength(2);
     for (const attempt of stalled) {
-      expect(attempt).toMatchObject({ detail: 'model', text: 'no progress in phase "model" for 5 s' });
+      expect(attempt).toMatchObject({ detail: 'model', text: 'no progress in phase "model" for 2 s' });
       expect(attempt.patch).toContain('+work');
     }
     expect(result.stderr).toContain('a__a-1 stalled (model)');

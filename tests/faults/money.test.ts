@@ -25,6 +25,7 @@ describe.skipIf(!docker)('money', () => {
       cache_creation: { ephemeral_5m_input_tokens: 1_000, ephemeral_1h_input_tokens: 500 },
     };
     bench = await faultBench({
+      inTrees: true,
       scripts: { 'a__a-1': [{ content: GOOD[0] as string, usage }, ...GOOD.slice(1)] },
       model: { prices: { input: 3, output: 15, cache_read: 0.3, cache_write: 3.75 } },
     });
@@ -55,6 +56,7 @@ describe.skipIf(!docker)('money', () => {
   test('T-19 usage that is missing or nonsense is a cost nobody knows: never 0, never negative, totals say "at least"', async () => {
     const with_ = (usage: unknown): Script => [{ content: GOOD[0] as string, usage }, ...GOOD.slice(1)];
     bench = await faultBench({
+      inTrees: true,
       scripts: {
         'a__a-1': with_(null),
         'a__a-2': with_({ prompt_tokens: -5, completion_tokens: 3 }),
@@ -86,6 +88,7 @@ describe.skipIf(!docker)('money', () => {
 
   test('T-21 an instance limit of a dollar at 0.40 a call ends after one call beyond it at most; malformed replies count too [M-17]', async () => {
     bench = await faultBench({
+      inTrees: true,
       scripts: {
         'a__a-1': [dear(bash('true'))],
         'a__a-2': [dear('no command'), dear(bash('true')), dear('no command'), dear(bash('true'))],
@@ -110,7 +113,11 @@ describe.skipIf(!docker)('money', () => {
     const ids = Array.from({ length: 20 }, (_, i) => `b__b-${String(i + 1).padStart(2, '0')}`);
     // 0.2 dollars a call: 100000 prompt and 50000 completion tokens at 1 and 2 dollars per million.
     const script = [{ content: SUBMIT, usage: { prompt_tokens: 100_000, completion_tokens: 50_000 } }];
-    bench = await faultBench({ ids, scripts: Object.fromEntries(ids.map((id) => [id, script])) });
+    bench = await faultBench({
+      inTrees: true,
+      ids,
+      scripts: Object.fromEntries(ids.map((id) => [id, script])),
+    });
     const result = await bench.run(bench.id, ['--cost-limit', '1', '-w', '8']);
     expect(result.code).toBe(4);
     const spent = bench.query<{ nano: number }>('SELECT sum(cost_nano) AS nano FROM model_calls')[0]!.nano;
@@ -138,6 +145,7 @@ describe.skipIf(!docker)('money', () => {
   test('calls that reserve more than they cost wait for each other, and end no run whose budget is not spent [T-22]', async () => {
     // 3.3 dollars are reserved for a call that costs next to nothing: two fit into the budget, four slots ask at a time.
     bench = await faultBench({
+      inTrees: true,
       model: { prices: { input: 1, output: 100 }, model_kwargs: { max_tokens: 32_768 } },
       config: { workers: 4 },
     });
@@ -152,7 +160,7 @@ describe.skipIf(!docker)('money', () => {
   });
 
   test('a model without a price runs with cost_tracking: ignore_errors; its cost is unknown and never 0 [M-59]', async () => {
-    bench = await faultBench({ prices: false, ids: ['a__a-1'] });
+    bench = await faultBench({ inTrees: true, prices: false, ids: ['a__a-1'] });
     const result = await bench.run(bench.id, [
       ...['-m', 'nobody/knows-this', '--cost-limit', '1', '-c', 'model.cost_tracking=ignore_errors'],
     ]);
@@ -164,7 +172,7 @@ describe.skipIf(!docker)('money', () => {
   });
 
   test('T-20 a paid model without a price is refused before any container or call [M-59]', async () => {
-    bench = await faultBench({ prices: false });
+    bench = await faultBench({ inTrees: true, prices: false });
     const result = await bench.run(bench.id, ['-m', 'nobody/knows-this', '--cost-limit', '1']);
     expect(result.code).toBe(2);
     expect(result.stderr).toContain('no price for "nobody/knows-this"; add prices:');

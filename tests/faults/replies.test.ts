@@ -25,7 +25,7 @@ const LOOK = bash('cat src/greet.py');
 const after = (...before: (Directive | string)[]): Script => [{ content: LOOK, before }, ...GOOD.slice(1)];
 
 async function runWith(scripts: Record<string, Script>, options: BenchOptions = {}) {
-  bench = await faultBench({ ...options, scripts });
+  bench = await faultBench({ inTrees: true, ...options, scripts });
   const result = await bench.run(bench.id);
   await expectSound(bench, bench.id, 4, [result]);
   const one = (id: string) => bench.trials(bench.id).find((t) => t.instance_id === id)!;
@@ -75,12 +75,12 @@ describe.skipIf(!docker)('waiting', () => {
   test('T-04 a server that takes the connection and never answers is left at the first-byte deadline, for a new socket', async () => {
     const { result, one } = await runWith(
       { 'a__a-1': after({ hang: true }) },
-      { model: { first_byte_timeout_s: 3 } },
+      { model: { first_byte_timeout_s: 1 } },
     );
     expect(result.code).toBe(0);
     expect(one('a__a-1').exit_reason).toBe('submitted');
     expect(callsOf('a__a-1')[0]).toMatchObject({ state: 'aborted', cost_nano: null });
-    expect(callsOf('a__a-1')[0]!.error_message).toContain('no response byte in 3s');
+    expect(callsOf('a__a-1')[0]!.error_message).toContain('no response byte in 1s');
     const [hung, again] = bench.server.requests.filter((r) => r.key === 'a__a-1');
     expect(hung!.aborted).toBe(true);
     expect(again!.port).not.toBe(hung!.port);
@@ -91,12 +91,12 @@ describe.skipIf(!docker)('waiting', () => {
   test('T-05 a stream that falls silent is left at the idle deadline; what it cost is estimated and flagged', async () => {
     const { result, one } = await runWith(
       { 'a__a-1': after({ content: 'a text of some length, in pieces', silentAfter: 5 }) },
-      { model: { stream: true, idle_timeout_s: 3, first_byte_timeout_s: 10 } },
+      { model: { stream: true, idle_timeout_s: 1, first_byte_timeout_s: 10 } },
     );
     expect(result.code).toBe(0);
     expect(one('a__a-1').exit_reason).toBe('submitted');
     const [silent] = callsOf('a__a-1');
-    expect(silent!.error_message).toContain('stream idle 3s after 5 chunks');
+    expect(silent!.error_message).toContain('stream idle 1s after 5 chunks');
     expect(silent).toMatchObject({ state: 'aborted', status_code: 200 });
     expect(silent!.cost_nano).toBeGreaterThan(0);
     expect(silent!.output_tokens).toBeGreaterThan(0);
@@ -110,6 +110,7 @@ describe.skipIf(!docker)('refusals', () => {
   test('T-09 a model that nobody serves stops the run, with the address and the id', async () => {
     const missing = [{ status: 404, body: { error: { message: 'no such model', code: 'model_not_found' } } }];
     bench = await faultBench({
+      inTrees: true,
       scripts: Object.fromEntries([1, 2, 3, 4].map((n) => [`a__a-${n}`, missing])),
     });
     const result = await bench.run(bench.id);

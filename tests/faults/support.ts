@@ -15,12 +15,14 @@ import { random } from './random.ts';
 /** Answers take anything up to this, so that no two runs of a scenario meet in the same order. */
 const LATENCY_MS = 150;
 
+const TREES = join(import.meta.dirname, '..', 'support', 'treeEnvironment.mjs');
+
 export const IMAGE = 'swebatch-test/base:1';
 export const CANARY = 'sk-canary-7Q2x/9vLw+Zk41TmR8';
 
 export const bash = (command: string): string => `THOUGHT: next\n\n\`\`\`bash\n${command}\n\`\`\``;
 export const SUBMIT = bash(
-  'git add -A && git diff --cached > /tmp/patch.txt; echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && cat /tmp/patch.txt',
+  'git add -A && git diff --cached > ../patch.txt; echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && cat ../patch.txt',
 );
 /** Looks, edits, submits: three calls. */
 export const GOOD: Script = [bash('cat src/greet.py'), bash(`sed -i 's/Hello/Hi/' src/greet.py`), SUBMIT];
@@ -34,8 +36,6 @@ export interface Bench {
   args(runId: string, ...more: string[]): string[];
   run(runId: string, more?: readonly string[], env?: Record<string, string>): Promise<CliResult>;
   start(runId: string, more?: readonly string[], env?: Record<string, string>): RunningCli;
-  /** A run that ends before anything starts. */
-  refused(runId: string, more?: readonly string[]): Promise<CliResult>;
   resume(runId: string, more?: readonly string[], env?: Record<string, string>): Promise<CliResult>;
   trials(runId: string): TrialLine[];
   query<T>(sql: string): T[];
@@ -66,6 +66,8 @@ export interface BenchOptions {
   readonly model?: Record<string, unknown>;
   /** Fields of the rows of the dataset beside the defaults. */
   readonly row?: (instanceId: string, n: number) => Record<string, unknown>;
+  /** Each trial works on this machine, in a copy of the start tree: for faults in which the container plays no part. */
+  readonly inTrees?: true;
   /** Where the results go; default: a new folder. */
   readonly output?: string;
 }
@@ -101,7 +103,13 @@ function writeConfig(root: string, url: string, options: BenchOptions): string {
     config,
     JSON.stringify({
       agent: { step_limit: 12, cost_limit: 0, ...options.agent },
-      environment: { timeout: 20, memory: '512m', pull: 'never', ...options.environment },
+      environment: {
+        timeout: 20,
+        ...(options.inTrees
+          ? { environment_class: TREES, cwd: baseTree() }
+          : { memory: '512m', pull: 'never' }),
+        ...options.environment,
+      },
       model: {
         model_name: 'fake-1',
         base_url: url,
@@ -165,11 +173,11 @@ export async function faultBench(options: BenchOptions = {}): Promise<Bench> {
     server,
     dataset,
     args,
-    run: (runId, more = [], extra) => cli(args(runId, ...more), env(extra)),
+    // What somebody may kill has a process of its own (`start`), and what is killed by a variable.
+    run: (runId, more = [], extra) => (extra ? cli : cliAgain)(args(runId, ...more), env(extra)),
     start: (runId, more = [], extra) => startCli(args(runId, ...more), env(extra)),
-    refused: (runId, more = []) => cliAgain(args(runId, ...more), env()),
     resume: (runId, more = [], extra) =>
-      cli(['resume', runId, '-o', output, '--progress', 'plain', ...more], env(extra)),
+      (extra ? cli : cliAgain)(['resume', runId, '-o', output, '--progress', 'plain', ...more], env(extra)),
     trials: (runId) => read((store) => trialLines(store, runByName(store, runId)!.id)),
     query: <T>(sql: string) => read((store) => store.prepare(sql).all() as T[]),
     preds: (runId) =>

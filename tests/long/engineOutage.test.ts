@@ -22,7 +22,7 @@ describe.skipIf(!ready)('an engine that is stopped for fifty seconds (needs root
     dir = tempDir('swebatch-outage-');
     sumImage = await derivedImage(SUM_REPO_SCRIPT);
     engine = await startSecondEngine(2000);
-    await loadBase(engine, dir);
+    await loadBase(engine, dir, BASE_IMAGE);
     await loadBase(engine, dir, sumImage);
   });
   afterAll(async () => {

@@ -65,7 +65,7 @@ describe.skipIf(!ready)('an engine that dies and comes back (needs root and dock
     for (let i = 0; i < 3; i++) {
       const engine = await startSecondEngine(1500);
       engines.push(engine);
-      await loadBase(engine, dir);
+      await loadBase(engine, dir, BASE_IMAGE);
     }
   }, 300_000);
   afterAll(async () => {

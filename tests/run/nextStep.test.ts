@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { explain } from '../../src/cli/terminal/context.ts';
 import { UserError } from '../../src/run/userError.ts';
+import { StorageError } from '../../src/store/open.ts';
 
 const RUN = join(import.meta.dirname, '../../src/run');
 /** What a run that works warns of is read at its terminal, and names verbs. */
@@ -34,4 +35,11 @@ test('no message before a run names a verb, and none begins with a flag', () => 
   expect(
     lines.filter((line) => /"swebatch |hint: [`'"].*(?<!npm )--[a-z]|UserError\([`'"]--/.test(line)),
   ).toEqual([]);
+});
+
+test('what went wrong first is told, not that something could not be closed after it', () => {
+  const first = new StorageError('write_failed', 'cannot write swebatch.db: the disk is full');
+  const closing = { error: new Error('closed badly'), suppressed: first };
+  const both = Object.assign(new Error('An error was suppressed'), { name: 'SuppressedError' }, closing);
+  expect(explain(both)).toEqual(explain(first));
 });

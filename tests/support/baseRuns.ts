@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { docker } from './docker.ts';
-import { BASE_IMAGE } from './dockerEnvironment.ts';
+import { BASE_IMAGE, smallImage } from './dockerEnvironment.ts';
 import type { SecondEngine } from './secondEngine.ts';
 
 /** Not the synchronous form: registries and model servers of tests live in the process that calls this. */
@@ -22,20 +22,22 @@ export async function baseCommit(): Promise<string> {
   return (await exec('docker', head)).stdout.trim();
 }
 
-/** An image of this machine on a second engine, by way of a file in `dir`. */
-export async function loadBase(engine: SecondEngine, dir: string, image = BASE_IMAGE): Promise<void> {
+/** An image of this machine on a second engine, by way of a file in `dir`; its name. */
+export async function loadBase(engine: SecondEngine, dir: string, image?: string): Promise<string> {
+  const name = image ?? (await smallImage());
   const tar = join(dir, 'base.tar');
-  await pipeline(await docker.getImage(image).get(), createWriteStream(tar));
+  await pipeline(await docker.getImage(name).get(), createWriteStream(tar));
   await exec('docker', ['-H', `unix://${engine.socket}`, 'load', '-q', '-i', tar]);
+  return name;
 }
 
-/** The base image with a change of its own, pushed to the registry that its name says and taken off the engine again. */
+/** The small image with a change of its own, pushed to the registry that its name says and taken off the engine again. */
 export async function pushDerived(
   image: string,
   change: { readonly label?: string; readonly command?: string },
 ): Promise<void> {
   const container = await docker.createContainer({
-    Image: BASE_IMAGE,
+    Image: await smallImage(),
     Cmd: ['sh', '-c', change.command ?? 'true'],
     HostConfig: { NetworkMode: 'none' },
   });

@@ -1,7 +1,12 @@
 // Docker environments for tests: images made on the spot, factories whose containers are gone afterwards, facts about containers.
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import type { DockerFactoryOptions } from '../../src/environment/docker/dockerFactory.ts';
-import { createDockerFactory, type DockerFactory } from '../../src/environment/docker/dockerFactory.ts';
+import { promisify } from 'node:util';
+import {
+  createDockerFactory,
+  type DockerFactory,
+  type DockerFactoryOptions,
+} from '../../src/environment/docker/dockerFactory.ts';
 import type { Environment, StartRequest } from '../../src/environment/environment.ts';
 import type { EnvironmentConfig } from '../../src/environment/environmentConfig.ts';
 import { environmentConfigSchema } from '../../src/environment/environments.ts';
@@ -11,18 +16,20 @@ import { docker } from './docker.ts';
 export const BASE_IMAGE = 'swebatch-test/base:1';
 const REPOSITORY = 'swebatch-envtest/derived';
 
-/** An image of BASE_IMAGE after a script, made once; named by the script, so that a changed one is another image. */
-export async function derivedImage(script: string, base = BASE_IMAGE): Promise<string> {
-  const tag = createHash('sha256').update(`${base}\n${script}`).digest('hex').slice(0, 16);
-  const name = `${REPOSITORY}:${tag}`;
-  const there = await docker
-    .getImage(name)
+const isHere = (image: string): Promise<boolean> =>
+  docker
+    .getImage(image)
     .inspect()
     .then(
       () => true,
       () => false,
     );
-  if (there) return name;
+
+/** An image of BASE_IMAGE after a script, made once; named by the script, so that a changed one is another image. */
+export async function derivedImage(script: string, base = BASE_IMAGE): Promise<string> {
+  const tag = createHash('sha256').update(`${base}\n${script}`).digest('hex').slice(0, 16);
+  const name = `${REPOSITORY}:${tag}`;
+  if (await isHere(name)) return name;
   const container = await docker.createContainer({
     Image: base,
     Entrypoint: ['bash', '-ec', script],
@@ -44,6 +51,40 @@ export async function derivedImage(script: string, base = BASE_IMAGE): Promise<s
   } finally {
     await container.remove({ force: true });
   }
+  return name;
+}
+
+/** What a run does not need of BASE_IMAGE. */
+const LEFT_OUT = [
+  ...['./proc/*', './sys/*', './dev/*', './usr/share', './usr/include', './var/lib', './var/cache', 'gconv'],
+  ...['python3*', 'node*', 'libnode*', 'libicu*', 'perl*', 'libperl*', 'git-http*', 'git-remote-*', 'scalar'],
+];
+
+/** BASE_IMAGE with bash, git and what they load, a fifth of it: for tests that carry images to a registry or to another engine. */
+export async function smallImage(): Promise<string> {
+  const excludes = LEFT_OUT.map((path) => `--exclude=${path}`);
+  const name = `${REPOSITORY}:small-${createHash('sha256').update(LEFT_OUT.join()).digest('hex').slice(0, 8)}`;
+  if (await isHere(name)) return name;
+  const packed = [
+    'docker',
+    'run',
+    '--rm',
+    '--network',
+    'none',
+    BASE_IMAGE,
+    'tar',
+    '-C',
+    '/',
+    ...excludes,
+    '-cf',
+    '-',
+    '.',
+  ];
+  const env = ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'LANG=C.UTF-8'];
+  const changes = [...env.map((one) => `ENV ${one}`), 'CMD ["bash"]'].flatMap((one) => ['--change', one]);
+  const words = (line: readonly string[]) => line.map((word) => `'${word}'`).join(' ');
+  const line = `${words(packed)} | ${words(['docker', 'import', ...changes, '-', name])}`;
+  await promisify(execFile)('bash', ['-o', 'pipefail', '-c', line]);
   return name;
 }
 

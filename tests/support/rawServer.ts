@@ -54,6 +54,8 @@ export async function startRawServer(replies: readonly RawReply[]) {
     if (reply.after === undefined) response.end(reply.body);
     else response.write(reply.body, () => reply.after === 'reset' && response.socket?.resetAndDestroy());
   });
+  // Longer than the client keeps one.
+  server.keepAliveTimeout = 60_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {

@@ -100,6 +100,9 @@ const ANOTHER_ROOT = new Set<StorageCode>(['missing', 'read_only', 'older_schema
 
 /** Turns any error of a verb into a message and an exit code. */
 export function explain(error: unknown): { text: string; exitCode: number; kind: string } {
+  // What went wrong first; that something could not be closed after it is its consequence.
+  if (error instanceof Error && error.name === 'SuppressedError' && 'suppressed' in error)
+    return explain(error.suppressed);
   if (error instanceof UserError)
     return {
       text: [

@@ -19,10 +19,18 @@ test('a process that is busy when commands end loses none of their output', asyn
     for (const until = performance.now() + BUSY_MS; performance.now() < until; );
   };
   let over = false;
-  const turns = (): void => void setImmediate(() => (over ? undefined : (block(), turns())));
-  const answers = (): void => stat('.', () => (over ? undefined : (block(), answers())));
-  answers();
-  turns();
+  const turns = (): void => {
+    if (over) return;
+    block();
+    setImmediate(turns);
+  };
+  const answers = (): void => {
+    if (over) return;
+    block();
+    stat('.', answers);
+  };
+  stat('.', answers);
+  setImmediate(turns);
   try {
     for (let i = 0; i < 2; i += 1) {
       const results = await Promise.all(environments.map((one) => one.execute(`sleep 0.$RANDOM; echo ${i}`)));

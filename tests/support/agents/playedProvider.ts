@@ -238,6 +238,8 @@ export async function startFakeProvider(
       response.end();
     } else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer.whole));
   };
+  // Longer than the client keeps one: a request that meets the end of its connection would be asked again, and stand twice in the record.
+  server.keepAliveTimeout = 60_000;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {

@@ -18,7 +18,6 @@ import { imagesOfEngines } from '../../../../src/environment/places/places.ts';
 import { systemPullClock } from '../../../../src/environment/places/pullImage.ts';
 import { loadBase } from '../../../support/baseRuns.ts';
 import { docker, dockerAvailable } from '../../../support/docker.ts';
-import { BASE_IMAGE } from '../../../support/dockerEnvironment.ts';
 import { registryAvailable, startRegistry, type TestRegistry } from '../../../support/registry.ts';
 import {
   type SecondEngine,
@@ -130,11 +129,12 @@ describe.skipIf(!ready)('a small disk (needs root, dockerd and docker-registry)'
 describe.skipIf(!ready)('two engines side by side (needs root and dockerd)', () => {
   let second: SecondEngine;
   let dir: string;
+  let base: string;
 
   beforeAll(async () => {
     dir = mkdtempSync(join(tmpdir(), 'swebatch-two-'));
     second = await startSecondEngine(1500);
-    await loadBase(second, dir);
+    base = await loadBase(second, dir);
   });
   afterAll(async () => {
     await second?.close();
@@ -151,7 +151,7 @@ describe.skipIf(!ready)('two engines side by side (needs root and dockerd)', () 
   test('a trial goes to the engine that has its image, although another one is named first and is as empty', async () => {
     const image = `swebatch-placement/only:${process.pid}`;
     const [repo, tag] = image.split(':');
-    await second.docker.getImage(BASE_IMAGE).tag({ repo: repo!, tag: tag! });
+    await second.docker.getImage(base).tag({ repo: repo!, tag: tag! });
     const events: string[] = [];
     const serviceOf = (engine: Docker) =>
       createImageService(
@@ -177,7 +177,7 @@ describe.skipIf(!ready)('two engines side by side (needs root and dockerd)', () 
       // It was not looked for in vain on the first.
       expect(events).toEqual(['ready']);
       // The slot of second is taken: another image goes to the free one.
-      expect((await images.ready(BASE_IMAGE, signal)).place!.host).toBe('first');
+      expect((await images.ready(base, signal)).place!.host).toBe('first');
     } finally {
       await images.close();
       await second.docker.getImage(image).remove();
@@ -206,7 +206,7 @@ describe.skipIf(!ready)('two engines side by side (needs root and dockerd)', () 
     );
     try {
       // Found there, not pulled: the ledger knows nothing of it.
-      await made.stage.ensure(BASE_IMAGE);
+      await made.stage.ensure(base);
       const free = await made.freeBytes();
       expect(Math.abs(free! - seen)).toBeLessThan(20 * MB);
       expect(await made.disk.check()).toMatchObject({ open: false, freeBytes: free });
@@ -237,7 +237,7 @@ describe.skipIf(!ready)('two engines side by side (needs root and dockerd)', () 
     const start = (attempt: number) =>
       factory.start({
         instanceId: `a__a-${attempt}`,
-        image: BASE_IMAGE,
+        image: base,
         owner: currentOwner('two-engines', `${attempt}`),
       });
     const opened = [await start(1), await start(2)];
