@@ -17,7 +17,7 @@ import { loadConfig } from '../../src/config/loadConfig.ts';
 import { ConfigError } from '../../src/config/readConfig.ts';
 import { readJson } from '../../src/dataset/read/readRows.ts';
 import { parsePredictions } from '../../src/formats/predictions.ts';
-import { parseDjango, parsePytestV2 } from '../../src/grading/parsers/python.ts';
+import { OFFICIAL_PARSERS } from '../../src/grading/parsers/parserRegistry.ts';
 import { renderMarkdown, renderTerminal } from '../../src/report/render/renderers.ts';
 import { render } from '../../src/template/render.ts';
 import { ansiSpans } from '../../src/viewer/page/text/foreignText.ts';
@@ -176,14 +176,15 @@ describe('what the fuzz suite found', () => {
 });
 
 describe('logs and files', () => {
+  const { parse_log_django: parseDjango, parse_log_pytest_v2: parsePytestV2 } = OFFICIAL_PARSERS;
   const context = { instanceId: 'a__a-1', version: '1', harness: 'v5' } as const;
   test('one endless line of interrupted tests', () => {
     const log = ' ... Testing against Django installed in '.repeat(50_000);
-    cheap(() => parseDjango(log, context));
-    expect(parseDjango(`a\nb\ntest_a ... Internal Server Error: /x/\nok\n`, context).get('test_a')).toBe(
+    cheap(() => parseDjango!(log, context));
+    expect(parseDjango!(`a\nb\ntest_a ... Internal Server Error: /x/\nok\n`, context).get('test_a')).toBe(
       'PASSED',
     );
-    cheap(() => parsePytestV2('\n'.repeat(5 * MB), context));
+    cheap(() => parsePytestV2!('\n'.repeat(5 * MB), context));
   });
   test('a file whose lines are no JSON is given up after a thousand of them', () => {
     const torn = 'a\n'.repeat(MB);

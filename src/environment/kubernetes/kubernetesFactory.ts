@@ -17,8 +17,7 @@ import {
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { createEngineWatch } from '../places/engineWatch.ts';
 import { createProgramSpools } from '../programs/packageTar.ts';
-import { readApiFault } from './apiFaults.ts';
-import { type Cluster, connectCluster } from './cluster.ts';
+import { type Cluster, connectCluster, readApiFault } from './cluster.ts';
 import { clusterOf } from './clusterConfig.ts';
 import { createNetworkCheck, type NetworkCheck } from './networkCheck.ts';
 import { type OpenPod, openPod } from './openPod.ts';

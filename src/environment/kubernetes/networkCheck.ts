@@ -9,8 +9,14 @@ import { errorText } from '../../base/text/errorText.ts';
 import { EnvironmentError, OPEN_NETWORK, type StartRequest } from '../environment.ts';
 import type { ConfiguredArm } from '../environmentKind.ts';
 import { shellScript } from '../shellScript.ts';
-import { readApiFault } from './apiFaults.ts';
-import { type Cluster, ClusterConfigError, connectCluster, type PolicyFacts, type Right } from './cluster.ts';
+import {
+  type Cluster,
+  ClusterConfigError,
+  connectCluster,
+  type PolicyFacts,
+  type Right,
+  readApiFault,
+} from './cluster.ts';
 import { clusterOf } from './clusterConfig.ts';
 import { openPod } from './openPod.ts';
 import { CLOSED, POD_LABELS, userProblem } from './podManifest.ts';

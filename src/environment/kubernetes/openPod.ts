@@ -6,7 +6,7 @@ import { parseDuration } from '../../base/text/units.ts';
 import { type Container, openChannel } from '../container/container.ts';
 import type { StartRequest } from '../environment.ts';
 import type { Channel } from '../exec/channel.ts';
-import { apiError, readApiFault } from './apiFaults.ts';
+import { apiError, readApiFault } from './cluster.ts';
 import { deathOf, faultError, type PodFault, stateOfPod } from './podFaults.ts';
 import { podFiles } from './podFiles.ts';
 import { podManifest, podName } from './podManifest.ts';

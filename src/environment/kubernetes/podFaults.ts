@@ -8,7 +8,7 @@ import type { Death } from '../container/container.ts';
 import { EnvironmentError, type EnvironmentErrorCode } from '../environment.ts';
 import type { EngineWatch } from '../places/engineWatch.ts';
 import { classifyPullMessage, PULL_FAILURES } from '../places/pullFailure.ts';
-import { type ApiMeaning, readApiFault } from './apiFaults.ts';
+import { type ApiMeaning, readApiFault } from './cluster.ts';
 import { MAIN, RELAY } from './podManifest.ts';
 import type { PodShared } from './podShared.ts';
 

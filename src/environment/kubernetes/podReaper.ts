@@ -2,8 +2,7 @@
 import type { V1Pod } from '@kubernetes/client-node';
 import type { Leftover, Reaped } from '../environmentKind.ts';
 import { isOwnerAlive, LABELS, type Liveness, thisMachine } from '../owner.ts';
-import { readApiFault } from './apiFaults.ts';
-import { type Cluster, connectCluster } from './cluster.ts';
+import { type Cluster, connectCluster, readApiFault } from './cluster.ts';
 import type { ClusterConfig } from './clusterConfig.ts';
 import { MANAGED_BY, POD_LABELS } from './podManifest.ts';
 

@@ -2,7 +2,7 @@
 import { PassThrough } from 'node:stream';
 import tar from 'tar-stream';
 import { describe, expect, test } from 'vitest';
-import { extractArchive } from '../../../src/environment/docker/containerFiles.ts';
+import { extractArchive } from '../../../src/environment/docker/container.ts';
 
 async function packed(): Promise<Buffer> {
   const pack = tar.pack();

@@ -1,6 +1,6 @@
 // What an API server's refusals mean, by answers as servers gave them.
 import { describe, expect, test } from 'vitest';
-import { apiError, readApiFault } from '../../../src/environment/kubernetes/apiFaults.ts';
+import { apiError, readApiFault } from '../../../src/environment/kubernetes/cluster.ts';
 import { readExecEnd } from '../../../src/environment/kubernetes/podProcess.ts';
 
 const answer = (code: number, message: string, more: Record<string, unknown> = {}) =>
