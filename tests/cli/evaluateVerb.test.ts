@@ -216,9 +216,9 @@ describe('what is missing is said', () => {
     [['preds.json', '--subset', 'data.jsonl'], /preds\.json cannot be read/],
     [['stranger.json', '--subset', 'data.jsonl'], /instances that the dataset does not have: x__y-1/],
     [['broken.jsonl', '--subset', 'data.jsonl'], /broken\.jsonl: line 1 is not JSON/],
-    [['gold', '--subset', 'data.jsonl', '-i', 'x__y-1'], /the dataset has no instance x__y-1/],
+    [['gold', '--subset', 'data.jsonl', '-i', 'x__y-1'], /the dataset has no instance named x__y-1/],
     [['nobody'], /there are no results in .*no run "nobody"/],
-    [['last', '--verify-gold'], /--verify-gold grades the gold patches/],
+    [['last', '--verify-gold'], /--verify-gold grades the solutions of a dataset/],
   ] as const)('%j', async (args, message) => {
     write('data.jsonl', JSON.stringify(sumRow('i:1')));
     write('stranger.json', '[{"instance_id": "x__y-1", "model_patch": "x", "model_name_or_path": "m"}]');
