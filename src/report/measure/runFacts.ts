@@ -88,8 +88,11 @@ export function agentOf({ agent }: StoredArm): string | null {
 
 const AGENT = /^agent\.(?:agent_class|program|command)$/;
 /** How one agent is spoken to; another one has ways of its own, and these keys say nothing about it. */
-const OF_ONE_AGENT =
-  /^agent\.(?:\w+_template|protocol|compat|action_regex|expose_fields|max_consecutive_\w+)$|^gateway\./;
+const isOfOneAgent = (key: string): boolean =>
+  key.startsWith('gateway.') ||
+  key.startsWith('agent.max_consecutive_') ||
+  (key.startsWith('agent.') && key.endsWith('_template')) ||
+  /^agent\.(?:protocol|compat|action_regex|expose_fields)$/.test(key);
 
 function groupOf(key: string): FactGroup {
   if (AGENT.test(key)) return 'agent';
@@ -126,7 +129,7 @@ export function factDifferences(
   return keys
     .filter((key) => JSON.stringify(a.get(key) ?? null) !== JSON.stringify(b.get(key) ?? null))
     .map((key): FactDifference => {
-      const group = agents && OF_ONE_AGENT.test(key) ? 'agent' : groupOf(key);
+      const group = agents && isOfOneAgent(key) ? 'agent' : groupOf(key);
       const [left, right] = [show(a.get(key)), show(b.get(key))];
       const long = left.includes('\n') || right.includes('\n');
       return {

@@ -80,7 +80,7 @@ async function removeLinks(modules: string): Promise<void> {
 const MODULES = 'node_modules/';
 
 /** npm's own list of what it put there, in the order of the paths. */
-export function containedIn(lock: string): Contained[] {
+function containedIn(lock: string): Contained[] {
   return Object.entries(lockSchema.parse(JSON.parse(lock)).packages).flatMap(
     ([path, { version, integrity }]) =>
       version === undefined

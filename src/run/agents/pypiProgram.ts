@@ -195,8 +195,13 @@ export function librariesIn(listed: string): {
   readonly loader: string | null;
   readonly paths: readonly string[];
 } {
-  const paths = [...listed.matchAll(/^\s+\S+ => (\/\S+) \(0x/gm)].map(([, path]) => path!);
-  const loader = /^\s+(\/\S+) (?:=> \/\S+ )?\(0x/m.exec(listed)?.[1] ?? null;
+  const paths: string[] = [];
+  let loader: string | null = null;
+  for (const line of listed.split('\n')) {
+    const [name = '', second = '', path = '', address = ''] = line.trim().split(' ');
+    if (name.startsWith('/')) loader ??= name;
+    else if (second === '=>' && path.startsWith('/') && address.startsWith('(0x')) paths.push(path);
+  }
   return { loader, paths };
 }
 
@@ -256,9 +261,12 @@ const ENTRY = /^([^\s=]+)\s*=\s*([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)/;
 export function consoleScripts(
   text: string,
 ): { readonly name: string; readonly module: string; readonly call: string }[] {
-  const section = /^\[console_scripts\][^\n]*\n((?:(?!\[)[^\n]*(?:\n|$))*)/m.exec(text)?.[1] ?? '';
-  return section.split('\n').flatMap((line) => {
-    const [, name, module, call] = ENTRY.exec(line.trim()) ?? [];
+  const lines = text.split('\n').map((line) => line.trim());
+  const begins = lines.indexOf('[console_scripts]');
+  const after = begins < 0 ? [] : lines.slice(begins + 1);
+  const ends = after.findIndex((line) => line.startsWith('['));
+  return after.slice(0, ends < 0 ? undefined : ends).flatMap((line) => {
+    const [, name, module, call] = ENTRY.exec(line) ?? [];
     return name !== undefined && BIN_NAME.test(name) ? [{ name, module: module!, call: call! }] : [];
   });
 }
