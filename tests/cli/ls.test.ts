@@ -141,18 +141,23 @@ test('a run that works says nothing of the kind', async () => {
   expect((await cli(['ls', '-o', dir])).stderr).toBe('');
 });
 
-test('a plain ls loads nothing that takes longer than its answer', async () => {
+test.each([
+  ['ls', 'outcome'],
+  ['show', 'see also'],
+])('a plain %s loads nothing that takes longer than its answer', async (verb, said) => {
   workedOn(Date.now());
   const sayLoaded = join(import.meta.dirname, 'fixtures', 'sayLoaded.mjs');
   const bin = join(REPO, 'src', 'cli', 'bin.ts');
   const { stdout, stderr } = await promisify(execFile)(
     process.execPath,
-    ['--import', sayLoaded, bin, 'ls', 'last', '-o', dir],
+    ['--import', sayLoaded, bin, verb, 'last', '-o', dir],
     { cwd: REPO },
   );
-  expect(stdout).toContain('outcome');
+  expect(stdout).toContain(said);
   const loaded = [...stderr.matchAll(/^loaded (.*)$/gm)].map((m) => m[1]!);
-  expect(loaded.filter((url) => /verbs\/ls\.ts$|node_modules\/better-sqlite3/.test(url))).not.toEqual([]);
+  expect(loaded.filter((url) => /verbs\/(ls|show)\.ts$|node_modules\/better-sqlite3/.test(url))).not.toEqual(
+    [],
+  );
   expect(loaded.filter((url) => /node_modules\/(zod|undici|dockerode)\/|^node:https?$/.test(url))).toEqual(
     [],
   );

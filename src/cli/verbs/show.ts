@@ -5,7 +5,6 @@ import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
 import { armScores, scoreText } from '../../report/measure/score.ts';
 import { toJson } from '../../report/render/document.ts';
-import { observedOf } from '../../run/record/exportRun.ts';
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
 import { countsOf, statusOf } from '../../run/standing.ts';
 import { UserError } from '../../run/userError.ts';
@@ -52,8 +51,11 @@ export const showVerb = defineVerb({
     using store = openForReading(resultsRoot(args.output));
     const named = namedTrials(store, args.run);
     const { run } = named;
-    if (args.manifest) printJson({ ...storedManifest(run), observed: await observedOf(store, run.id) });
-    else if (!args.instance) showRun(store, run, args.json as boolean);
+    if (args.manifest) {
+      // What exports runs takes longer to load than a run to show.
+      const { observedOf } = await import('../../run/record/exportRun.ts');
+      printJson({ ...storedManifest(run), observed: await observedOf(store, run.id) });
+    } else if (!args.instance) showRun(store, run, args.json as boolean);
     else {
       // What the viewer knows of an attempt takes twice as long to load as all of this.
       const { showInstance } = await import('../terminal/shownInstance.ts');
