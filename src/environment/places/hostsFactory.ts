@@ -157,7 +157,10 @@ export function createHostsFactory({
       return host === undefined ? undefined : factories.get(host)?.systemChanges?.(image);
     },
     async discardWork(image) {
-      for (const host of pool.alive()) await factories.get(host)?.discardWork?.(image);
+      // One that does not answer keeps the others from nothing.
+      const asked = pool.alive().map((host) => factories.get(host)?.discardWork?.(image));
+      const failed = (await Promise.allSettled(asked)).find(({ status }) => status === 'rejected');
+      if (failed?.status === 'rejected') throw failed.reason;
     },
     prepare(request) {
       const { place, signal, owner } = request;

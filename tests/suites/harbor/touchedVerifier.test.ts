@@ -12,7 +12,7 @@ import { gradingConfigSchema, gradingEnvironment } from '../../../src/grading/gr
 import type { EvaluationResult } from '../../../src/grading/gradingFrame.ts';
 import { loadDataset } from '../../../src/suites/loadDataset.ts';
 import { tempDir } from '../../support/cli.ts';
-import { dockerAvailable } from '../../support/docker.ts';
+import { docker, dockerAvailable } from '../../support/docker.ts';
 import { derivedImage } from '../../support/dockerEnvironment.ts';
 import { harborTask } from '../../support/kinds/harborTask.ts';
 import { planGrading } from '../../support/suites.ts';
@@ -71,6 +71,7 @@ describe.skipIf(!available)('what the verifier runs', () => {
       return first.repeatAlone ? await planned.plan.grade({ ...request, alone: true }) : first;
     } finally {
       await on.graders.discardWork!(work);
+      await expect(docker.getImage(work).inspect()).rejects.toMatchObject({ statusCode: 404 });
     }
   }
   const flags = ({ suspicion }: EvaluationResult) => suspicion.map(({ rule, strict }) => [rule, strict]);
@@ -124,10 +125,9 @@ describe.skipIf(!available)('what the verifier runs', () => {
 
   test('engines of environment.hosts tell it too: of the one that holds the work', async () => {
     const socketPath = process.env.DOCKER_HOST?.replace(/^unix:\/\//, '') ?? '/var/run/docker.sock';
-    const nobody = { host: '127.0.0.1', port: 1, protocol: 'http' as const };
-    const finder = (host?: string) => (host === 'ssh://away' ? nobody : { socketPath });
+    const finder = () => ({ socketPath });
     await withEngine(finder, async () => {
-      const hosts = ['ssh://away', 'ssh://here'].map((host) => ({ host, slots: 0 }));
+      const hosts = ['ssh://one', 'ssh://two'].map((host) => ({ host, slots: 0 }));
       const config = { cwd: '/work', seal_history: false, pull: 'never', hosts };
       const grading = gradingEnvironment(gradingConfigSchema.parse({}), { hosts });
       const on = {
