@@ -1,18 +1,13 @@
 // An agent that breaks or replaces what the tests run: the verdict is its own, and flagged. In real containers.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  createDockerEnvironments,
-  createDockerFactory,
-} from '../../../src/environment/docker/dockerFactory.ts';
-import type { EnvironmentFactory } from '../../../src/environment/environment.ts';
+import { createDockerFactory, type DockerFactory } from '../../../src/environment/docker/dockerFactory.ts';
 import { environmentConfigSchema } from '../../../src/environment/environments.ts';
 import { currentOwner } from '../../../src/environment/owner.ts';
-import { withEngine } from '../../../src/environment/places/chosenEngine.ts';
 import { gradingConfigSchema, gradingEnvironment } from '../../../src/grading/gradingConfig.ts';
 import type { EvaluationResult } from '../../../src/grading/gradingFrame.ts';
 import { loadDataset } from '../../../src/suites/loadDataset.ts';
 import { tempDir } from '../../support/cli.ts';
-import { docker, dockerAvailable } from '../../support/docker.ts';
+import { dockerAvailable } from '../../support/docker.ts';
 import { derivedImage } from '../../support/dockerEnvironment.ts';
 import { harborTask } from '../../support/kinds/harborTask.ts';
 import { planGrading } from '../../support/suites.ts';
@@ -28,8 +23,8 @@ EOF
 `;
 
 describe.skipIf(!available)('what the verifier runs', () => {
-  let agents: EnvironmentFactory;
-  let graders: EnvironmentFactory;
+  let agents: DockerFactory;
+  let graders: DockerFactory;
   let image: string;
   const owner = { ...currentOwner('touched', '1.1') };
   beforeAll(async () => {
@@ -45,17 +40,13 @@ describe.skipIf(!available)('what the verifier runs', () => {
   });
 
   /** As after an agent that ran these commands. */
-  async function verdictAfter(
-    commands: string,
-    testScript = TEST,
-    on: { agents: EnvironmentFactory; graders: EnvironmentFactory } = { agents, graders },
-  ): Promise<EvaluationResult> {
+  async function verdictAfter(commands: string, testScript = TEST): Promise<EvaluationResult> {
     const toml = `schema_version = "1.3"\n[environment]\ndocker_image = "${image}"\nworkdir = "/work"\n[verifier]\ntimeout_sec = 60\n`;
     const folder = harborTask(tempDir(), 'task', { 'task.toml': toml, 'tests/test.sh': testScript });
     const loaded = await loadDataset(folder);
     if (!loaded.ok) throw new Error('the task was not read');
     const { instance } = loaded.dataset.rows[0]!;
-    const environment = await on.agents.start({ instanceId: 'task', image, owner });
+    const environment = await agents.start({ instanceId: 'task', image, owner });
     let work: string;
     try {
       await environment.execute(commands);
@@ -66,12 +57,11 @@ describe.skipIf(!available)('what the verifier runs', () => {
     try {
       const planned = planGrading(instance, { harness: 'v5' });
       if (!planned.ok) throw new Error(planned.reason);
-      const request = { patch: '', work, factory: on.graders, owner, config: gradingConfigSchema.parse({}) };
+      const request = { patch: '', work, factory: graders, owner, config: gradingConfigSchema.parse({}) };
       const first = await planned.plan.grade(request);
       return first.repeatAlone ? await planned.plan.grade({ ...request, alone: true }) : first;
     } finally {
-      await on.graders.discardWork!(work);
-      await expect(docker.getImage(work).inspect()).rejects.toMatchObject({ statusCode: 404 });
+      await graders.discardWork!(work);
     }
   }
   const flags = ({ suspicion }: EvaluationResult) => suspicion.map(({ rule, strict }) => [rule, strict]);
@@ -121,33 +111,6 @@ describe.skipIf(!available)('what the verifier runs', () => {
     const found = await verdictAfter(forged);
     expect([found.outcome, found.resolved, found.resolvedStrict]).toEqual(['resolved', true, false]);
     expect(flags(found)).toEqual([['touches_verifier', true]]);
-  });
-
-  test('engines of environment.hosts tell it too: of the one that holds the work', async () => {
-    const socketPath = process.env.DOCKER_HOST?.replace(/^unix:\/\//, '') ?? '/var/run/docker.sock';
-    const finder = () => ({ socketPath });
-    await withEngine(finder, async () => {
-      const hosts = ['ssh://one', 'ssh://two'].map((host) => ({ host, slots: 0 }));
-      const config = { cwd: '/work', seal_history: false, pull: 'never', hosts };
-      const grading = gradingEnvironment(gradingConfigSchema.parse({}), { hosts });
-      const on = {
-        agents: createDockerEnvironments(environmentConfigSchema.parse(config), {}),
-        graders: createDockerEnvironments({ ...grading, pull: 'never' }, {}),
-      };
-      try {
-        const forged = `printf '${FORGED}' > /usr/local/bin/python3; chmod +x /usr/local/bin/python3`;
-        const found = await verdictAfter(forged, TEST, on);
-        expect([found.outcome, found.resolvedStrict, flags(found)]).toEqual([
-          ...['resolved', false],
-          [['touches_verifier', true]],
-        ]);
-        const broken = await verdictAfter(`${SOLVED}; rm -f /usr/bin/python3*`, TEST, on);
-        expect([broken.outcome, flags(broken)]).toEqual(['invalid', [['touches_verifier', true]]]);
-      } finally {
-        await on.agents.close();
-        await on.graders.close();
-      }
-    });
   });
 
   test('a script under a name that the tests call, where the image has none, is not strict', async () => {
