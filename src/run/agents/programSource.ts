@@ -9,7 +9,7 @@ export type ProgramSource =
 
 const NPM =
   /^((?:@[a-z0-9][a-z0-9._~-]*\/)?[a-z0-9][a-z0-9._~-]*)@(\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]{1,60})?)$/;
-const PYPI = /^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)==([0-9][0-9A-Za-z.+-]{0,60})$/;
+const PYPI = /^([A-Za-z0-9][A-Za-z0-9._-]{0,100})==([0-9][0-9A-Za-z.+-]{0,60})$/;
 const TAR = /\.(?:tar|tgz|tar\.gz)$/;
 /** It names files, volumes and words of a configuration. */
 const NAME = /^[a-z0-9][a-z0-9._-]{0,39}$/;

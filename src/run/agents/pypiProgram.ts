@@ -167,8 +167,12 @@ function pipError(what: string, said: string): UserError {
 }
 
 /** What no program needs, and what belongs to the machine. */
-const LEFT_OUT =
-  /^(?:__pycache__|site-packages|dist-packages|test|tests|idlelib|tkinter|turtledemo|ensurepip|config-.*|sitecustomize\.py|_tkinter\..*|.*\.a)$/;
+const LEFT_OUT: ReadonlySet<string> = new Set([
+  ...['__pycache__', 'site-packages', 'dist-packages', 'test', 'tests', 'idlelib', 'tkinter', 'turtledemo'],
+  ...['ensurepip', 'sitecustomize.py'],
+]);
+const isLeftOut = (name: string): boolean =>
+  LEFT_OUT.has(name) || name.startsWith('config-') || name.startsWith('_tkinter.') || name.endsWith('.a');
 
 const run = promisify(execFile);
 
@@ -179,7 +183,7 @@ async function copyPython({ executable, prefix, stdlib }: Python, home: string):
   const lib = join(home, inside);
   await cp(stdlib, lib, {
     ...{ recursive: true, dereference: true },
-    filter: (path) => path === stdlib || !LEFT_OUT.test(basename(path)),
+    filter: (path) => path === stdlib || !isLeftOut(basename(path)),
   });
   await mkdir(join(home, 'elf'), { recursive: true });
   await copyFile(executable, join(home, 'elf', 'python3'));
