@@ -19,7 +19,7 @@ class UnsafePackageError extends Error {
   override readonly name = 'UnsafePackageError';
 }
 
-interface PackageLimits {
+export interface PackageLimits {
   readonly bytes: number;
   readonly entries: number;
 }
