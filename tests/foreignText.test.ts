@@ -31,6 +31,7 @@ const APART: Readonly<Record<string, string>> = {
   unicodeLine: 'the same writer as pythonLine',
   isAddable: 'a name that a person configures',
   parseAgentSpec: 'a name that a person configures',
+  parseProgram: 'a name that a person configures',
   shellWord: 'quotes a word',
   objectOf: 'JSON.parse of a text of ours',
   applyFilter: 'by its name one of the filters of the table',

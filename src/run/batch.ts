@@ -6,11 +6,10 @@
  * stop ladder (control/stop.ts) decides how fast they end.
  */
 import { exitClassOf, isFinalReason } from '../outcome.ts';
-import { assertInPlace } from '../store/open.ts';
 import { insertEvent } from '../store/records/attemptBodies.ts';
 import { type RunStatus, setRunStatus } from '../store/records/runs.ts';
 import { classCounts, heartbeat, markNotRun } from '../store/records/trials.ts';
-import { onFullDisk } from '../store/writing.ts';
+import { assertInPlace, onFullDisk } from '../store/writing.ts';
 import { type AttemptOutcome, runAttempt } from './attempt.ts';
 import type { Run } from './contract.ts';
 import type { RunBudget } from './control/budget.ts';

@@ -243,41 +243,12 @@ export const isFull = (error: unknown): boolean =>
   FULL.has((error as { code?: unknown })?.code) ||
   FULL.has((error as { cause?: { code?: unknown } })?.cause?.code);
 
-const files = new WeakMap<Store, number>();
-
-/** Throws when the database files were removed or replaced, because everything written from then on would be lost. */
-export function assertInPlace(db: Store): void {
-  if (db.name === ':memory:') return;
-  const there = statSync(db.name, { throwIfNoEntry: false })?.ino;
-  const opened = files.get(db) ?? there;
-  if (opened !== undefined) files.set(db, opened);
-  if (there === undefined || there !== opened)
-    throw new StorageError(
-      'lost',
-      `${db.name} was removed or replaced while it was in use; put it back and resume`,
-    );
-  if (!existsSync(`${db.name}-wal`))
-    throw new StorageError(
-      'lost',
-      `${db.name}-wal was deleted while it was in use: it holds what is not yet in ${db.name}. The run stops here; resume it`,
-    );
-  // SQLite has its last pages in memory, and would go on writing behind the cut.
-  if (statSync(`${db.name}-wal`).size < loggedBytes(db)) throw cutShort(db.name);
-}
-
-const cutShort = (path: string, cause?: unknown): StorageError =>
+export const cutShort = (path: string, cause?: unknown): StorageError =>
   new StorageError(
     'lost',
     `${path} or ${path}-wal is shorter than what was written: something cut it while it was in use, and what was recorded last may be missing. The run stops here; resume it, and it goes on from what is there`,
     cause,
   );
-
-/** How long the log is by SQLite's own index of it (https://www.sqlite.org/walformat.html, section 1). The pragma moves nothing. */
-function loggedBytes(db: Store): number {
-  const [{ log }] = db.pragma('wal_checkpoint(NOOP)') as [{ log: number }];
-  const pageBytes = db.pragma('page_size', { simple: true }) as number;
-  return log <= 0 ? 0 : 32 + log * (24 + pageBytes);
-}
 
 const statements = new WeakMap<Store, Map<string, Database.Statement>>();
 

@@ -5,7 +5,16 @@
  * transaction, which ends with that turn: a process that is killed loses what it learned in its last milliseconds, as if it had been killed before
  * them. Whoever sends something because of a row waits for its transaction (`written`) or for the disk (onDisk.ts).
  */
-import { asStorageError, beforeClose, isFull, type Store, statement } from './open.ts';
+import { existsSync, statSync } from 'node:fs';
+import {
+  asStorageError,
+  beforeClose,
+  cutShort,
+  isFull,
+  StorageError,
+  type Store,
+  statement,
+} from './open.ts';
 
 const reliefs = new WeakMap<Store, () => boolean>();
 
@@ -160,4 +169,35 @@ function tear(db: Store, turn: Turn, error: unknown): void {
 function failIfTorn(db: Store): void {
   const error = torn.get(db);
   if (error) throw error;
+}
+
+const files = new WeakMap<Store, number>();
+
+/** Throws when the database files were removed or replaced, because everything written from then on would be lost. */
+export function assertInPlace(db: Store): void {
+  if (db.name === ':memory:') return;
+  // SQLite answers for its log only between transactions.
+  endTurn(db);
+  const there = statSync(db.name, { throwIfNoEntry: false })?.ino;
+  const opened = files.get(db) ?? there;
+  if (opened !== undefined) files.set(db, opened);
+  if (there === undefined || there !== opened)
+    throw new StorageError(
+      'lost',
+      `${db.name} was removed or replaced while it was in use; put it back and resume`,
+    );
+  if (!existsSync(`${db.name}-wal`))
+    throw new StorageError(
+      'lost',
+      `${db.name}-wal was deleted while it was in use: it holds what is not yet in ${db.name}. The run stops here; resume it`,
+    );
+  // SQLite has its last pages in memory, and would go on writing behind the cut.
+  if (statSync(`${db.name}-wal`).size < loggedBytes(db)) throw cutShort(db.name);
+}
+
+/** How long the log is by SQLite's own index of it (https://www.sqlite.org/walformat.html, section 1). The pragma moves nothing. */
+function loggedBytes(db: Store): number {
+  const [{ log }] = db.pragma('wal_checkpoint(NOOP)') as [{ log: number }];
+  const pageBytes = db.pragma('page_size', { simple: true }) as number;
+  return log <= 0 ? 0 : 32 + log * (24 + pageBytes);
 }

@@ -17,16 +17,10 @@ import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { backUp, DamagedCopy, newestBackup } from '../../src/store/backup.ts';
-import {
-  assertInPlace,
-  networkFilesystem,
-  openStore,
-  SCHEMA_VERSION,
-  StorageError,
-} from '../../src/store/open.ts';
+import { networkFilesystem, openStore, SCHEMA_VERSION, StorageError } from '../../src/store/open.ts';
 import { insertEvent } from '../../src/store/records/attemptBodies.ts';
 import { runByName } from '../../src/store/records/runs.ts';
-import { guarded, onFullDisk } from '../../src/store/writing.ts';
+import { assertInPlace, guarded, onFullDisk } from '../../src/store/writing.ts';
 import { planted } from './storeFixtures.ts';
 
 const folder = () => mkdtempSync(join(tmpdir(), 'store-'));

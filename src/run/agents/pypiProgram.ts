@@ -161,7 +161,7 @@ function pipError(what: string, said: string): UserError {
   return new UserError(
     `pip could not ${what}: ${broken ?? (lines.filter(Boolean).slice(-3).join('; ') || 'it gave no reason')}`,
     {
-      hint: '"pip config list" shows where pip looks; the package must suit "python3 --version"',
+      hint: '"pip config list" shows where pip looks; the package must suit the Python of this machine',
     },
   );
 }

@@ -3,6 +3,7 @@
 import { type AgentConfig, agentConfigSchema } from '../../../src/agent/agentConfig.ts';
 import { behaviourOf, exceptionType } from '../../../src/agent/compat/behaviour.ts';
 import { AmbiguousJson, holdsTooMuch, spansOf } from '../../../src/agent/gateway/policy.ts';
+import { acpSummary } from '../../../src/agent/installed/acpAgent.ts';
 import { truncate } from '../../../src/agent/loop/degrade.ts';
 import { EMPTY_REPLY } from '../../../src/agent/loop/messages.ts';
 import {
@@ -127,6 +128,7 @@ const templateReads = (): Record<string, (text: string) => unknown> => ({
 export const AGENT_READERS: readonly Reader[] = [
   ...readersOf(
     {
+      acpSummary: (text) => [acpSummary(text), acpSummary(`{"acp":${text}`)],
       holdsTooMuch: (text) => holdsTooMuch(Buffer.from(text)),
       // The gateway asks for spans only of what JSON.parse has read.
       spansOf: (text) => {
