@@ -103,8 +103,13 @@ function tried(db: Store, turn: Turn, work: () => number): number {
       if (!db.inTransaction) tear(db, turn, error);
       throw error;
     }
-    if (!db.inTransaction) again(db, turn);
-    return work();
+    try {
+      if (!db.inTransaction) again(db, turn);
+      return work();
+    } catch (second) {
+      if (!db.inTransaction) tear(db, turn, second);
+      throw second;
+    }
   }
 }
 
@@ -154,8 +159,17 @@ export const written = (db: Store): Promise<void> => turns.get(db)?.end.promise 
 /** SQLite took the turn back, so it is written once more. Others hold its ids by now: they must come out the same. */
 function again(db: Store, turn: Turn): void {
   statement(db, 'BEGIN IMMEDIATE').run();
-  for (const { work, result } of turn.done)
-    if (work() !== result) throw new Error(`${db.name}: another process has written in between`);
+  const { working } = turn;
+  turn.working = true;
+  try {
+    for (const { work, result } of turn.done)
+      if (work() !== result) throw new Error(`${db.name}: another process has written in between`);
+  } catch (error) {
+    if (db.inTransaction) statement(db, 'ROLLBACK').run();
+    throw error;
+  } finally {
+    turn.working = working;
+  }
 }
 
 function tear(db: Store, turn: Turn, error: unknown): void {

@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import { setImmediate as turned } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { onDisk } from '../../src/store/onDisk.ts';
-import type { Store } from '../../src/store/open.ts';
+import { type Store, statement } from '../../src/store/open.ts';
 import { insertEvent } from '../../src/store/records/attemptBodies.ts';
 import { setRunStatus } from '../../src/store/records/runs.ts';
 import { endTurn, inTurn, onFullDisk, together, written } from '../../src/store/writing.ts';
@@ -88,6 +88,25 @@ test('a turn that cannot be written is told to whoever waits and to the next who
   expect(() => setRunStatus(store, run.id, 'complete', 'now')).toThrow(/FOREIGN KEY/);
   await expect(onDisk(store)).rejects.toMatchObject({ name: 'StorageError' });
   expect(seen()).toBe(0);
+});
+
+test('a disk that is full when the turn ends is relieved, and writes of several statements are written once more as a whole', () => {
+  const { store, note, seen } = opened();
+  note();
+  inTurn(store, () => together(store, () => note()));
+  let asked = 0;
+  onFullDisk(store, () => {
+    asked += 1;
+    return true;
+  });
+  // As SQLite ends a transaction whose end finds no room: it is taken back.
+  vi.spyOn(statement(store, 'COMMIT'), 'run').mockImplementationOnce(() => {
+    store.exec('ROLLBACK');
+    throw new Database.SqliteError('database or disk is full', 'SQLITE_FULL');
+  });
+  endTurn(store);
+  expect(asked).toBe(1);
+  expect(seen()).toBe(2);
 });
 
 test('a disk that is full in the middle of a turn is relieved, and the whole turn is written', () => {
