@@ -51,10 +51,10 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
     mine.push(name);
     return name;
   }
-  function service(config: Record<string, unknown> = {}, more: Record<string, unknown> = {}) {
+  function service(config: Record<string, unknown> = {}, more: Record<string, unknown> = {}, stateDir = dir) {
     const events: StageEvent[] = [];
     const made: ImageService = createImageService(
-      { docker, dockerConfigDir: dir, stateDir: dir },
+      { docker, dockerConfigDir: dir, stateDir },
       {
         config: imagesConfigSchema.parse({ retry_seconds: 0, disk_low: '0', disk_high: '0', ...config }),
         pull: 'missing',
@@ -302,7 +302,7 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
   describe('removing', () => {
     test('remove-after takes what we pulled and nobody needs, and nothing else', async () => {
       const [foreign, queued, used, free] = [await pushed(), await pushed(), await pushed(), await pushed()];
-      await service({}, { stateDir: join(dir, 'somebody-else') }).stage.ensure(foreign);
+      await service({}, {}, join(dir, 'somebody-else')).stage.ensure(foreign);
       const { stage, need, done, collect, ledger, engine } = service({ policy: 'remove-after' });
       for (const image of [foreign, queued, used, free]) await stage.ensure(image);
       const container = await docker.createContainer({
@@ -348,7 +348,7 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
       const [image, other] = [await pushed(), await pushed()];
       const { stage, collect, engine } = service({ policy: 'remove-after' });
       await stage.ensure(image);
-      await service({}, { stateDir: join(dir, 'somebody-else') }).stage.ensure(other);
+      await service({}, {}, join(dir, 'somebody-else')).stage.ensure(other);
       await docker.getImage(image).remove({ force: false });
       await engine.tag(other, image);
       expect((await collect()).removed).toEqual([]);
