@@ -86,6 +86,8 @@ function sidecar(
   const shared = {
     ...{ cluster: { exec: pod.exec }, options: { relay: true, program } },
     ...{ filling: pLimit(1), spools },
+    // A server that is always there.
+    watch: { mark: () => 0, back: async () => undefined, awaySince: () => false },
   } as never;
   return { root, pod, relay: podRelay(shared, 'p', death) };
 }
