@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { shellWord } from '../../base/text/shellWord.ts';
 import { NODE } from './addedProgram.ts';
-import { commandAgent } from './commandAgent.ts';
+import { commandAgent, ownLine } from './commandAgent.ts';
 import { installedAgent } from './installedAgent.ts';
 import { objectOf } from './launch.ts';
 
@@ -22,16 +22,7 @@ export function acpSummary(output: string): Readonly<Record<string, unknown>> {
 }
 
 export const acpAgent = installedAgent({
-  dialect: null,
-  commandTools: 'any',
-  takesProgram: true,
-  missing: ({ command }) =>
-    command === undefined
-      ? {
-          message: 'agent_class acp needs a shell line',
-          fix: "set agent.command, for example 'gemini --acp'",
-        }
-      : null,
+  ...ownLine('acp', 'gemini --acp'),
   says: acpSummary,
   launch(facts) {
     const { env, command } = commandAgent.launch(facts);

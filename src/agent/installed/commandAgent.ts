@@ -4,18 +4,25 @@ import { render } from '../../template/render.ts';
 import { deadlineOf } from '../limitsTold.ts';
 import { ADDED_BIN } from './addedProgram.ts';
 import { installedAgent } from './installedAgent.ts';
+import type { InstalledProgram } from './launch.ts';
+
+/** What every agent says of itself that is started by the person's own line. */
+export const ownLine = (agentClass: string, example: string) =>
+  ({
+    dialect: null,
+    commandTools: 'any',
+    takesProgram: true,
+    missing: ({ command }) =>
+      command === undefined
+        ? {
+            message: `agent_class ${agentClass} needs a shell line`,
+            fix: `set agent.command, for example '${example}'`,
+          }
+        : null,
+  }) satisfies Partial<InstalledProgram>;
 
 export const commandAgent = installedAgent({
-  dialect: null,
-  commandTools: 'any',
-  takesProgram: true,
-  missing: ({ command }) =>
-    command === undefined
-      ? {
-          message: 'agent_class command needs a shell line',
-          fix: "set agent.command, for example 'my-agent {{task}}'",
-        }
-      : null,
+  ...ownLine('command', 'my-agent {{task}}'),
   launch: ({ origin, key, prompt, promptFile, model, config }) => ({
     env: {
       OPENAI_BASE_URL: `${origin}/v1`,
