@@ -164,6 +164,8 @@ export const isLoss = (error: unknown): error is EnvironmentError =>
 /** Who owns a container: the labels a reaper reads. */
 export interface Owner {
   readonly run: string;
+  /** When the run was recorded, as its record says it; absent for what belongs to no recorded run. */
+  readonly runCreated?: string;
   /** TRIAL.NUMBER: known before the attempt begins, so that its container can be started ahead. */
   readonly attempt: string;
   readonly pid: number;

@@ -8,6 +8,8 @@ import type { Owner } from './environment.ts';
 
 export const LABELS = {
   run: 'swebatch.run',
+  /** A name says which run it is in its results root alone; an engine serves several. */
+  runCreated: 'swebatch.run_created',
   attempt: 'swebatch.attempt',
   instance: 'swebatch.instance',
   pid: 'swebatch.pid',
@@ -57,11 +59,12 @@ function pidNamespace(): string | undefined {
   }
 }
 
-/** Names this process as the owner of what it starts. */
-export function currentOwner(run: string, attempt: string): Owner {
+/** Names this process as the owner of what it starts. `runCreated`: of a run that is recorded. */
+export function currentOwner(run: string, attempt: string, runCreated?: string): Owner {
   const namespace = pidNamespace();
   return {
     run,
+    ...(runCreated !== undefined && { runCreated }),
     attempt,
     pid: process.pid,
     pidStart: startTimeOf(process.pid) ?? '',
@@ -80,6 +83,7 @@ export function ownerLabels(
 ): Record<string, string> {
   return {
     [LABELS.run]: owner.run,
+    ...(owner.runCreated !== undefined && { [LABELS.runCreated]: owner.runCreated }),
     [LABELS.attempt]: owner.attempt,
     [LABELS.instance]: instanceId,
     [LABELS.pid]: String(owner.pid),

@@ -238,7 +238,7 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   const floorBytes = parseSize(config.disk_floor);
   const clock = awakeClock(() => performance.now());
   closing.add(() => clock.stop());
-  const owner = currentOwner(row.name, 'run');
+  const owner = currentOwner(row.name, 'run', row.created_at);
   const stepGrading = createStepGrading(graded);
   const run: Run = {
     ...graded,

@@ -191,7 +191,9 @@ describe.skipIf(!available)('reaper', () => {
 
   test('a container that got the labels of one of ours is not ours: its name is another', async () => {
     const name = `swebatch-named-${process.pid}`;
-    const dead = { ...mine, [LABELS.run]: name, [LABELS.pidStart]: '1', [LABELS.name]: name };
+    const created = '2026-01-01T00:00:00.000Z';
+    const labels = { [LABELS.run]: name, [LABELS.runCreated]: created, [LABELS.name]: name };
+    const dead = { ...mine, ...labels, [LABELS.pidStart]: '1' };
     const makeOf = async (called: string) => {
       const container = await docker.createContainer({
         name: called,
@@ -205,7 +207,10 @@ describe.skipIf(!available)('reaper', () => {
     };
     const ours = await makeOf(name);
     const copied = await makeOf(`${name}-copied`);
-    expect((await leftoversOn([undefined], name, []))!.containers).toEqual([name]);
+    expect((await leftoversOn([undefined], { name, created_at: created }, []))!.containers).toEqual([name]);
+    // A run of the same name in another results root.
+    const theirs = { name, created_at: '2026-01-01T00:00:00.001Z' };
+    expect((await leftoversOn([undefined], theirs, []))!.containers).toEqual([]);
     const result = await reap({ docker, machine: here });
     expect(result.removed.map(({ id }) => id)).toEqual([ours.id]);
     expect(result.kept.map(({ id }) => id)).toContain(copied.id);
@@ -214,7 +219,9 @@ describe.skipIf(!available)('reaper', () => {
 
   test("a container of a name of ours, made from a committed container of ours that is gone, is a person's", async () => {
     const name = `swebatch-again-${process.pid}`;
-    const dead = { ...mine, [LABELS.run]: name, [LABELS.pidStart]: '1', [LABELS.name]: name };
+    const created = '2026-01-01T00:00:00.000Z';
+    const labels = { [LABELS.run]: name, [LABELS.runCreated]: created, [LABELS.name]: name };
+    const dead = { ...mine, ...labels, [LABELS.pidStart]: '1' };
     const make = (image: string, labels: Record<string, string>) =>
       docker.createContainer({
         name,

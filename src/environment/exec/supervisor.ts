@@ -40,7 +40,13 @@ export async function createSupervisorTransport(
     }
     retireNext = false;
     if (!session?.alive()) {
-      session = await open(keep);
+      session = await open(keep).catch((error: unknown) => {
+        // Where processes that were left take every place there is no new stream: on a held one the keeper says that it cannot fork.
+        const held = retired.findLast((old) => old.session.alive());
+        retired = retired.filter((old) => old !== held);
+        if (!held) throw error;
+        return held.session;
+      });
       keep = session.keep;
     }
     return session;

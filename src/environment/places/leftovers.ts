@@ -93,7 +93,7 @@ async function labelsOfImage(docker: Docker, id: string): Promise<Record<string,
 interface LeftRequest {
   readonly docker: Docker;
   /** This process, and its run. */
-  readonly owner: Pick<Owner, 'run' | 'pid' | 'pidStart' | 'bootId' | 'host'>;
+  readonly owner: Pick<Owner, 'run' | 'runCreated' | 'pid' | 'pidStart' | 'bootId' | 'host'>;
   /** Whether the record proves that nothing of this attempt goes on here. */
   readonly isOver: (attempt: string) => boolean;
   readonly limitMs: number;
@@ -103,6 +103,7 @@ interface LeftRequest {
 export async function reapLeft({ docker, owner, isOver, limitMs }: LeftRequest): Promise<string[]> {
   const wanted: [string, string][] = [
     [LABELS.run, owner.run],
+    ...(owner.runCreated === undefined ? [] : [[LABELS.runCreated, owner.runCreated] as [string, string]]),
     [LABELS.pid, String(owner.pid)],
     [LABELS.pidStart, owner.pidStart],
     [LABELS.bootId, owner.bootId],
@@ -187,17 +188,31 @@ export interface Leftovers {
   readonly images: readonly string[];
 }
 
+/** Runs of other results roots may have the name too. */
+interface RecordedRun {
+  readonly name: string;
+  readonly created_at: string;
+}
+
 const ANSWER_MS = 15_000;
 
 /** The engine leaves its default registry out of the names of its images. */
 const localName = (image: string): string => image.replace(/^(?:index\.)?docker\.io\//, '');
 
-async function leftOn(host: string | undefined, run: string, images: readonly string[]): Promise<Leftovers> {
+async function leftOn(
+  host: string | undefined,
+  run: RecordedRun,
+  images: readonly string[],
+): Promise<Leftovers> {
   const docker = engineClient(host === undefined ? undefined : engineOptionsOf(host));
   const abortSignal = AbortSignal.timeout(ANSWER_MS);
   const [present, labelled] = await Promise.all([
     docker.listImages({ abortSignal }),
-    docker.listContainers({ all: true, filters: { label: [`${LABELS.run}=${run}`] }, abortSignal }),
+    docker.listContainers({
+      all: true,
+      filters: { label: [`${LABELS.run}=${run.name}`, `${LABELS.runCreated}=${run.created_at}`] },
+      abortSignal,
+    }),
   ]);
   const own = await Promise.all(labelled.map((container) => labelsAreItsOwn(docker, container)));
   const containers = labelled.filter((_, i) => own[i]);
@@ -213,7 +228,7 @@ async function leftOn(host: string | undefined, run: string, images: readonly st
 /** `hosts`: names of engines, undefined for the default one. Undefined when one of them does not answer: then nothing is known. */
 export async function leftoversOn(
   hosts: readonly (string | undefined)[],
-  run: string,
+  run: RecordedRun,
   images: readonly string[],
 ): Promise<Leftovers | undefined> {
   try {

@@ -88,7 +88,7 @@ export async function gradeTrial(
     factory,
     config: grading,
     parsers,
-    owner: currentOwner(row.name, `grade-${gradable.attempt_id}`),
+    owner: currentOwner(row.name, `grade-${gradable.attempt_id}`, row.created_at),
     signal,
     alone,
   });
@@ -143,7 +143,7 @@ export function createStepGrading(run: GradedRun) {
     ): ReturnType<LedAttempt['gradeRequest']> {
       rememberBuilds(instance);
       made ??= gradingFactory(run);
-      const owner = currentOwner(run.row.name, `gate-${id}.${attempt}`);
+      const owner = currentOwner(run.row.name, `gate-${id}.${attempt}`, run.row.created_at);
       return { ...openNetworkOf(arm.row), factory: await made, config: run.grading, owner, signal };
     },
     close: async () => (await made)?.close(),

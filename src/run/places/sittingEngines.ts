@@ -35,7 +35,7 @@ const REAP_LIMIT_MS = 20_000;
 
 interface KeptIn {
   readonly store: Store;
-  readonly run: Pick<RunRow, 'id' | 'name'>;
+  readonly run: Pick<RunRow, 'id' | 'name' | 'created_at'>;
   readonly isoNow: () => string;
   /** The record cannot be written. */
   readonly onError: (error: unknown) => void;
@@ -76,7 +76,7 @@ export function keepEngines(
         (attempt.startsWith('grade-') || hasLeftEngine(store, run.id, host, attempt));
       try {
         const docker = engineClient(engineOptionsOf(host));
-        const owner = currentOwner(run.name, 'run');
+        const owner = currentOwner(run.name, 'run', run.created_at);
         const removed = await reapLeft({ docker, isOver, limitMs: REAP_LIMIT_MS, owner });
         if (removed.length > 0)
           note(`engine ${host} is back; removed ${removed.length} container(s) of attempts that have ended`);

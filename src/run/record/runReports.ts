@@ -35,7 +35,7 @@ async function leftovers(store: Store, run: RunRow, whole?: GradedWhole): Promis
   if (there.length === 0) return undefined;
   const hosts = there.flatMap((environment) => environment.hosts?.map(({ host }) => host) ?? []);
   const images = whole?.images ?? instancesOf(store, run.id).map(({ image }) => image);
-  return leftoversOn(hosts.length > 0 ? [...new Set(hosts)] : [undefined], run.name, images);
+  return leftoversOn(hosts.length > 0 ? [...new Set(hosts)] : [undefined], run, images);
 }
 
 /** `whole`: default the run's own instances. */

@@ -54,6 +54,25 @@ describe.skipIf(!available)('docker faults', () => {
       );
     });
 
+    test('processes that were left and take every place as it gets free end with the next command', async () => {
+      const env = await start({ pids_limit: 40 });
+      // It begins after its command, and holds that one's output.
+      const greedy =
+        'for (;;) { my $p = fork; defined $p or select undef, undef, undef, .002; defined $p and !$p and sleep 1000 and exit }';
+      expect((await env.execute(`perl -e 'sleep 1; ${greedy}' & echo left`)).output).toBe('left\n');
+      await expect
+        .poll(async () => (await docker.getContainer(env.info.containerId!).top()).Processes.length, {
+          timeout: 20_000,
+        })
+        .toBeGreaterThanOrEqual(40);
+      const met = await env.execute('sleep 0.1', { timeoutS: 40 });
+      expect(met.exceptionInfo).toContain('every process in the background was killed');
+      expect(await env.execute('echo $(echo done)', { timeoutS: 20 })).toMatchObject({
+        output: 'done\n',
+        exceptionInfo: '',
+      });
+    });
+
     test('a killed PID 1 is env_died with state and exit code [T-24]', async () => {
       const env = await start();
       const running = env.execute('sleep 30');

@@ -26,11 +26,19 @@ _sb_counters() {
   return 0
 }
 _sb_counters; _sb_b=$_sb_o; _sb_r=$_sb_p
+# A shell that cannot fork ends itself.
+_sb_nofork() {
+  _sb_counters
+  [ "$_sb_p" -gt "$_sb_r" ] || exit 1
+  _sb_end 126 nofork
+}
+trap _sb_nofork EXIT
 (
   unset OLDPWD SHLVL
   printf 800 >/proc/self/oom_score_adj
   exec "$@" </dev/null 2>&1
 ) 2>/dev/null
 _sb_s=$?
+trap - EXIT
 _sb_counters
 _sb_end $_sb_s "$_sb_s $((_sb_o > _sb_b ? _sb_o - _sb_b : 0)) 0 $((_sb_p > _sb_r ? _sb_p - _sb_r : 0))"

@@ -24,6 +24,7 @@ shift 2
 # The keeper may be on its way still; a pipe on which nobody writes is something to wait on without a program.
 __sb_find() {
   local __sb_i
+  if [[ -p /proc/$__sb_keeper/fd/9 ]]; then return 0; fi
   exec 8<> <(:)
   for (( __sb_i = 0; __sb_i < 500; __sb_i++ )); do
     [[ -p /proc/$__sb_keeper/fd/9 ]] && break
