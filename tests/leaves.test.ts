@@ -16,7 +16,7 @@ const TABLES = [
 
 /** What is the core: everything but the leaves, what the leaves share, and their tables. */
 const CORE =
-  /^(?:run|report|store|results|viewer|config|cli|dataset|grading)\/|^agent\/(?:loop\/|[^/]+$)|^model\/(?!dialects\/|clouds\/)|^environment\/(?:exec\/|patch\/|start\/|[^/]+$)|^calls\.ts$/;
+  /^(?:run|report|store|results|viewer|config|cli|dataset|grading)\/|^agent\/(?:loop\/|[^/]+$)|^model\/(?!dialects\/|clouds\/)|^environment\/(?:exec\/|patch\/|start\/|[^/]+$)/;
 
 /** Names that are words of their own as well: they are searched as a quoted name and as a folder, not inside other words. */
 const WORDS = new Set([

@@ -10,8 +10,8 @@ import type { Instance } from '../dataset/instance.ts';
 import type { RawRow } from '../dataset/read/row.ts';
 import { rememberRecipe } from '../environment/places/buildRecipes.ts';
 import type { PlannedGrading } from '../grading/gradingFrame.ts';
+import { applyPatch, PATCH_PATH } from '../grading/patchAndTests.ts';
 import type { SpecOptions } from '../grading/specs/spec.ts';
-import { goldPatch } from './goldPatch.ts';
 import type { Suite, TaskNeeds } from './suite.ts';
 
 interface SuiteLine {
@@ -166,3 +166,25 @@ export function planGrading(instance: Instance, options: SpecOptions = {}): Plan
   rememberBuilds(instance);
   return suite.grading(instance, options);
 }
+
+// The gold patch of a row as the solution of its task.
+
+/** For each command of the ladder where there is no limit. */
+const APPLY_S = 600;
+
+const goldPatch = ({ patch }: Instance): Solution => ({
+  async apply(environment, { timeoutS, signal }) {
+    const { cwd } = environment.templateVars();
+    await environment.putFile(PATCH_PATH, patch);
+    const at = { cwd: typeof cwd === 'string' ? cwd : '/', timeoutS: timeoutS || APPLY_S, signal };
+    const { method, output } = await applyPatch(environment, 'v5', at);
+    await environment.execute(`rm -f ${PATCH_PATH}`, { cwd: '/', signal });
+    if (method !== null) return { says: `the gold patch was applied by "${method}"`, timedOut: false };
+    // The grading then says what it says of any such patch.
+    return {
+      says: `the gold patch does not apply where an agent works: ${output.trim().slice(-400)}`,
+      timedOut: false,
+      submission: patch,
+    };
+  },
+});

@@ -1,7 +1,7 @@
 // Which kept end states `clean` may remove: only those whose owner is dead and whose attempt the record has no use for.
 import { rmSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
-import { keepWork } from '../../src/environment/docker/workImages.ts';
+import { keepWork } from '../../src/environment/docker/dockerFactory.ts';
 import { LABELS, type MachineFacts, ownerLabels } from '../../src/environment/owner.ts';
 import { cleanWork } from '../../src/run/places/sittingEngines.ts';
 import { insertEvaluation } from '../../src/store/records/evaluations.ts';

@@ -9,7 +9,7 @@ import { type CommandResult, EnvironmentError } from '../../environment/environm
 import type { Message, ModelErrorResponse, ModelReply } from '../../model/model.ts';
 import { nanoToDollars } from '../../money.ts';
 import { render, type Vars } from '../../template/render.ts';
-import { type Behaviour, behaviourOf, withOwnIds } from '../compat/behaviour.ts';
+import { type Behaviour, behaviourOf, exceptionType, returnCode, withOwnIds } from '../compat/behaviour.ts';
 import type {
   Agent,
   AgentCallbacks,
@@ -36,16 +36,8 @@ import {
   TerminatingException,
 } from './exceptions.ts';
 import { callListener, debugData, guardDisplay } from './listeners.ts';
-import {
-  assistantExtra,
-  EMPTY_REPLY,
-  exitExtra,
-  formatErrorExtra,
-  observationExtra,
-  withoutBulk,
-} from './messages.ts';
 import { createMeter, createStreaks, type Streaks } from './meter.ts';
-import { type Action, type Call, isAction, type Protocol } from './protocol.ts';
+import { type Action, type Call, isAction, type ParsedTurn, type Protocol } from './protocol.ts';
 import { type Templates, templatesOf } from './templates.ts';
 
 export class DefaultAgent implements Agent {
@@ -315,3 +307,61 @@ export class DefaultAgent implements Agent {
 
 export const createAgent: CreateAgent = (parts) => new DefaultAgent(parts);
 export const builtInAgent: AgentKind = { create: createAgent, asksItself: true, prompted: true };
+
+// What trajectories keep beside each message, in mini-swe-agent's names.
+
+type Extra = Readonly<Record<string, unknown>>;
+
+const assistantExtra = (reply: ModelReply, turn: ParsedTurn): Extra => ({
+  actions: turn.calls
+    .filter(isAction)
+    .map(({ command, callId }) => (callId === undefined ? { command } : { command, tool_call_id: callId })),
+  ...responseExtra(reply),
+});
+
+const responseExtra = (reply: ModelReply): Extra => ({
+  response: reply.raw,
+  cost: reply.costNano === null ? null : nanoToDollars(reply.costNano),
+});
+
+/** `dropped` is a reply that is not in the history: its response is kept with the error. */
+const formatErrorExtra = (turn: ParsedTurn | null, dropped: ModelReply | null): Extra => ({
+  interrupt_type: 'FormatError',
+  ...(turn && turn.calls.length === 0 ? { n_actions: turn.found.length } : {}),
+  ...(dropped ? responseExtra(dropped) : {}),
+});
+
+const observationExtra = (output: string, result: CommandResult, exceptionInfo: string): Extra => ({
+  raw_output: output,
+  returncode: returnCode(result),
+  exception_info: exceptionInfo,
+  ...(result.timedOut
+    ? { exception_type: 'TimeoutExpired' }
+    : result.exitCode === -1 && exceptionInfo !== ''
+      ? { exception_type: exceptionType(exceptionInfo) }
+      : {}),
+});
+
+const exitExtra = (end: TerminatingException, submission: string): Extra => ({
+  exit_status: end.name,
+  submission,
+  ...(end.name === 'ModelFailed' ? { exception_str: end.message } : {}),
+});
+
+/** Raw outputs and responses are in the record; a history that keeps them too would fill the memory of a long run with many slots. */
+function withoutBulk(message: Message): Message {
+  const { raw_output: _, response: __, ...extra } = message.extra ?? {};
+  return { ...message, extra };
+}
+
+/** What the published agents saw of a reply without text and calls. Its cost came by the listener. */
+const EMPTY_REPLY: ModelReply = {
+  message: { role: 'assistant', content: null },
+  content: '',
+  toolCalls: [],
+  finishReason: null,
+  modelId: null,
+  usage: null,
+  costNano: 0,
+  raw: null,
+};

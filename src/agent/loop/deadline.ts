@@ -8,15 +8,6 @@ import { RETRYABLE_CODES } from '../../model/classify.ts';
 import type { CallListener, CallRecord } from '../../model/model.ts';
 import { TimeExceeded } from './exceptions.ts';
 
-interface DeadlineParts {
-  readonly limitS: number;
-  /** `interrupts`: cuts short what is in flight. `before-query`: looked at between steps only, in whole seconds. */
-  readonly mode: 'interrupts' | 'before-query';
-  /** Milliseconds, monotonic. */
-  readonly now: () => number;
-  readonly signal?: AbortSignal | undefined;
-}
-
 export interface Deadline {
   /** Fires at the limit, or when the caller's own signal does, with its reason. */
   readonly signal: AbortSignal;
@@ -117,7 +108,19 @@ function createWorkClock(now: () => number, changed: () => void) {
   };
 }
 
-export function startDeadline({ limitS, mode, now, signal: outer }: DeadlineParts): Deadline {
+export function startDeadline({
+  limitS,
+  mode,
+  now,
+  signal: outer,
+}: {
+  readonly limitS: number;
+  /** `interrupts`: cuts short what is in flight. `before-query`: looked at between steps only, in whole seconds. */
+  readonly mode: 'interrupts' | 'before-query';
+  /** Milliseconds, monotonic. */
+  readonly now: () => number;
+  readonly signal?: AbortSignal | undefined;
+}): Deadline {
   const controller = new AbortController();
   const passOn = (): void => controller.abort(outer?.reason);
   let fired = false;

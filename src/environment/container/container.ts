@@ -107,15 +107,37 @@ async function supervise(
   }
 }
 
+/** An opened container becomes the agent's environment when it is ready, and is removed where it does not get ready. `notes` come until then. */
+export async function environmentWhenReady(
+  container: Container,
+  channel: Channel,
+  notes: readonly string[],
+  ready: () => Promise<
+    Omit<EnvironmentInfo, 'containerId' | 'transport' | 'notes'> & {
+      readonly config: EnvironmentConfig;
+      readonly snapshot: GitSnapshot | TreeSnapshot | undefined;
+    }
+  >,
+): Promise<Environment> {
+  try {
+    const { config, snapshot, ...of } = await ready();
+    const info = { ...of, containerId: container.id, transport: channel.transport, notes };
+    return environmentIn(container, channel, config, snapshot, info);
+  } catch (error) {
+    channel.close();
+    await container.remove();
+    throw error;
+  }
+}
+
 /** What the agent and the runner hold: a started container behind the Environment contract. */
-export function environmentIn(parts: {
-  readonly container: Container;
-  readonly channel: Channel;
-  readonly config: EnvironmentConfig;
-  readonly info: EnvironmentInfo;
-  readonly snapshot: GitSnapshot | TreeSnapshot | undefined;
-}): Environment {
-  const { container, channel, config, info, snapshot } = parts;
+function environmentIn(
+  container: Container,
+  channel: Channel,
+  config: EnvironmentConfig,
+  snapshot: GitSnapshot | TreeSnapshot | undefined,
+  info: EnvironmentInfo,
+): Environment {
   const { watch, listen, keep } = container;
   let closing: Promise<void> | undefined;
   const doorways: Doorway[] = [];

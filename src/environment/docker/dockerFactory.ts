@@ -5,8 +5,9 @@ import { type Duplex, Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import pLimit, { type LimitFunction } from 'p-limit';
 import tar from 'tar-stream';
+import { WORK_IMAGES } from '../../base/imageReference.ts';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
-import { type Container, environmentIn, openChannel, ownConfig } from '../container/container.ts';
+import { type Container, environmentWhenReady, openChannel, ownConfig } from '../container/container.ts';
 import { createPreparedStarts } from '../container/preparedStarts.ts';
 import { createRemovals } from '../container/removals.ts';
 import { refuseUnlessAllowed, verifySealed } from '../container/sealedHistory.ts';
@@ -19,17 +20,18 @@ import {
   type HistoryState,
   isLoss,
   type StartRequest,
+  type SystemChanges,
 } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { EnvironmentOptions } from '../environmentKind.ts';
 import { type Channel, HARNESS } from '../exec/channel.ts';
-import { ownerLabels } from '../owner.ts';
+import { ownerLabels, WORK_LABELS } from '../owner.ts';
 import { engineClient } from '../places/chosenEngine.ts';
 import { daemonAnswer, readFault, withDaemonRetry } from '../places/dockerFault.ts';
 import { createEngineWatch, type EngineWatch } from '../places/engineWatch.ts';
 import { createHostsFactory } from '../places/hostsFactory.ts';
 import { createFactoryPulls } from '../places/imageService.ts';
-import { discardWork, removeContainer } from '../places/leftovers.ts';
+import { discardWork, removeContainer, workLabels } from '../places/leftovers.ts';
 import { enginePoolOf, requiredEngine } from '../places/places.ts';
 import { LOST_AFTER_MS } from '../places/poolState.ts';
 import type { EnsureImage } from '../places/pullStage.ts';
@@ -38,10 +40,9 @@ import { createRelayLine } from '../relay/relayLine.ts';
 import { relayProgram } from '../relay/relayProgram.ts';
 import { containerFiles, createContainer, type Discard, deathOf } from './container.ts';
 import { createDiskWatch, createQuotaProbe, type QuotaProbe } from './diskWatch.ts';
-import { createSealer, type Sealer } from './seal.ts';
+import { commitContainer, createSealer, type Sealer } from './seal.ts';
 import { createDemux, processStarter } from './startProcess.ts';
-import { putBack } from './systemChanges.ts';
-import { changesIn, holdsWork, keepWork } from './workImages.ts';
+import { putBack, readChanges, systemChangesOf } from './systemChanges.ts';
 
 export interface DockerFactory extends EnvironmentFactory {
   readonly docker: Docker;
@@ -233,7 +234,7 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
 
   phase('start');
   const { container, channel } = await openContainer(shared, request, made?.image ?? id, notes, program);
-  try {
+  return environmentWhenReady(container, channel, notes, async () => {
     if (made) {
       phase('verify');
       const verified = await verifySealed(channel.harness, config, made.fingerprint, request.baseCommit);
@@ -243,21 +244,9 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
     const known = made?.snapshot;
     const snapshot = await setUp(channel, config, request, { snapshot: options.snapshot, known });
     signal?.throwIfAborted();
-    const info = {
-      kind: 'docker',
-      containerId: container.id,
-      image: config.image ?? request.image,
-      imageDigest: image.digest,
-      transport: channel.transport,
-      history,
-      notes,
-    };
-    return environmentIn({ container, channel, config, info, snapshot });
-  } catch (error) {
-    channel.close();
-    await container.remove();
-    throw error;
-  }
+    const named = config.image ?? request.image;
+    return { kind: 'docker', image: named, imageDigest: image.digest, history, config, snapshot };
+  });
 }
 
 const HERE: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64', ia32: '386', arm: 'arm' };
@@ -313,7 +302,6 @@ async function openContainer(
     }
   });
   const lifetimeS = parseDuration(config.container_timeout);
-  const relay = { docker, containerId: handle.id, request, starting, watch, discard };
   const container: OpenContainer['container'] = {
     id: handle.id,
     handle,
@@ -327,7 +315,7 @@ async function openContainer(
       await daemonAnswer(handle.restart({ t: 0 }));
     },
     watchDisk: createDiskWatch(handle, parseSize(config.disk), options.diskPollMs),
-    listen: (port, onConnection) => startRelay({ ...relay, port, onConnection }),
+    listen: (port, onConnection) => startRelay(shared, handle.id, request, port, onConnection),
     keep: () => keepWork(handle),
     remove: () => discard(handle),
   };
@@ -337,20 +325,12 @@ async function openContainer(
 // A port inside of a container without network. A second container shares its network namespace and nothing else: the agent can connect to
 // the relay there, and can neither see nor end it. The connections come out over the relay's attached streams.
 
-interface RelayParts {
-  readonly docker: Docker;
-  /** The container whose loopback gets the port. */
-  readonly containerId: string;
-  readonly request: Pick<StartRequest, 'owner' | 'instanceId'>;
-  readonly starting: LimitFunction;
-  readonly watch: EngineWatch;
-  readonly discard: Discard;
-  readonly port: number;
-  onConnection(connection: Duplex): void;
-}
-
-function relaySpec(parts: RelayParts, image: string): Docker.ContainerCreateOptions {
-  const { request, containerId, port } = parts;
+function relaySpec(
+  image: string,
+  port: number,
+  containerId: string,
+  request: StartRequest,
+): Docker.ContainerCreateOptions {
   const name = `swebatch-relay-${randomBytes(6).toString('hex')}`;
   return {
     name,
@@ -381,16 +361,24 @@ function relaySpec(parts: RelayParts, image: string): Docker.ContainerCreateOpti
   };
 }
 
-async function startRelay(parts: RelayParts): Promise<Doorway> {
-  const { docker, starting, port } = parts;
+/** `containerId`: the container whose loopback gets the port. */
+async function startRelay(
+  shared: DockerShared,
+  containerId: string,
+  request: StartRequest,
+  port: number,
+  onConnection: (connection: Duplex) => void,
+): Promise<Doorway> {
+  const { docker, starting, discard } = shared;
   try {
     const image = await relayImage(docker);
     return await starting(async () => {
-      const container = await daemonAnswer(docker.createContainer(relaySpec(parts, image)));
+      const spec = relaySpec(image, port, containerId, request);
+      const container = await daemonAnswer(docker.createContainer(spec));
       try {
-        return await attachRelay(parts, container);
+        return await attachRelay(shared, container, port, onConnection);
       } catch (error) {
-        await parts.discard(container);
+        await discard(container);
         throw error;
       }
     });
@@ -404,7 +392,12 @@ async function startRelay(parts: RelayParts): Promise<Doorway> {
   }
 }
 
-async function attachRelay(parts: RelayParts, container: Docker.Container): Promise<Doorway> {
+async function attachRelay(
+  { watch, discard }: DockerShared,
+  container: Docker.Container,
+  port: number,
+  onConnection: (connection: Duplex) => void,
+): Promise<Doorway> {
   const stream = (await container.attach({
     hijack: true,
     stream: true,
@@ -412,18 +405,18 @@ async function attachRelay(parts: RelayParts, container: Docker.Container): Prom
     stdout: true,
     stderr: true,
   })) as Duplex;
-  const since = parts.watch.mark();
+  const since = watch.mark();
   const line = createRelayLine({
-    port: parts.port,
-    onConnection: parts.onConnection,
+    port,
+    onConnection,
     stream,
     async loss(message, said, cause) {
-      parts.watch.suspect();
+      watch.suspect();
       const { away, ...state } = await stateOf(container);
-      const sub = away || parts.watch.awaySince(since) ? 'daemon_lost' : 'relay';
+      const sub = away || watch.awaySince(since) ? 'daemon_lost' : 'relay';
       return new EnvironmentError('died', message, { sub, evidence: { ...state, said }, cause });
     },
-    remove: () => parts.discard(container),
+    remove: () => discard(container),
   });
   const demux = createDemux((type, data) => (type === 2 ? line.stderr(data) : line.stdout(data)));
   stream.on('data', demux);
@@ -483,4 +476,41 @@ async function isThere(docker: Docker, name: string): Promise<boolean> {
     if (readFault(error).status === 404) return false;
     throw error;
   }
+}
+
+// The end state of a container, kept as an image on its engine.
+
+/** A large layer on a slow disk. */
+const COMMIT_LIMIT_MS = 600_000;
+
+export async function keepWork(container: Docker.Container): Promise<string> {
+  const tag = randomBytes(12).toString('hex');
+  const { Config } = await daemonAnswer(container.inspect());
+  const changes = await systemChangesOf(container);
+  const committed = commitContainer(container, {
+    _query: { repo: WORK_IMAGES, tag, comment: 'work of an agent' },
+    _body: {
+      Labels: {
+        ...workLabels(container.id, Config.Labels ?? {}),
+        [WORK_LABELS.changes]: JSON.stringify(changes),
+      },
+    },
+  });
+  await daemonAnswer(committed, COMMIT_LIMIT_MS);
+  return `${WORK_IMAGES}:${tag}`;
+}
+
+/** False also for one that nobody knows: a start says what is wrong. */
+async function holdsWork(docker: Docker, image: string): Promise<boolean> {
+  try {
+    await daemonAnswer(docker.getImage(image).inspect());
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function changesIn(docker: Docker, image: string): Promise<SystemChanges | undefined> {
+  const { Config } = await daemonAnswer(docker.getImage(image).inspect());
+  return readChanges(Config.Labels?.[WORK_LABELS.changes]);
 }

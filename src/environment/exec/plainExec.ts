@@ -37,7 +37,7 @@ const swept = (answer: string | undefined) => /^(\d+|done)$/.test(answer ?? '');
 
 type PutFile = (path: string, content: string) => Promise<void>;
 
-interface Parts {
+interface PlainExec {
   readonly startProcess: StartProcess;
   readonly interpreter: readonly string[];
   readonly putFile: PutFile;
@@ -53,19 +53,19 @@ export async function createPlainExecTransport(
   putFile: PutFile,
 ): Promise<Transport> {
   const hasBash = (await probe(startProcess, ['bash', '-p', '-c', 'printf yes'])).out === 'yes';
-  const parts: Parts = { startProcess, interpreter, putFile, hasBash, keep: '', words: '' };
-  parts.keep = await findKeep(parts);
+  const plain: PlainExec = { startProcess, interpreter, putFile, hasBash, keep: '', words: '' };
+  plain.keep = await findKeep(plain);
   return {
     name: 'exec',
     async run(request) {
-      parts.keep ||= await findKeep(parts);
-      return runCommand(parts, request);
+      plain.keep ||= await findKeep(plain);
+      return runCommand(plain, request);
     },
-    killAll: async () => swept(await sweep(parts, '*', '')),
+    killAll: async () => swept(await sweep(plain, '*', '')),
     reset: () => {
-      parts.keep = '';
+      plain.keep = '';
     },
-    lastWords: () => parts.words,
+    lastWords: () => plain.words,
     close: () => undefined,
   };
 }
@@ -94,31 +94,31 @@ async function probe(startProcess: StartProcess, argv: readonly string[]) {
   return { out: inTime ? out : undefined, words };
 }
 
-async function ask(parts: Parts, argv: readonly string[]): Promise<string | undefined> {
-  const { out, words } = await probe(parts.startProcess, argv);
-  parts.words = words || parts.words;
+async function ask(plain: PlainExec, argv: readonly string[]): Promise<string | undefined> {
+  const { out, words } = await probe(plain.startProcess, argv);
+  plain.words = words || plain.words;
   return out;
 }
 
-const findKeep = async (parts: Parts): Promise<string> =>
-  (await ask(parts, parts.hasBash ? ['bash', '-p', '-c', LIST_BASE] : ['sh', '-c', LIST_BASE_POSIX])) || '1';
+const findKeep = async (plain: PlainExec): Promise<string> =>
+  (await ask(plain, plain.hasBash ? ['bash', '-p', '-c', LIST_BASE] : ['sh', '-c', LIST_BASE_POSIX])) || '1';
 
 /** `wrapper` is spared: it reports the end, as it does after any other death of the command. */
-function sweep(parts: Parts, mark: string, wrapper: string): Promise<string | undefined> {
-  const spared = wrapper ? `${parts.keep},${wrapper}` : parts.keep;
-  const script = parts.hasBash ? ['bash', '-p', '-c', SWEEP_MARK] : ['sh', '-c', SWEEP_MARK_POSIX];
-  return ask(parts, [...script, 'swebatch-sweep', mark, spared, wrapper]);
+function sweep(plain: PlainExec, mark: string, wrapper: string): Promise<string | undefined> {
+  const spared = wrapper ? `${plain.keep},${wrapper}` : plain.keep;
+  const script = plain.hasBash ? ['bash', '-p', '-c', SWEEP_MARK] : ['sh', '-c', SWEEP_MARK_POSIX];
+  return ask(plain, [...script, 'swebatch-sweep', mark, spared, wrapper]);
 }
 
-async function runCommand(parts: Parts, request: TransportCommand): Promise<RunningCommand> {
+async function runCommand(plain: PlainExec, request: TransportCommand): Promise<RunningCommand> {
   const mark = newNonce();
   let { command } = request;
   if (Buffer.byteLength(command) > MAX_ARGV_BYTES) {
     const path = `/tmp/.swebatch.${mark}`;
-    await parts.putFile(path, command);
+    await plain.putFile(path, command);
     command = `. ${path}; set -- $?; rm -f ${path}; exit $1`;
   }
-  const shell = request.harness ? [...(parts.hasBash ? ['bash', '-p'] : ['sh']), '-c'] : parts.interpreter;
+  const shell = request.harness ? [...(plain.hasBash ? ['bash', '-p'] : ['sh']), '-c'] : plain.interpreter;
   const variables = Object.entries(request.env).map(([name, value]) => `${name}=${value}`);
   const one: OneCommand = {
     mark,
@@ -132,13 +132,13 @@ async function runCommand(parts: Parts, request: TransportCommand): Promise<Runn
   };
   let sweeping: Promise<unknown> | undefined;
   return {
-    ended: untilStarted(parts, one).then(async (end) => {
+    ended: untilStarted(plain, one).then(async (end) => {
       await sweeping;
       return end;
     }),
     kill: () => {
       one.swept = true;
-      sweeping ??= sweep(parts, mark, one.wrapper).catch(() => undefined);
+      sweeping ??= sweep(plain, mark, one.wrapper).catch(() => undefined);
     },
     output: () => one.collector.finish(),
     transport: 'exec',
@@ -157,36 +157,36 @@ interface OneCommand {
   swept: boolean;
 }
 
-async function untilStarted(parts: Parts, one: OneCommand): Promise<CommandEnd> {
-  let end = await tryOnce(parts, one);
+async function untilStarted(plain: PlainExec, one: OneCommand): Promise<CommandEnd> {
+  let end = await tryOnce(plain, one);
   for (const wait of UNSTARTED_WAITS_MS) {
     if (end.kind !== 'unstarted') return end;
-    parts.words = one.collector.finish().output.slice(-LAST_WORDS) || parts.words;
+    plain.words = one.collector.finish().output.slice(-LAST_WORDS) || plain.words;
     await sleep(wait);
-    end = await tryOnce(parts, one);
+    end = await tryOnce(plain, one);
   }
   return end;
 }
 
 /** Without the wrapper's pid nothing of ours ran, and what came back is the runtime's own text. */
-async function tryOnce(parts: Parts, one: OneCommand): Promise<CommandEnd> {
+async function tryOnce(plain: PlainExec, one: OneCommand): Promise<CommandEnd> {
   one.collector = createCollector(one.maxOutputBytes);
   const argv = ['sh', '-c', RUN_COMMAND, 'swebatch-exec', one.cwd, ...one.line];
-  const process = await parts.startProcess(argv, { env: one.env, stdin: true }).catch((error: unknown) => {
-    parts.words = errorText(error);
+  const process = await plain.startProcess(argv, { env: one.env, stdin: true }).catch((error: unknown) => {
+    plain.words = errorText(error);
     return undefined;
   });
   if (!process) return { kind: 'unstarted' };
-  const end = await untilTold(parts, one, process);
+  const end = await untilTold(plain, one, process);
   if (!process.wordComesLast) process.destroy();
   // What was swept has no exit code that anybody asks for.
-  const known = end.kind === 'exit' && !one.swept ? await confirmed(parts, one, process, end) : end;
+  const known = end.kind === 'exit' && !one.swept ? await confirmed(plain, one, process, end) : end;
   process.destroy();
   return known;
 }
 
 /** The end as the wrapper tells it, once the output is complete. */
-function untilTold(parts: Parts, one: OneCommand, process: ContainerProcess): Promise<CommandEnd> {
+function untilTold(plain: PlainExec, one: OneCommand, process: ContainerProcess): Promise<CommandEnd> {
   const { collector } = one;
   const { promise, resolve } = Promise.withResolvers<CommandEnd>();
   const pace = createPace(process);
@@ -217,7 +217,7 @@ function untilTold(parts: Parts, one: OneCommand, process: ContainerProcess): Pr
       pace(data.length, collector.totalBytes);
     },
     stderr(data) {
-      parts.words = tailOf(data);
+      plain.words = tailOf(data);
       read(data);
       paceUnwanted(data.length, data.length);
     },
@@ -228,7 +228,7 @@ function untilTold(parts: Parts, one: OneCommand, process: ContainerProcess): Pr
 
 /** Whoever may write on the wrapper's stderr can tell an end; the exit code of the wrapper is the engine's to tell. */
 async function confirmed(
-  parts: Parts,
+  plain: PlainExec,
   one: OneCommand,
   process: ContainerProcess,
   end: CommandEnd & { kind: 'exit' },
@@ -237,7 +237,7 @@ async function confirmed(
     let code = await process.exitCode();
     if (code === undefined && process.wordComesLast) {
       // What the command left in the background holds its streams: it ends, so that the engine has a word.
-      await sweep(parts, one.mark, one.wrapper);
+      await sweep(plain, one.mark, one.wrapper);
       code = await process.exitCode();
     }
     if (code === end.code) return end;

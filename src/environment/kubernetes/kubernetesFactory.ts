@@ -1,7 +1,7 @@
 /** The Kubernetes environment: one pod an attempt. The factory, and how a pod becomes ready for the agent. */
 import type { V1Pod } from '@kubernetes/client-node';
 import pLimit from 'p-limit';
-import { environmentIn, ownConfig } from '../container/container.ts';
+import { environmentWhenReady, ownConfig } from '../container/container.ts';
 import { createPreparedStarts } from '../container/preparedStarts.ts';
 import { createRemovals } from '../container/removals.ts';
 import { refuseUnlessAllowed, sealHistory, verifySealed } from '../container/sealedHistory.ts';
@@ -121,7 +121,7 @@ async function startPod(arm: PodShared, network: NetworkCheck, request: StartReq
   // On its way while the history is sealed.
   const program = relay?.bringProgram(signal);
   program?.done.catch(() => undefined);
-  try {
+  return environmentWhenReady(container, channel, notes, async () => {
     const config = needs?.cwd === 'image' ? { ...shared.config, cwd: await folderOf(opened) } : shared.config;
     let history: HistoryState = 'skipped';
     if (config.seal_history) {
@@ -136,21 +136,15 @@ async function startPod(arm: PodShared, network: NetworkCheck, request: StartReq
       await program.done;
     }
     signal?.throwIfAborted();
-    const info = {
+    return {
       kind: 'kubernetes',
-      containerId: container.id,
       image,
       imageDigest: digestOf(opened.pod) ?? image,
-      transport: channel.transport,
       history,
-      notes,
+      config,
+      snapshot,
     };
-    return environmentIn({ container, channel, config, info, snapshot });
-  } catch (error) {
-    channel.close();
-    await container.remove();
-    throw error;
-  }
+  });
 }
 
 /** There are no derived images in a cluster: each pod removes the history of its own repository, and proves it. */

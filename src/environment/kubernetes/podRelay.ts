@@ -85,19 +85,18 @@ export function podRelay(shared: PodShared, name: string, death: Death): PodRela
         ready ??= relayThere();
         await ready;
         const process = await start([PROGRAM, String(port)], { stdin: true });
-        return lineOf(process, { port, onConnection, death, pod: name }).opened();
+        return lineOf(process, port, onConnection, death, name).opened();
       }, `the relay for port ${port} did not start`),
   };
 }
 
-interface LineParts {
-  readonly port: number;
-  readonly death: Death;
-  readonly pod: string;
-  onConnection(connection: Duplex): void;
-}
-
-function lineOf(process: PodProcess, { port, onConnection, death, pod }: LineParts) {
+function lineOf(
+  process: PodProcess,
+  port: number,
+  onConnection: (connection: Duplex) => void,
+  death: Death,
+  pod: string,
+) {
   const line = createRelayLine({
     port,
     onConnection,

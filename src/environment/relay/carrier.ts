@@ -1,13 +1,6 @@
 /** The connections that one relay carries, each as a stream of its own with flow control in both directions. */
 import { Duplex } from 'node:stream';
 
-interface CarrierPorts {
-  /** Towards the relay. */
-  write(frame: Buffer): void;
-  onReady(): void;
-  onConnection(connection: Duplex): void;
-}
-
 interface Carried {
   readonly stream: Duplex;
   take(payload: Buffer): void;
@@ -15,18 +8,27 @@ interface Carried {
   credit(bytes: number): void;
 }
 
-export function createCarrier(ports: CarrierPorts) {
+export function createCarrier({
+  write,
+  onReady,
+  onConnection,
+}: {
+  /** Towards the relay. */
+  write(frame: Buffer): void;
+  onReady(): void;
+  onConnection(connection: Duplex): void;
+}) {
   const open = new Map<number, Carried>();
   const obey = ({ id, type, payload }: Frame): void => {
     if (type === FRAME.ready) {
-      ports.onReady();
+      onReady();
       return;
     }
     if (type === FRAME.open) {
       if (open.has(id)) throw new Error(`the relay opened connection ${id} twice`);
-      const carried = carry(id, ports, () => open.delete(id));
+      const carried = carry(id, write, () => open.delete(id));
       open.set(id, carried);
-      ports.onConnection(carried.stream);
+      onConnection(carried.stream);
       return;
     }
     // A frame for a connection that has ended here was on its way.
@@ -89,7 +91,7 @@ const untakenOf = new WeakMap<Duplex, () => number>();
 /** Bytes that were written to a carried connection and that the program's side has not taken; 0 for any other stream. */
 export const untakenBytes = (stream: Duplex): number => untakenOf.get(stream)?.() ?? 0;
 
-function carry(id: number, { write }: CarrierPorts, forget: () => boolean): Carried {
+function carry(id: number, write: (frame: Buffer) => void, forget: () => boolean): Carried {
   const sending = createSending(id, write);
   /** Bytes that may still come before something here is consumed. */
   let allowed = UP_WINDOW;

@@ -4,7 +4,16 @@ import { startTimer } from '../../base/async/timer.ts';
 import { type Doorway, EnvironmentError } from '../environment.ts';
 import { createCarrier } from './carrier.ts';
 
-interface RelayLineParts {
+const READY_MS = 30_000;
+const ERROR_TEXT = 500;
+
+export function createRelayLine({
+  port,
+  onConnection,
+  stream,
+  loss,
+  remove,
+}: {
   readonly port: number;
   onConnection(connection: Duplex): void;
   readonly stream: { write(frame: Buffer): unknown; destroy(): unknown };
@@ -12,13 +21,7 @@ interface RelayLineParts {
   loss(message: string, said: string, cause: unknown): Promise<EnvironmentError>;
   /** Of the relay, when the line is closed. Called once; never rejects. */
   remove(): Promise<unknown>;
-}
-
-const READY_MS = 30_000;
-const ERROR_TEXT = 500;
-
-export function createRelayLine(parts: RelayLineParts) {
-  const { port, stream } = parts;
+}) {
   const ready = Promise.withResolvers<null>();
   const broken = Promise.withResolvers<EnvironmentError>();
   let closing: Promise<void> | undefined;
@@ -30,20 +33,20 @@ export function createRelayLine(parts: RelayLineParts) {
     over = true;
     carrier.abandon();
     stream.destroy();
-    if (!closed) void parts.loss(message, said, cause).then(broken.resolve);
+    if (!closed) void loss(message, said, cause).then(broken.resolve);
   };
   const carrier = createCarrier({
     write: (frame) => {
       if (!over) stream.write(frame);
     },
     onReady: () => ready.resolve(null),
-    onConnection: parts.onConnection,
+    onConnection,
   });
   const close = (): Promise<void> => {
     closing ??= (async () => {
       closed = true;
       broke('closed');
-      await parts.remove();
+      await remove();
     })();
     return closing;
   };

@@ -16,12 +16,6 @@ const CONNECT_MS = 5000;
 const ANSWER_MS = 20_000;
 const SHOWN = 5;
 
-export interface AskParts {
-  readonly apiKey: string | undefined;
-  readonly variable: (name: string) => string | undefined;
-  readonly proxy?: ProxySettings | undefined;
-}
-
 export type EndpointAnswer =
   | { readonly ok: true; readonly detail: string }
   | { readonly ok: false; readonly detail: string; readonly fix: string };
@@ -71,16 +65,20 @@ function namesIn(text: string): string[] | null {
 const serves = (names: readonly string[], model: string): boolean =>
   names.includes(model) || names.includes(model.replace(/:\w+$/, ''));
 
-export async function askEndpoint(config: ModelConfig, parts: AskParts): Promise<EndpointAnswer> {
-  const { kwargs, secrets } = withReferences(config.model_kwargs, parts.variable);
+export async function askEndpoint(
+  config: ModelConfig,
+  variable: (name: string) => string | undefined,
+  proxy?: ProxySettings,
+): Promise<EndpointAnswer> {
+  const { kwargs, secrets } = withReferences(config.model_kwargs, variable);
   const sent = { ...config, model_kwargs: kwargs };
   const model = sentModel(config);
-  const apiKey = parts.apiKey ?? 'none';
+  const apiKey = variable(config.api_key_env) ?? 'none';
   const { path, headers } = (await dialectOf(sent)).target(sent, model, apiKey);
-  const asked = addressWithReferences(baseUrlOf(config) ?? '', parts.variable);
+  const asked = addressWithReferences(baseUrlOf(config) ?? '', variable);
   const redact = redactor([apiKey, ...secrets, ...asked.secrets]);
   const deadlines = { connectMs: CONNECT_MS, firstByteMs: ANSWER_MS, idleMs: ANSWER_MS, totalMs: ANSWER_MS };
-  const transport = createTransport(deadlines, parts.proxy);
+  const transport = createTransport(deadlines, proxy);
   const get = async (where: string) => {
     const exchange = newExchange();
     await transport.fetch(addressUnder(asked.address, where), { headers, exchange } as RequestInit);

@@ -3,19 +3,22 @@
  * for each attempt.
  */
 
+import { within } from '../../base/async/timer.ts';
 import { isRecord } from '../../base/isRecord.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { type Redact, redactor } from '../../base/text/redact.ts';
 import type { Cloud, CloudAuth } from '../clouds/cloud.ts';
-import type { Dialect, RequestStyle, RequestWriter } from '../dialects/dialect.ts';
+import type { Assembly, Dialect, RequestStyle, RequestWriter, StreamEvent } from '../dialects/dialect.ts';
 import { DIALECTS } from '../dialects/dialects.ts';
 import { extraHeaders, sentParameters } from '../dialects/kwargs.ts';
+import { providerError } from '../dialects/providerError.ts';
 import { type Clock, systemClock } from '../limits/clock.ts';
 import { createLimiter } from '../limits/limiter.ts';
 import { createRateShare, type RateBook, type RateShare } from '../limits/sharedRate.ts';
 import { withRetries } from '../limits/withRetries.ts';
 import {
   abortError,
+  type CallRecord,
   type Message,
   type Model,
   ModelConfigError,
@@ -24,15 +27,24 @@ import {
   type ModelResponse,
   type QueryOptions,
   type Wire,
+  type WireAnswer,
+  type WireOptions,
+  type WireRequest,
+  type WireSink,
 } from '../model.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import { addressWithReferences, literalsInAddress } from '../namedCredentials.ts';
 import { baseUrlOf, nameMeans, sentModel } from '../names.ts';
-import { type HttpCall, type Shared, tryOnce } from './httpCall.ts';
-import { addressUnder, createTransport, type Deadlines, type HttpTransport } from './httpTransport.ts';
-import { type ModelEndpoint, sendOnce } from './httpTry.ts';
+import { type HttpCall, type Shared, tryOnce, withEstimatedUsage } from './httpCall.ts';
+import {
+  addressUnder,
+  createTransport,
+  type Deadlines,
+  type Exchange,
+  type HttpTransport,
+} from './httpTransport.ts';
+import { type ModelEndpoint, sendOnce, type TryAnswer } from './httpTry.ts';
 import { type ProxySettings, proxySecrets } from './proxySettings.ts';
-import { createWire } from './wire.ts';
 
 interface HttpModelOptions {
   readonly dialect: Dialect;
@@ -227,7 +239,7 @@ export function createHttpFactory(options: HttpModelOptions): ModelFactory {
     ...(rates && { rates }),
   };
   // Another program's request has the provider's own form and signature, not those of a cloud.
-  const wire = auth ? undefined : createWire({ shared, transport, apiKey, baseUrl: asked.address });
+  const wire = auth ? undefined : createWire(shared, transport, apiKey, asked.address);
   return {
     name,
     free: config.prices === 'free',
@@ -295,4 +307,247 @@ async function openAiRequest({
   const body = new Uint8Array(1);
   const { req, url } = await client.buildRequest({ method: 'post', path, headers, body, timeout: NEVER_MS });
   return { url, headers: req.headers };
+}
+
+// Requests that another program has written in the provider's dialect: their bytes leave as they are, and the answer's bytes come back as they are.
+// The dialect only reads along, for the ledger and the record.
+
+/** Sends the bytes of a request to where its provider takes them. */
+type Post = (
+  request: WireRequest,
+  to: ModelEndpoint,
+  body: Uint8Array,
+  exchange: Exchange,
+) => Promise<Response>;
+
+/** What a provider sends after the last event is an empty line, if anything. */
+const REST_MS = 1000;
+
+/** Counting tokens is an answer of its own form, which nobody bills. */
+const countingDialect = (dialect: Dialect): Dialect => ({
+  ...dialect,
+  read: (body) => ({
+    kind: 'reply',
+    reply: {
+      ...dialect.factsOf({}),
+      finishReason: 'stop',
+      rawUsage: null,
+      message: { role: 'assistant', content: JSON.stringify(body) },
+      content: '',
+      toolCalls: [],
+    },
+  }),
+});
+
+/** Prices are found by the name: a call for another model than the arm's has that model's. */
+function endpointFor(endpoint: ModelEndpoint, request: WireRequest): ModelEndpoint {
+  const { config } = endpoint;
+  if (request.model === endpoint.model) return endpoint;
+  const own = config.model_name ?? '';
+  const prefix = own.endsWith(`/${endpoint.model}`) ? own.slice(0, -endpoint.model.length) : '';
+  return {
+    ...endpoint,
+    model: request.model,
+    config: { ...config, model_name: `${prefix}${request.model}` },
+  };
+}
+
+function wireTarget({ dialect, sent, model }: ModelEndpoint, request: WireRequest, apiKey: string) {
+  const asked: ModelConfig = { ...sent, stream: request.operation === 'stream' };
+  const { path, headers } = dialect.target(asked, model, apiKey);
+  const counted =
+    request.operation !== 'count_tokens'
+      ? path
+      : path.includes(':generateContent')
+        ? path.replace(':generateContent', ':countTokens')
+        : `${path}/count_tokens`;
+  const query = counted.includes('?') ? request.query.replace(/^\?/, '&') : request.query;
+  return { path: `${counted}${query}`, headers };
+}
+
+/** What stands between the provider's answer and the sink: bytes are held back until it is sure that this try is the one. */
+function holdBack(sink: WireSink | null) {
+  let held: Uint8Array[] = [];
+  let open = false;
+  return {
+    isOpen: () => open,
+    take(bytes: Uint8Array) {
+      if (!sink) return;
+      if (open) sink.data(bytes);
+      else held.push(bytes);
+    },
+    letGo(exchange: Exchange) {
+      if (open || !sink) return;
+      open = true;
+      sink.head(exchange.status ?? 200, exchange.headers);
+      for (const bytes of held.splice(0)) sink.data(bytes);
+    },
+    forget() {
+      held = [];
+    },
+  };
+}
+type Held = ReturnType<typeof holdBack>;
+
+/** The body for the reader of events, every chunk told to `held` first. A reader that leaves early does not cut the copy short. */
+function tapped(
+  body: ReadableStream<Uint8Array>,
+  held: Held,
+): { body: ReadableStream; ended: Promise<void> } {
+  const source = body.getReader();
+  const over = Promise.withResolvers<void>();
+  const rest = async () => {
+    try {
+      for (let next = await source.read(); !next.done; next = await source.read()) held.take(next.value);
+    } catch {
+      // Its end was read: what breaks after it is nobody's loss.
+    }
+    over.resolve();
+  };
+  const copy = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const next = await source.read();
+        if (next.done) {
+          over.resolve();
+          controller.close();
+          return;
+        }
+        held.take(next.value);
+        controller.enqueue(next.value);
+      } catch (error) {
+        over.resolve();
+        controller.error(error);
+      }
+    },
+    cancel: () => void rest(),
+  });
+  return { body: copy, ended: over.promise };
+}
+
+/**
+ * What comes before the first word (a greeting, the usage so far) is no answer yet: providers without room send it too, then an error. Calls
+ * of tools without arguments have no characters and are held until the end.
+ */
+function watching(assembly: Assembly, onWords: () => void): Assembly {
+  return {
+    ...assembly,
+    add(data, event) {
+      assembly.add(data, event);
+      if (assembly.characters() > 0 && !isError({ data, event: event ?? null })) onWords();
+    },
+  };
+}
+
+const isError = ({ data, event }: StreamEvent): boolean =>
+  event === 'error' ||
+  (typeof data === 'object' && data !== null && 'error' in data && providerError(data) !== null);
+
+/** One try, told to the sink from its first word on. */
+async function forwardOnce(
+  post: Post,
+  base: ModelEndpoint,
+  request: WireRequest,
+  held: Held,
+  signal: AbortSignal | undefined,
+): Promise<TryAnswer> {
+  let exchange: Exchange | undefined;
+  let ended = Promise.resolve();
+  const dialect: Dialect = {
+    ...(request.operation === 'count_tokens' ? countingDialect(base.dialect) : base.dialect),
+    assemble: () => watching(base.dialect.assemble(), () => exchange && held.letGo(exchange)),
+  };
+  const send: ModelEndpoint['send'] = async (body, current) => {
+    exchange = current;
+    const response = await post(request, base, body, current);
+    if (!current.streaming || !response.body) return response;
+    const tap = tapped(response.body, held);
+    ended = tap.ended;
+    return new Response(tap.body, { status: response.status });
+  };
+  held.forget();
+  const result = await sendOnce({ ...base, dialect, send }, request.body, signal);
+  if (held.isOpen()) await within(ended, REST_MS);
+  else if (exchange && passes(result)) {
+    if (!exchange.streaming) held.take(Buffer.from(exchange.text));
+    held.letGo(exchange);
+  }
+  return result;
+}
+
+/** What the program itself has to read, and can do something about. */
+const ITS_OWN = new Set<string>(['refusal', 'empty', 'bad_call', 'context', 'rejected', 'config']);
+
+/** Also a refusal and an empty answer are the program's to read, and what a stream that came to its end says of the request. */
+function passes({ failure, exchange, body }: TryAnswer): boolean {
+  if (failure === null) return true;
+  const { kind } = failure.verdict;
+  if ((exchange.status ?? 0) >= 300 || !ITS_OWN.has(kind)) return false;
+  return kind === 'refusal' || kind === 'empty' || (exchange.streaming && body !== null);
+}
+
+const settled =
+  (request: WireRequest, endpoint: ModelEndpoint, last: () => TryAnswer | undefined) =>
+  (record: CallRecord): CallRecord => {
+    if (request.operation === 'count_tokens')
+      return { ...record, finishReason: null, usage: null, costNano: 0, priceVersion: null, notes: [] };
+    const result = last();
+    const characters = result?.characters || (result?.exchange.text.length ?? 0);
+    return withEstimatedUsage(endpoint.config, record, { characters, maxOutput: request.maxOutput });
+  };
+
+async function forward(
+  shared: Shared,
+  post: Post,
+  request: WireRequest,
+  sink: WireSink | null,
+  { signal, listener, answered = false }: WireOptions,
+): Promise<WireAnswer> {
+  if (signal?.aborted) throw abortError(signal);
+  const endpoint = endpointFor(shared.endpoint, request);
+  const held = holdBack(sink);
+  let last: TryAnswer | undefined;
+  const call: HttpCall = {
+    endpoint,
+    requestBytes: request.body.length,
+    maxOutput: request.maxOutput,
+    free: request.operation === 'count_tokens',
+    send: async (stop) => (last = await forwardOnce(post, endpoint, request, held, stop)),
+    begun: held.isOpen,
+    settle: settled(request, endpoint, () => last),
+  };
+  const response = await withRetries({
+    config: endpoint.config.retry,
+    clock: shared.clock,
+    signal,
+    onBackoff: () => listener?.phase?.('backoff'),
+    answered,
+    ask: (tried) =>
+      tryOnce(shared, call, { ...(signal && { signal }), ...(listener && { listener }) }, tried),
+  });
+  const exchange = last?.exchange;
+  const refused =
+    !held.isOpen() && exchange?.status && exchange.status >= 400
+      ? { status: exchange.status, headers: exchange.headers, text: exchange.text }
+      : null;
+  return { response, refused };
+}
+
+function createWire(shared: Shared, transport: HttpTransport, apiKey: string, baseUrl: string): Wire {
+  const { dialect, model } = shared.endpoint;
+  const post: Post = (request, to, body, exchange) => {
+    const { path, headers } = wireTarget(to, request, apiKey);
+    const all = { ...headers, ...request.headers, 'content-type': 'application/json' };
+    return transport.fetch(addressUnder(baseUrl, path), {
+      method: 'POST',
+      headers: all,
+      body,
+      exchange,
+    } as RequestInit);
+  };
+  return {
+    dialect: dialect.name,
+    model,
+    send: (request, sink, options = {}) => forward(shared, post, request, sink, options),
+  };
 }

@@ -85,7 +85,14 @@ function finalText(
   return `${failed.what} after ${tries} ${tries === 1 ? 'try' : 'tries'} over ${formatDuration(elapsedMs)}${last}`;
 }
 
-interface RetryParts<T> {
+export async function withRetries<T>({
+  config,
+  clock,
+  signal,
+  onBackoff,
+  answered = false,
+  ask,
+}: {
   readonly config: RetryConfig;
   readonly clock: Clock;
   readonly signal: AbortSignal | undefined;
@@ -93,19 +100,16 @@ interface RetryParts<T> {
   /** The conversation has had an answer, which was paid for. */
   readonly answered?: boolean;
   readonly ask: (tried: number) => Promise<TryResult<T>>;
-}
-
-export async function withRetries<T>(parts: RetryParts<T>): Promise<ModelResponse<T>> {
-  const { config, clock, signal } = parts;
+}): Promise<ModelResponse<T>> {
   const start = clock.now();
   /** Failures in a row that are waited for with patience, and all others. */
   let held = 0;
   let heldSince = 0;
   let failures = 0;
   for (let tried = 0; ; tried += 1) {
-    const result = await parts.ask(tried);
+    const result = await ask(tried);
     if (result.ok) return modelSuccess(result.value);
-    const patient = result.verdict.code === 'RATE_LIMITED' || (parts.answered === true && isAway(result));
+    const patient = result.verdict.code === 'RATE_LIMITED' || (answered && isAway(result));
     if (patient && held === 0) heldSince = clock.now();
     const heldMs = patient ? clock.now() - heldSince : undefined;
     const plan = planRetry(config, result, patient ? held : failures, clock.random, heldMs);
@@ -116,7 +120,7 @@ export async function withRetries<T>(parts: RetryParts<T>): Promise<ModelRespons
       const failure = modelFailure(result.verdict.code, message, result.metadata);
       return result.wait.kind === 'wait' ? { ...failure, retryAfterMs: result.wait.ms } : failure;
     }
-    parts.onBackoff();
+    onBackoff();
     try {
       await clock.sleep(plan.delayMs, signal);
     } catch (error) {

@@ -1,9 +1,30 @@
 /** `agents add` for programs that swebatch does not know: fetched or copied once, hashed whole, with what their commands are. */
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+
+import { createReadStream, createWriteStream } from 'node:fs';
+import {
+  copyFile,
+  link as hardLink,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { dirname, join, posix, resolve, sep } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import tar from 'tar-stream';
+import { z } from 'zod';
 import type { PackageArchitecture, WantedPackage } from '../../agent/contract.ts';
-import { ADDED_FOLDER } from '../../agent/installed/addedProgram.ts';
+import { ADDED_FOLDER, NODE, nodePackage } from '../../agent/installed/addedProgram.ts';
 import { makeFolder } from '../../base/files/makeFolder.ts';
+import { pathInside } from '../../base/files/pathInside.ts';
+import { PACKAGE_LIMITS } from '../../environment/programs/packageTar.ts';
+import type { Libc } from '../../environment/programs/program.ts';
 import type { Caller } from '../caller.ts';
 import { UserError } from '../userError.ts';
 import {
@@ -15,14 +36,20 @@ import {
   keepPackage,
   saveManifest,
 } from './agentCache.ts';
-import { stageFolder, unpackTar } from './archiveProgram.ts';
 import type { NpmClient } from './npm.ts';
-import { stageNpm } from './npmProgram.ts';
-import { packFolder } from './packFolder.ts';
+import { filesOf, packFolder } from './packFolder.ts';
 import { checkProgramName, nameOfPath, type ProgramSource } from './programSource.ts';
 import { stagePypi } from './pypiProgram.ts';
 import { type TellGrowth, watched } from './registryClient.ts';
-import type { StagedProgram } from './stagedProgram.ts';
+import {
+  BIN_NAME,
+  binsOf,
+  type Contained,
+  executableAt,
+  inContainer,
+  type StagedProgram,
+  writeWrapper,
+} from './stagedProgram.ts';
 
 export interface ProgramRequest {
   readonly source: ProgramSource;
@@ -132,4 +159,182 @@ async function stage(
       return stageFolder(from, folder, { name: nameOfPath(source.path), architecture });
     }
   }
+}
+
+// A folder or a tar file of the user's as a program. Its commands are the files of its `bin/`, or else the executable files at its top.
+
+/** `from` is copied into `folder`, links as what they lead to. */
+async function stageFolder(
+  from: string,
+  folder: string,
+  { name, architecture }: { readonly name: string; readonly architecture: string },
+): Promise<StagedProgram> {
+  const files = await filesOf(from);
+  const inBin = files.some(({ path }) => path.startsWith('bin/'));
+  let libc: Libc | null = null;
+  for (const { path, file, executable } of files) {
+    const to = join(folder, path);
+    await mkdir(dirname(to), { recursive: true });
+    await copyFile(file, to);
+    if (!executable) continue;
+    const built = await executableAt(file);
+    if (built.architecture !== null && built.architecture !== architecture)
+      throw new UserError(`${path} of the program is not built for ${architecture}`);
+    libc ??= built.libc;
+    if (!inBin && !path.includes('/') && BIN_NAME.test(path))
+      await writeWrapper(folder, `bin/${path}`, [inContainer(path)]);
+  }
+  return {
+    ...{ name, version: null, licence: 'yours to know', libc },
+    ...{ bins: await binsOf(folder), contains: [], beside: [] },
+  };
+}
+
+/** The folder with what a tar file holds: that at its top, where there is one only. */
+async function unpackTar(file: string, into: string): Promise<string> {
+  const extract = tar.extract();
+  const source = createReadStream(file);
+  const zipped = await isGzip(file);
+  const reading = zipped ? pipeline(source, createGunzip(), extract) : pipeline(source, extract);
+  const links: { name: string; to: string; hard: boolean }[] = [];
+  let bytes = 0;
+  let entries = 0;
+  try {
+    for await (const entry of extract) {
+      const { name, type, linkname, size = 0, mode = 0o644 } = entry.header;
+      const path = join(into, safe(name));
+      bytes += size;
+      entries += 1;
+      if (bytes > PACKAGE_LIMITS.bytes || entries > PACKAGE_LIMITS.entries)
+        throw new UserError(
+          `${file} is too large: more than ${PACKAGE_LIMITS.bytes} bytes or ${PACKAGE_LIMITS.entries} entries`,
+        );
+      if (type === 'symlink' || type === 'link') {
+        // Made when every file is there: none is written through a link.
+        links.push({ name: safe(name), to: linkname ?? '', hard: type === 'link' });
+        entry.resume();
+      } else if (type === 'directory') {
+        await mkdir(path, { recursive: true });
+        entry.resume();
+      } else if (type === 'file' || type === 'contiguous-file' || type == null) {
+        await mkdir(dirname(path), { recursive: true });
+        await pipeline(
+          entry,
+          createWriteStream(path, { flags: 'wx', mode: (mode & 0o111) === 0 ? 0o644 : 0o755 }),
+        );
+      } else throw new UserError(`${file} holds ${JSON.stringify(name.slice(0, 200))}, which is a ${type}`);
+    }
+    await reading;
+    for (const { name, to, hard } of links) {
+      // Each is looked at anew: the folder above it may be a link that was made before it.
+      const path = pathInside(into, name);
+      await mkdir(dirname(path), { recursive: true });
+      await (hard ? hardLink(pathInside(into, safe(to)), path) : symlink(to, path));
+    }
+  } catch (error) {
+    reading.catch(() => undefined);
+    if (error instanceof UserError) throw error;
+    throw new UserError(`${file} cannot be unpacked: ${(error as Error).message}`);
+  }
+  const [only, ...more] = await readdir(into, { withFileTypes: true });
+  return only?.isDirectory() && only.name !== 'bin' && more.length === 0 ? join(into, only.name) : into;
+}
+
+async function isGzip(file: string): Promise<boolean> {
+  const handle = await open(file, 'r').catch((error: Error) => {
+    throw new UserError(`${file} cannot be read: ${error.message}`);
+  });
+  try {
+    const { buffer } = await handle.read(Buffer.alloc(2), 0, 2, 0);
+    return buffer[0] === 0x1f && buffer[1] === 0x8b;
+  } finally {
+    await handle.close();
+  }
+}
+
+function safe(name: string): string {
+  const parts = name.split('/').filter((part) => part !== '' && part !== '.');
+  if (posix.isAbsolute(name) || parts.includes('..') || name.includes('\0'))
+    throw new UserError(
+      `the tar file holds the path ${JSON.stringify(name.slice(0, 200))}, which leads out of it`,
+    );
+  return parts.join('/') || '.';
+}
+
+// A package of npm with all that it depends on. Its commands become small scripts that start it with a Node beside it.
+
+const packageSchema = z.object({
+  license: z.union([z.string(), z.object({ type: z.string() }).transform(({ type }) => type)]).optional(),
+  bin: z.union([z.string(), z.record(z.string(), z.string())]).optional(),
+});
+const lockSchema = z.object({
+  packages: z.record(
+    z.string(),
+    z.object({ version: z.string().optional(), integrity: z.string().optional() }),
+  ),
+});
+
+interface NpmWanted {
+  readonly name: string;
+  readonly version: string;
+  readonly folder: string;
+  readonly arch: PackageArchitecture;
+}
+
+async function stageNpm(npm: NpmClient, { name, version, folder, arch }: NpmWanted): Promise<StagedProgram> {
+  // A package.json of its own: npm would else go up to one above.
+  await writeFile(join(folder, 'package.json'), '{"private":true}\n');
+  await npm.install(name, version, folder);
+  const modules = join(folder, 'node_modules');
+  const contains = containedIn(await readFile(join(modules, '.package-lock.json'), 'utf8'));
+  for (const file of ['package.json', 'package-lock.json', 'node_modules/.package-lock.json'])
+    await rm(join(folder, file), { force: true });
+  await removeLinks(modules);
+  const own = packageSchema.parse(JSON.parse(await readFile(join(modules, name, 'package.json'), 'utf8')));
+  const bins = typeof own.bin === 'string' ? { [name.split('/').at(-1)!]: own.bin } : (own.bin ?? {});
+  for (const [bin, path] of Object.entries(bins)) await writeBin(folder, `node_modules/${name}`, bin, path);
+  return {
+    ...{ name: Object.keys(bins)[0] ?? name, version, licence: own.license ?? 'not told by its package' },
+    ...{ libc: 'glibc', bins: await binsOf(folder), contains, beside: [nodePackage(arch)] },
+  };
+}
+
+async function writeBin(folder: string, home: string, bin: string, path: string): Promise<void> {
+  const refused = (why: string) =>
+    new UserError(
+      `the package names ${JSON.stringify(`${bin}: ${path}`.slice(0, 200))} as a command, which ${why}`,
+    );
+  if (!BIN_NAME.test(bin)) throw refused('no shell would find');
+  const root = await realpath(join(folder, home));
+  const file = await realpath(join(root, path)).catch(() => null);
+  if (file === null) throw refused('is not there');
+  if (!file.startsWith(`${root}${sep}`)) throw refused('leads out of it');
+  const target = inContainer(`${home}/${file.slice(root.length + 1)}`);
+  const { kind } = await executableAt(file);
+  await writeWrapper(folder, `bin/${bin}`, kind === 'node' ? [NODE, target] : [target]);
+}
+
+/** npm links the commands of dependencies into folders of this name. Programs call each other by their paths. */
+async function removeLinks(modules: string): Promise<void> {
+  for (const entry of await readdir(modules, { withFileTypes: true, recursive: true }))
+    if (entry.name === '.bin' && entry.isDirectory())
+      await rm(join(entry.parentPath, entry.name), { recursive: true, force: true });
+}
+
+const MODULES = 'node_modules/';
+
+/** npm's own list of what it put there, in the order of the paths. */
+function containedIn(lock: string): Contained[] {
+  return Object.entries(lockSchema.parse(JSON.parse(lock)).packages).flatMap(
+    ([path, { version, integrity }]) =>
+      version === undefined
+        ? []
+        : [
+            {
+              name: path.slice(path.lastIndexOf(MODULES) + MODULES.length),
+              version,
+              integrity: integrity ?? null,
+            },
+          ],
+  );
 }

@@ -8,14 +8,6 @@ import { diskFullText, isOpen } from '../../environment/places/diskRoom.ts';
 
 export type DiskFloor = ReturnType<typeof createDiskFloor>;
 
-interface DiskFloorParts {
-  readonly floorBytes: number;
-  /** The least that is free on the file systems that a run fills; undefined when none can be seen. */
-  readonly free: () => number | undefined;
-  readonly reserve: Reserve;
-  readonly setTimer?: (look: () => void) => { cancel(): void };
-}
-
 const LOOK_EVERY_MS = 2_000;
 /** The run goes on at this multiple of the floor, so that it does not alternate. */
 const DISTANCE = 1.25;
@@ -25,8 +17,18 @@ const everySoOften = (look: () => void) => {
   return { cancel: () => clearInterval(timer) };
 };
 
-export function createDiskFloor(parts: DiskFloorParts) {
-  const { floorBytes, free, reserve, setTimer = everySoOften } = parts;
+export function createDiskFloor({
+  floorBytes,
+  free,
+  reserve,
+  setTimer = everySoOften,
+}: {
+  readonly floorBytes: number;
+  /** The least that is free on the file systems that a run fills; undefined when none can be seen. */
+  readonly free: () => number | undefined;
+  readonly reserve: Reserve;
+  readonly setTimer?: (look: () => void) => { cancel(): void };
+}) {
   let open = true;
   let listeners = { onLow: (_message: string) => {}, onRoom: () => {} };
   let timer: { cancel(): void } | null = null;

@@ -37,7 +37,18 @@ interface TrialImage {
   readonly images: readonly string[];
 }
 
-interface TrialImagesParts {
+export function createTrialImages({
+  service,
+  trials,
+  gradings,
+  ofRun,
+  grading,
+  ahead,
+  events,
+  here,
+  engine,
+  onError,
+}: {
   readonly service: RunImages;
   /** In the order in which trials start. */
   readonly trials: readonly TrialImage[];
@@ -52,11 +63,8 @@ interface TrialImagesParts {
   readonly here: ReadonlySet<string>;
   readonly engine?: Pick<EngineWatch, 'back'> | undefined;
   readonly onError: (message: string) => void;
-}
-
-export function createTrialImages(parts: TrialImagesParts) {
-  const { service, events, grading } = parts;
-  const all = [...parts.trials, ...parts.gradings];
+}) {
+  const all = [...trials, ...gradings];
   const imagesOf = new Map(all.map(({ trialId, images }) => [trialId, [...new Set(images)]]));
   const open = new Map<string, number>();
   for (const image of [...imagesOf.values()].flat()) open.set(image, (open.get(image) ?? 0) + 1);
@@ -68,12 +76,12 @@ export function createTrialImages(parts: TrialImagesParts) {
       try {
         await work();
       } catch (error) {
-        parts.onError(`image bookkeeping: ${errorText(error)}`);
+        onError(`image bookkeeping: ${errorText(error)}`);
       }
     });
   };
   const needed = () => inOrder.filter((image) => (open.get(image) ?? 0) > 0);
-  service.belong(parts.ofRun);
+  service.belong(ofRun);
   keepBooks(() => service.need(needed()));
 
   const noteRemoved = ({ removed }: Collected) => {
@@ -104,9 +112,9 @@ export function createTrialImages(parts: TrialImagesParts) {
 
   return {
     /** Trials that may wait for an image beside those in slots. */
-    ahead: parts.ahead,
+    ahead,
     /** It was on every engine when the sitting began: nobody waits long for it. */
-    isHere: (image: string): boolean => parts.here.has(image),
+    isHere: (image: string): boolean => here.has(image),
     /** Ends the sitting: removes what the policy allows, including images that a container just used. */
     finish(): Promise<void> {
       keepBooks(async () => noteRemoved(await service.collect()));
@@ -122,9 +130,9 @@ export function createTrialImages(parts: TrialImagesParts) {
       const ask = () => service.ready(image, signal, onImage);
       try {
         const { place, warnings } = await ask().catch(async (error: unknown) => {
-          if (!parts.engine || !isLoss(error)) throw error;
+          if (!engine || !isLoss(error)) throw error;
           // An engine that is away is waited for here, before there is an attempt.
-          await parts.engine.back(signal);
+          await engine.back(signal);
           return ask();
         });
         for (const text of warnings) events.emit({ type: 'note', text });
@@ -236,7 +244,7 @@ export function imagesOfTrials(
     arms,
     instances,
     ...shared
-  }: Pick<TrialImagesParts, 'service' | 'engine' | 'here' | 'grading' | 'events' | 'onError'> & {
+  }: Omit<Parameters<typeof createTrialImages>[0], 'trials' | 'gradings' | 'ofRun' | 'ahead'> & {
     readonly arms: ReadonlyMap<number, ArmRuntime>;
     readonly instances: ReadonlyMap<number, PlannedInstance>;
   },

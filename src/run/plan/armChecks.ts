@@ -8,12 +8,7 @@ import { findAgent } from '../../agent/agents.ts';
 import { bad, type Finding, good } from '../../base/finding.ts';
 import { checkEnvironmentClass, DEFAULT_ENVIRONMENT } from '../../environment/environments.ts';
 import { cloudOf, missingCredentials, missingPackages } from '../../model/clouds/chooseCloud.ts';
-import {
-  type AskParts,
-  askEndpoint,
-  type EndpointAnswer,
-  refusesConnections,
-} from '../../model/http/askEndpoint.ts';
+import { askEndpoint, type EndpointAnswer, refusesConnections } from '../../model/http/askEndpoint.ts';
 import { proxyFrom } from '../../model/http/proxySettings.ts';
 import { ModelConfigError } from '../../model/model.ts';
 import { createModelFactory } from '../../model/modelFactory.ts';
@@ -252,9 +247,8 @@ export async function endpointFindings(arms: Arms, env: Variables, all: boolean)
 
 async function answerOf({ model }: Arms[number], env: Variables): Promise<EndpointAnswer> {
   const read = (name: string) => variable(env, name);
-  const parts: AskParts = { apiKey: read(model.api_key_env), variable: read, proxy: proxyFrom(read) };
   try {
-    return await askEndpoint(model, parts);
+    return await askEndpoint(model, read, proxyFrom(read));
   } catch (error) {
     if (!(error instanceof ModelConfigError)) throw error;
     return { ok: false, detail: error.message, fix: 'correct the model section' };

@@ -6,18 +6,62 @@
 
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Solution } from '../../agent/contract.ts';
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { type Instance, imageOf } from '../../dataset/instance.ts';
 import type { PlannedGrading } from '../../grading/gradingFrame.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
-import type { Suite } from '../suite.ts';
-import { prompts } from './prompts.ts';
+import type { Suite, SuitePrompts } from '../suite.ts';
 import { type HarborTask, harborTaskOf, readTask } from './readTask.ts';
-import { solutionOfTask } from './solution.ts';
 import { gradeSteps, type TaskStep, verifierOfStep, workThroughSteps } from './steps.ts';
-import { builtImage, TaskFolderError, taskFiles } from './taskFolder.ts';
+import { builtImage, hasFile, placedFiles, TaskFolderError, taskFiles, taskText } from './taskFolder.ts';
+import { readTaskToml, withDefaults } from './taskToml.ts';
 import { roomNeeds, verification } from './verification.ts';
+
+// What agents are asked: the instruction of the task as it is, and below it how the container is worked in. There is no repository, and nothing is
+// handed in.
+
+const INSTRUCTION = `{{ task }}
+
+How you work
+
+- You are in a container, in {{ cwd }}, and work through its shell. Each command runs in a new shell there: a \`cd\` or an exported
+  variable is gone with the next one.
+- Nobody answers prompts. Use flags such as -y, print files with sed or head, and write them with a heredoc; editors and pagers
+  do not work.
+- A command may take {{ timeout }} seconds; start in the background what is to go on. Long output is cut in the middle.
+`;
+
+const DONE = `
+What counts is the state in which you leave the container; tests that you cannot see judge it. When you are done, say so by a command of
+its own:`;
+
+const MARKER = 'echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT';
+
+const prompts: SuitePrompts = {
+  system: 'You are an experienced engineer. You work in a container through its shell.\n',
+  instance: {
+    'bash-block': `${INSTRUCTION}
+Reply in this form, and in no other: a few sentences of thought, then exactly ONE block that starts with \`\`\`bash and holds ONE command
+(several can be joined with && or ||). A reply with no block, or with more than one, is not run.
+${DONE}
+
+\`\`\`bash
+${MARKER}
+\`\`\`
+`,
+    'tool-call': `${INSTRUCTION}
+In every reply say in a few sentences what you know now and what comes next, and call the tool \`bash\` at least once.
+${DONE}
+
+\`\`\`
+${MARKER}
+\`\`\`
+`,
+  },
+  program: '{{ task }}',
+};
 
 export const harbor: Suite = {
   folders: { read: (dir) => tasksIn(dir).map(readTask), needed: true },
@@ -142,6 +186,46 @@ function grading(instance: Instance, { harness = 'v5' }: SpecOptions): PlannedGr
         steps
           ? gradeSteps({ ...wanted, steps }, request)
           : verification({ ...wanted, testFolders: ['tests'], image: request.work ?? image }, request),
+    },
+  };
+}
+
+// The reference solution of a task: solution/solve.sh, run as Harbor's oracle runs it, by the user and in the time of the agent.
+
+const FOLDER = '/solution';
+const SCRIPT = 'solve.sh';
+
+/** Of a step its own goes before that of the task. */
+function solutionOfTask(instance: Instance, step?: string): Solution | undefined {
+  const { folder, files_sha256 } = harborTaskOf(instance);
+  const own = step === undefined ? [] : taskFiles(folder, `steps/${step}/solution`);
+  const files = own.length > 0 ? own : taskFiles(folder, 'solution');
+  if (!hasFile(files, SCRIPT)) return undefined;
+  return {
+    async apply(environment, { timeoutS, signal }) {
+      if (readTask(folder).hash !== files_sha256)
+        throw new TaskFolderError(
+          `the folder of the task has changed or is gone since the run began: ${folder}`,
+        );
+      const read = readTaskToml(taskText(folder, 'task.toml') ?? '');
+      const env = read.ok ? withDefaults(read.toml.solution.env) : {};
+      // What an agent left there in an earlier step is no part of it.
+      await environment.execute(`rm -rf ${FOLDER}`, { cwd: '/', signal });
+      await environment.putFiles?.(
+        placedFiles(FOLDER, files).map((file) => ({ ...file, mode: file.mode | 0o111 })),
+      );
+      const done = await environment.execute(`${FOLDER}/${SCRIPT}`, {
+        ...{ timeoutS, signal },
+        env: { DEBIAN_FRONTEND: 'noninteractive', ...env },
+      });
+      const tail = done.output.trim().slice(-400);
+      const how = done.timedOut
+        ? `did not end within ${timeoutS} s`
+        : `ended with exit code ${done.exitCode}`;
+      return {
+        says: `solution/${SCRIPT} ${how}${tail === '' ? '' : `; its last output: ${tail}`}`,
+        timedOut: done.timedOut,
+      };
     },
   };
 }

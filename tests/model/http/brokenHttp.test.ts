@@ -1,7 +1,7 @@
 // Answers that are no HTTP, or more of it than was asked for: what a person reads of them, and which are read all the same.
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, test } from 'vitest';
-import { pastContinue } from '../../../src/model/http/interimAnswer.ts';
+import { pastContinue } from '../../../src/model/http/httpTransport.ts';
 import { createModelFactory } from '../../../src/model/modelFactory.ts';
 import { ASK, autoClock, configOf, KEY } from '../harness.ts';
 

@@ -5,7 +5,6 @@ import { behaviourOf, exceptionType } from '../../../src/agent/compat/behaviour.
 import { AmbiguousJson, holdsTooMuch, spansOf } from '../../../src/agent/gateway/policy.ts';
 import { acpSummary } from '../../../src/agent/installed/acpAgent.ts';
 import { truncate } from '../../../src/agent/loop/degrade.ts';
-import { EMPTY_REPLY } from '../../../src/agent/loop/messages.ts';
 import {
   actionPattern,
   bashBlock,
@@ -15,7 +14,11 @@ import {
 } from '../../../src/agent/loop/protocol.ts';
 import { markerPrefix, SUBMIT_MARKERS, submissionOf } from '../../../src/agent/loop/submission.ts';
 import { templatesOf } from '../../../src/agent/loop/templates.ts';
-import { invertValue, observationInverter, timeoutInverter } from '../../../src/agent/replay/invert.ts';
+import {
+  invertValue,
+  observationInverter,
+  timeoutInverter,
+} from '../../../src/agent/replay/playTrajectory.ts';
 import { PythonError } from '../../../src/base/python/values.ts';
 import { createDemux } from '../../../src/environment/docker/startProcess.ts';
 import {
@@ -29,6 +32,7 @@ import { quotePath, writePatch } from '../../../src/environment/patch/gitPatch.t
 import { classifyPullMessage } from '../../../src/environment/places/pullFailure.ts';
 import { SUSPICION_RULES, scanCommand } from '../../../src/grading/suspicion/commands.ts';
 import { objectOfText } from '../../../src/model/dialects/programSide.ts';
+import type { ModelReply } from '../../../src/model/model.ts';
 import { FILTERS, METHOD_NAMES, methodOf, TESTS } from '../../../src/template/filters.ts';
 import { TemplateError } from '../../../src/template/parse.ts';
 import { checkTemplate, render } from '../../../src/template/render.ts';
@@ -42,6 +46,16 @@ const FENCE_WORDS = [
   '\n```\n',
   '```mswea_bash_command\n',
 ];
+const EMPTY_REPLY: ModelReply = {
+  message: { role: 'assistant', content: null },
+  content: '',
+  toolCalls: [],
+  finishReason: null,
+  modelId: null,
+  usage: null,
+  costNano: 0,
+  raw: null,
+};
 const replyOf = (content: string) => ({ ...EMPTY_REPLY, content });
 const callOf = (text: string) => ({
   ...EMPTY_REPLY,
