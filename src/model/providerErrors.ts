@@ -186,8 +186,8 @@ const TABLE = {
     },
     {
       of: 'Ark',
-      // No client library has it.
-      source: 'one public client of Ark, not confirmed',
+      source: `${ARK}; QwenPaw#272, deer-flow#549`,
+      codes: 'outofcontexterror',
       says: [/total tokens of image and text exceed max message tokens/],
     },
     {
@@ -350,16 +350,23 @@ const TABLE = {
     },
     {
       of: 'DashScope',
-      source: DASHSCOPE,
-      codes: 'arrearage',
-      says: [/please make sure your account is in good standing/],
+      source: `${DASHSCOPE} and coding-plan-faq`,
+      codes: 'arrearage allocationquota.freetieronly',
+      says: [
+        /please make sure your account is in good standing/,
+        /^(?:hour|week|month) allocated quota exceeded/,
+      ],
       spent: true,
     },
     {
       of: 'Ark',
       source: ARK,
-      codes: 'accountoverdueerror setlimitexceeded',
-      says: [/^the request failed because your account has an overdue balance/],
+      codes: 'accountoverdueerror setlimitexceeded operationdenied.serviceoverdue invalidsubscription',
+      says: [
+        /^the request failed because your account has an overdue balance/,
+        /^your account \S{1,100} has exhausted its free trial quota/,
+        /^you have exceeded the (?:5-hour|weekly|monthly) usage quota/,
+      ],
       spent: true,
     },
     {
@@ -380,7 +387,7 @@ const TABLE = {
     },
     { of: 'MiniMax', source: MINIMAX, codes: 'base_resp_1008 base_resp_2056 insufficient_balance_error' },
     { of: 'Moonshot', source: KIMI, codes: 'exceeded_current_quota_error' },
-    { of: 'Z.ai', source: ZAI, codes: '1113 1304 1308 1310' },
+    { of: 'Z.ai', source: ZAI, codes: '1113 1304 1308 1309 1310' },
   ],
   auth: [
     {

@@ -102,6 +102,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
         type: 'BadRequest',
       }),
     ],
+    ['Ark, by its code', 400, error('Too long.', { code: 'OutofContextError', type: 'BadRequest' })],
     ['DeepInfra', 500, error('Requested input length 99009 exceeds maximum input length 8192')],
     [
       'TensorRT-LLM',
@@ -277,6 +278,52 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
         code: 'AccountOverdueError',
       }),
     ],
+    [
+      'Ark, a service',
+      403,
+      error('Operation is denied because your account balance is overdue.', {
+        code: 'OperationDenied.ServiceOverdue',
+        type: 'Forbidden',
+      }),
+    ],
+    [
+      'Ark, what was free',
+      429,
+      error('Your account [21] has exhausted its free trial quota for the [doubao-x] model. Request ID: 02', {
+        code: 'QuotaExceeded',
+        type: 'TooManyRequests',
+      }),
+    ],
+    [
+      'Ark, a week of a plan',
+      429,
+      error('You have exceeded the weekly usage quota. It will reset at 2026-12-01 00:00:00.', {
+        code: 'QuotaExceeded',
+        type: 'TooManyRequests',
+      }),
+    ],
+    [
+      'Ark, no plan',
+      400,
+      error('Your account 21 does not have a valid coding plan subscription.', {
+        code: 'InvalidSubscription',
+        type: 'Forbidden',
+      }),
+    ],
+    [
+      'DashScope, what was free',
+      403,
+      error('The free tier of the model has been exhausted.', {
+        code: 'AllocationQuota.FreeTierOnly',
+        type: 'AllocationQuota.FreeTierOnly',
+      }),
+    ],
+    ['DashScope, five hours of a plan', 429, error('hour allocated quota exceeded')],
+    [
+      'Z.ai, a plan that ended',
+      429,
+      error('Your GLM Coding Plan package has expired and is temporarily unavailable.', { code: '1309' }),
+    ],
   ],
   /** Rates, though they speak of quotas and limits. */
   unavailable: [
@@ -300,6 +347,15 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     ],
     ['OpenRouter, a minute', 429, error('Rate limit exceeded: free-models-per-min.', { code: 429 })],
     ['MiniMax', 200, { choices: null, base_resp: { status_code: 1002, status_msg: 'rate limit' } }],
+    [
+      'Ark, waiting jobs',
+      429,
+      error('The request has exceeded the quota. Request ID: 02', {
+        code: 'QuotaExceeded',
+        type: 'TooManyRequests',
+      }),
+    ],
+    ['DashScope, at once', 429, error('concurrency allocated quota exceeded')],
     [
       'a gateway that quotes another in a 502',
       502,
