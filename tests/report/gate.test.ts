@@ -257,14 +257,14 @@ describe('loss by infrastructure', () => {
   test('that hits both alike fails nothing', () => {
     expect(lostOnes((n) => n % 8 === 0)).toMatchObject({ passed: true });
   });
+  const reported = (report: object) => {
+    const file = join(mkdtempSync(join(tmpdir(), 'swebatch-report-')), 'm.r.json');
+    writeFileSync(file, JSON.stringify(report));
+    return readSide(file);
+  };
   test("of a harness's report are its errors, and nothing else is known of them", () => {
-    const of = (report: object) => {
-      const file = join(mkdtempSync(join(tmpdir(), 'swebatch-report-')), 'm.r.json');
-      writeFileSync(file, JSON.stringify(report));
-      return readSide(file);
-    };
-    const before = of({ resolved_ids: ids(1, 99) });
-    const errors = of({ resolved_ids: [], error_ids: ids(1, 99), submitted_ids: ids(1, 99) });
+    const before = reported({ resolved_ids: ids(1, 99) });
+    const errors = reported({ resolved_ids: [], error_ids: ids(1, 99), submitted_ids: ids(1, 99) });
     const found = gate(
       compareSides(before, errors, { test: 'exact', seed: 1, draws: 100 }),
       candidateOfSide(errors),
@@ -274,6 +274,21 @@ describe('loss by infrastructure', () => {
       passed: false,
       text: expect.stringContaining('99/99 = 100.0 %'),
     });
+  });
+  test("what a harness's report has no prediction for is in the other night only", () => {
+    const all = reported({ resolved_ids: ids(1, 20), submitted_ids: ids(1, 20) });
+    const some = reported({
+      resolved_ids: ids(1, 15),
+      submitted_ids: ids(1, 15),
+      incomplete_ids: ids(16, 20),
+    });
+    for (const [a, b] of [[all, some] as const, [some, all] as const]) {
+      const comparison = compareSides(a, b, { test: 'exact', seed: 1, draws: 100 });
+      expect(gate(comparison, candidateOfSide(b), {}).warnings.join()).toContain(
+        '5 instance(s) are in one of the runs only',
+      );
+      expect(gate(comparison, candidateOfSide(b), { setChanges: 'fail' }).exitCode).toBe(1);
+    }
   });
 });
 

@@ -190,7 +190,7 @@ describe('a night', () => {
     ).toBe(0);
   });
   test('must-pass names what it lost; a share that is none is refused', async () => {
-    writeFileSync(join(home, 'golden.txt'), '# golden\na__a-02\na__a-06\n');
+    writeFileSync(join(home, 'golden.txt'), '# golden\na__a-02\na__a-06\na__a-06\n');
     const found = await call(
       'compare',
       'night-1',

@@ -237,5 +237,5 @@ function idsFrom(path: string): string[] {
     .map((l) => l.replace(/#.*/, '').trim())
     .filter(Boolean);
   if (ids.length === 0) throw new UserError(`--must-pass: ${path} names no instance`);
-  return ids;
+  return [...new Set(ids)];
 }

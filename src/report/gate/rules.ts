@@ -278,9 +278,12 @@ const maxCost: Limit = ({ policy, candidate: { cost } }) =>
         `cost ${cost.atLeast ? '≥ ' : ''}${formatCost(cost.nano)} (at most ${formatCost(policy.maxCostNano)})`,
       );
 
+/** Of a report of the harness, `incomplete` is what it has no prediction for. */
+const OF_ONE_NIGHT: ReadonlySet<string> = new Set(['removed', 'added', 'incomplete']);
+
 /** Instances that only one of the two nights has. */
 export const setChanges = (c: Comparison): string[] =>
-  c.notComparable.filter((x) => x.why === 'removed' || x.why === 'added').map((x) => x.instanceId);
+  c.notComparable.filter((x) => OF_ONE_NIGHT.has(x.why) && x.missingIn !== 'both').map((x) => x.instanceId);
 
 const sameSet: Rule = ({ comparison, policy }) => {
   if (policy.setChanges !== 'fail') return null;
