@@ -70,14 +70,8 @@ const MAY_NAME: Readonly<Record<string, string>> = {
   'agent/loop/protocol.ts: local':
     'the transport of a command that never left this process, as the record has it',
   'environment/environment.ts: local': 'the contract lists the transports that the record has',
-  'environment/environmentKind.ts: hooks of a suite':
-    'the contract of environments says whether one keeps work',
-  'run/plan/unsupported.ts: hooks of a suite': 'it asks that contract, of any environment',
   'report/render/summaryDocument.ts: harbor': 'a report says whose convention a second number follows',
   'config/miniSweAgent.ts: docker': 'a value of the keys of mini-swe-agent, which this file reads',
-  'viewer/page/data/source.ts: live': 'a page that is served and follows the run, in contrast to a bundle',
-  'viewer/pageFiles.ts: live': 'such a page',
-  'viewer/server.ts: live': 'such a page',
   'model/names.ts: chat': 'a row of the table of providers says which dialect it is asked in',
   'model/names.ts: codex': 'names of models by OpenAI begin with it',
   'model/names.ts: gemini': 'a row of the table of providers, and names of models by Google begin with it',

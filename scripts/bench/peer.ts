@@ -108,67 +108,51 @@ async function startServer(dir: string, says: string) {
   };
 }
 
-function ours(dir: string, url: string, round: number): Promise<Took> {
-  const config = join(dir, 'ours.json');
-  writeFileSync(
-    config,
-    JSON.stringify({
-      agent: { step_limit: STEPS, cost_limit: 0 },
-      environment: { memory: '256m', pull: 'never' },
-      model: { model_name: 'gpt-4o', base_url: url },
-      run: { workers: INSTANCES, breaker: { empty_patches: 0 } },
-    }),
-  );
-  const out = join(dir, `ours-${round}`);
-  const run = [
-    'run',
-    '--subset',
-    join(dir, 'data', 'test.jsonl'),
-    '-c',
-    config,
-    '-o',
-    out,
-    '--run-id',
-    'bench',
-  ];
-  const bin = join(ROOT, 'dist', 'cli', 'bin.js');
-  return timed([process.execPath, bin, ...run, '--progress', 'none'], { OPENAI_API_KEY: 'none' }, () =>
-    existsSync(join(out, 'bench', 'preds.json')),
-  );
+interface Side {
+  /** Beside the limits of the agent, which both have. */
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly command: readonly string[];
+  readonly env: Record<string, string>;
+  /** Below the folder of its results. */
+  readonly predictions: string;
 }
 
-function peers(dir: string, url: string, round: number): Promise<Took> {
-  const config = join(dir, 'peer.yaml');
-  writeFileSync(
-    config,
-    JSON.stringify({
-      agent: { step_limit: STEPS, cost_limit: 0 },
-      environment: { cwd: '/', environment_class: 'docker' },
-      model: {
-        model_name: 'openai/gpt-4o',
-        model_class: 'litellm_textbased',
-        cost_tracking: 'ignore_errors',
-        model_kwargs: { api_base: url, api_key: 'none' },
-      },
-    }),
-  );
-  const out = join(dir, `peer-${round}`);
-  const args = [
-    'swebench',
-    '--subset',
-    join(dir, 'data'),
-    '--split',
-    'test',
-    '-o',
-    out,
-    '-w',
-    String(INSTANCES),
-  ];
-  return timed(
-    [MINI, ...args, '-c', 'swebench_backticks.yaml', '-c', config],
-    { MSWEA_CONFIGURED: 'true' },
-    () => existsSync(join(out, 'preds.json')),
-  );
+const ours = (dir: string, url: string): Side => ({
+  config: {
+    environment: { memory: '256m', pull: 'never' },
+    model: { model_name: 'gpt-4o', base_url: url },
+    run: { workers: INSTANCES, breaker: { empty_patches: 0 } },
+  },
+  command: [
+    ...[process.execPath, join(ROOT, 'dist', 'cli', 'bin.js'), 'run'],
+    ...['--subset', join(dir, 'data', 'test.jsonl'), '--run-id', 'bench', '--progress', 'none'],
+  ],
+  env: { OPENAI_API_KEY: 'none' },
+  predictions: join('bench', 'preds.json'),
+});
+
+const peers = (dir: string, url: string): Side => ({
+  config: {
+    environment: { cwd: '/', environment_class: 'docker' },
+    model: {
+      model_name: 'openai/gpt-4o',
+      model_class: 'litellm_textbased',
+      cost_tracking: 'ignore_errors',
+      model_kwargs: { api_base: url, api_key: 'none' },
+    },
+  },
+  command: [
+    ...[MINI, 'swebench', '--subset', join(dir, 'data'), '--split', 'test'],
+    ...['-w', String(INSTANCES), '-c', 'swebench_backticks.yaml'],
+  ],
+  env: { MSWEA_CONFIGURED: 'true' },
+  predictions: 'preds.json',
+});
+
+function take(dir: string, name: string, { config, command, env, predictions }: Side): Promise<Took> {
+  const [file, out] = [join(dir, `${name}.json`), join(dir, name)];
+  writeFileSync(file, JSON.stringify({ ...config, agent: { step_limit: STEPS, cost_limit: 0 } }));
+  return timed([...command, '-c', file, '-o', out], env, () => existsSync(join(out, predictions)));
 }
 
 installPeer();
@@ -179,8 +163,12 @@ const [server, peerServer] = [await startServer(dir, reply), await startServer(d
 const found: { peer: Took; ours: Took; load: number }[] = [];
 try {
   for (let round = 0; round < Number(values.rounds); round += 1) {
-    const peer = await peers(dir, peerServer.url, round);
-    found.push({ peer, ours: await ours(dir, server.url, round), load: loadavg()[0]! });
+    const peer = await take(dir, `peer-${round}`, peers(dir, peerServer.url));
+    found.push({
+      peer,
+      ours: await take(dir, `ours-${round}`, ours(dir, server.url)),
+      load: loadavg()[0]!,
+    });
   }
   // Whoever made fewer steps was not faster.
   const asked = [await peerServer.requests(), await server.requests()];

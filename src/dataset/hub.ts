@@ -1,4 +1,5 @@
 /** Fetches a dataset from the Hugging Face hub, pinned to a commit, into the cache that every other tool shares. */
+
 import { createHash } from 'node:crypto';
 import {
   createReadStream,
@@ -18,6 +19,7 @@ import { retry, retryAfterMs, sleep as sleepReally, startTimer } from '../base/a
 import { moveIntoPlace, writeAtomically } from '../base/files/atomicWrite.ts';
 import { makeFolder } from '../base/files/makeFolder.ts';
 import { OutsideRootError, pathInside } from '../base/files/pathInside.ts';
+import { isAlive } from '../base/isAlive.ts';
 import { stripChars } from '../base/python/text.ts';
 import { closest } from '../base/text/closest.ts';
 import { errorText } from '../base/text/errorText.ts';
@@ -224,15 +226,6 @@ async function etagOf(path: string, like: string): Promise<string> {
 }
 
 const sizeOf = async (path: string) => (await stat(path).catch(() => undefined))?.size;
-
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-};
 
 /**
  * A partial download carries the id of its process. One of a dead process is taken over by renaming, which only one process can do, so two

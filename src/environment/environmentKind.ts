@@ -28,7 +28,7 @@ export interface EnvironmentKind {
   /** Its arms are graded in it too; where it is false, in the default environment. */
   readonly grades: boolean;
   /** Has `keepWork`: what an agent left can be graded as it is. */
-  readonly keepsWork: boolean;
+  readonly canKeepWork: boolean;
   /** Has `listen`: programs inside can ask the model of their arm. */
   readonly listens: boolean;
   /** Brings the programs of installed agents. */

@@ -24,7 +24,7 @@ const foreign = (name: string): EnvironmentKind => ({
   onThisMachine: false,
   engines: 'gradings',
   grades: false,
-  keepsWork: false,
+  canKeepWork: false,
   listens: false,
   bringsPrograms: false,
   create: (config, { baseDir = '.' }) => loadModule(config, baseDir),

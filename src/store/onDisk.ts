@@ -9,7 +9,7 @@
 import { closeSync, fdatasync, openSync, realpathSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { errorText } from '../base/text/errorText.ts';
-import { StorageError, type Store } from './open.ts';
+import { beforeClose, StorageError, type Store } from './open.ts';
 import { endTurn } from './writing.ts';
 
 /** The sync that has not begun yet: it will cover every commit until then. */
@@ -38,7 +38,6 @@ export function onDisk(db: Store): Promise<void> {
 
 const fdatasyncLater = promisify(fdatasync);
 const logs = new WeakMap<Store, number>();
-const closing = new FinalizationRegistry<number>(closeSync);
 
 /** Its log stays the same file as long as the database is open. For a link, it lies beside the database itself. */
 function logOf(db: Store): number {
@@ -46,8 +45,17 @@ function logOf(db: Store): number {
   if (known !== undefined) return known;
   const log = openSync(`${realpathSync(db.name)}-wal`, 'r');
   logs.set(db, log);
-  closing.register(db, log);
+  beforeClose(db, closeLog);
   return log;
+}
+
+/** A sync that runs or waits still needs it. */
+function closeLog(db: Store): void {
+  void Promise.allSettled([running.get(db), next.get(db)]).then(() => {
+    const log = logs.get(db);
+    logs.delete(db);
+    if (log !== undefined) closeSync(log);
+  });
 }
 
 async function syncLog(db: Store): Promise<void> {

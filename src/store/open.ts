@@ -41,9 +41,14 @@ interface OpenOptions {
   readonly busyTimeoutMs?: number;
 }
 
-const endings = new WeakMap<Store, () => void>();
-/** What has begun is ended before the database is closed. */
-export const beforeClose = (db: Store, end: () => void): void => void endings.set(db, end);
+type Ending = (db: Store) => void;
+const endings = new WeakMap<Store, Set<Ending>>();
+/** What has begun is ended before the database is closed. Each function is called once, in the order in which they came. */
+export function beforeClose(db: Store, end: Ending): void {
+  const known = endings.get(db);
+  if (known) known.add(end);
+  else endings.set(db, new Set([end]));
+}
 
 let opened = '';
 /** For the text of an error that does not name its database. */
@@ -67,7 +72,7 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
     db = Object.assign(opened, {
       [Symbol.dispose]: () => {
         try {
-          endings.get(db)?.();
+          for (const end of endings.get(db) ?? []) end(db);
         } finally {
           opened.close();
         }

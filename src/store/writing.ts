@@ -120,7 +120,7 @@ function beginTurn(db: Store): Turn {
   // Most turns have nobody who waits for them.
   turn.end.promise.catch(() => undefined);
   turns.set(db, turn);
-  beforeClose(db, () => endTurn(db));
+  beforeClose(db, endTurn);
   setImmediate(() => {
     try {
       if (turns.get(db) === turn) endTurn(db);

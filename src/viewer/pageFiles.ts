@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join, sep } from 'node:path';
 
-type PageMode = 'live' | 'static' | 'single';
+type PageMode = 'served' | 'static' | 'single';
 
 interface PageFile {
   readonly name: string;

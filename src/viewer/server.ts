@@ -99,7 +99,7 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
         response,
         200,
         file.type,
-        isIndex ? withMode(file.body.toString('utf8'), 'live') : file.body,
+        isIndex ? withMode(file.body.toString('utf8'), 'served') : file.body,
       );
     };
     const server = createServer((request, response) => {

@@ -25,7 +25,7 @@ export const toy: EnvironmentKind = {
   onThisMachine: false,
   engines: 'none',
   grades: true,
-  keepsWork: false,
+  canKeepWork: false,
   listens: false,
   bringsPrograms: false,
   create: async (config) => (await import('./toyFactory.ts')).toyFactory(String(recordOf(recordOf(config).toy).greeting)),

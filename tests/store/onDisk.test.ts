@@ -1,5 +1,6 @@
 // Who waits until a row is on the disk shares one sync of the log with everybody else who waits.
 import type * as fs from 'node:fs';
+import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { onDisk } from '../../src/store/onDisk.ts';
@@ -75,3 +76,30 @@ test('a database in memory has no disk to wait for', async () => {
   await onDisk(freshStore());
   expect(syncs.begun).toBe(0);
 });
+
+test.skipIf(process.platform !== 'linux')(
+  'a closed database lets go of its log when the sync that runs has ended',
+  async () => {
+    const { store } = written();
+    const log = `${store.name}-wal`;
+    const targetOf = (name: string): string => {
+      try {
+        return readlinkSync(join('/proc/self/fd', name));
+      } catch {
+        return '';
+      }
+    };
+    const held = () => readdirSync('/proc/self/fd').filter((name) => targetOf(name).startsWith(log));
+    const disk = Promise.withResolvers<void>();
+    syncs.hold = disk.promise;
+    const first = onDisk(store);
+    await vi.waitFor(() => expect(syncs.begun).toBe(1));
+    store[Symbol.dispose]();
+    await new Promise((turned) => setImmediate(turned));
+    expect(held()).toHaveLength(1);
+    disk.resolve();
+    await first;
+    await new Promise((turned) => setImmediate(turned));
+    expect(held()).toEqual([]);
+  },
+);

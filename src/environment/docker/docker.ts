@@ -8,7 +8,7 @@ export const docker: EnvironmentKind = {
   onThisMachine: false,
   engines: 'all',
   grades: true,
-  keepsWork: true,
+  canKeepWork: true,
   listens: true,
   bringsPrograms: true,
   async create(config, options) {

@@ -11,7 +11,7 @@ export const kubernetes: EnvironmentKind = {
   onThisMachine: false,
   engines: 'none',
   grades: true,
-  keepsWork: false,
+  canKeepWork: false,
   listens: true,
   bringsPrograms: true,
   async create(config, { quietEnv, snapshot, capAdd, program, listens, graceMs, onWarning }) {

@@ -8,7 +8,7 @@ export const local: EnvironmentKind = {
   onThisMachine: true,
   engines: 'gradings',
   grades: true,
-  keepsWork: false,
+  canKeepWork: false,
   listens: true,
   bringsPrograms: false,
   async create(config) {

@@ -5,7 +5,6 @@ import {
   copyFile,
   link as hardLink,
   mkdir,
-  mkdtemp,
   open,
   readdir,
   readFile,
@@ -21,7 +20,6 @@ import tar from 'tar-stream';
 import { z } from 'zod';
 import type { PackageArchitecture, WantedPackage } from '../../agent/contract.ts';
 import { ADDED_FOLDER, NODE, nodePackage } from '../../agent/installed/addedProgram.ts';
-import { makeFolder } from '../../base/files/makeFolder.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { PACKAGE_LIMITS } from '../../environment/programs/packageTar.ts';
 import type { Libc } from '../../environment/programs/program.ts';
@@ -32,6 +30,7 @@ import {
   type AddedPackage,
   addedAgents,
   addedName,
+  folderForAdding,
   hasPackage,
   keepPackage,
   saveManifest,
@@ -79,8 +78,7 @@ export async function addProgram(request: ProgramRequest, adding: Adding): Promi
     });
     return here;
   }
-  makeFolder(dir);
-  const work = await mkdtemp(join(dir, '.adding-'));
+  const work = await folderForAdding(dir);
   try {
     const folder = join(work, 'program');
     await mkdir(folder);

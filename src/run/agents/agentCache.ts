@@ -4,13 +4,14 @@
  */
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, readdirSync, readFileSync } from 'node:fs';
-import { rename, rm, stat } from 'node:fs/promises';
-import { homedir } from 'node:os';
+import { mkdtemp, rename, rm, stat } from 'node:fs/promises';
+import { homedir, hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { isTemporary, writeAtomically } from '../../base/files/atomicWrite.ts';
 import { makeFolder } from '../../base/files/makeFolder.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
+import { isAlive } from '../../base/isAlive.ts';
 import type { Program } from '../../environment/programs/program.ts';
 import { type Variables, variable } from '../caller.ts';
 
@@ -78,6 +79,18 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** A folder for what is on its way into the cache, which is to be removed. What killed processes of this machine left of theirs goes now. */
+export async function folderForAdding(dir: string): Promise<string> {
+  makeFolder(dir);
+  const ours = `.adding-${hostname()}-`;
+  for (const name of readdirSync(dir).filter((one) => one.startsWith(ours))) {
+    const [, pid] = /^(\d+)-[A-Za-z0-9]{6}$/.exec(name.slice(ours.length)) ?? [];
+    if (pid !== undefined && !isAlive(Number(pid)))
+      await rm(join(dir, name), { recursive: true, force: true });
+  }
+  return mkdtemp(join(dir, `${ours}${process.pid}-`));
 }
 
 export const saveManifest = (dir: string, agent: AddedAgent): Promise<void> =>

@@ -1,9 +1,7 @@
 /** `agents`: adding, checking and removing agents, without printing. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { agentNamed, EXAMPLE, FETCHED, parseAgentSpec, parseProgram } from '../../agent/agents.ts';
 import type { PackageArchitecture, WantedPackage } from '../../agent/contract.ts';
-import { makeFolder } from '../../base/files/makeFolder.ts';
 import { removeProgramVolume } from '../../environment/places/leftovers.ts';
 import { listProgramVolumes } from '../../environment/programs/programVolume.ts';
 import type { Caller } from '../caller.ts';
@@ -16,6 +14,7 @@ import {
   addedAgents,
   addedName,
   agentCacheDir,
+  folderForAdding,
   forgetAgent,
   hasPackage,
   keepPackage,
@@ -112,8 +111,7 @@ async function fetchPackage(
   { name, version, integrity }: Pick<AddedPackage, 'name' | 'version' | 'integrity'>,
   progress: TellGrowth | undefined,
 ): Promise<void> {
-  makeFolder(dir);
-  const folder = await mkdtemp(join(dir, '.fetching-'));
+  const folder = await folderForAdding(dir);
   try {
     const file = await watched(`${name}@${version}`, folder, progress, npm.fetch(name, version, folder));
     const found = await sha512Of(file);

@@ -174,7 +174,8 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
 const isLeftOut = (name: string): boolean =>
   LEFT_OUT.has(name) || name.startsWith('config-') || name.startsWith('_tkinter.') || name.endsWith('.a');
 
-const run = promisify(execFile);
+/** A tool of this machine, which says what it finds. */
+const ask = promisify(execFile);
 
 async function copyPython({ executable, prefix, stdlib }: Python, home: string): Promise<void> {
   const inside = stdlib.startsWith(`${prefix}/`)
@@ -213,7 +214,7 @@ export function librariesIn(listed: string): {
 const BY_NAME = ['libnss_files.so.2', 'libnss_dns.so.2', 'libresolv.so.2', 'libgcc_s.so.1', 'libstdc++.so.6'];
 
 async function copyLibraries(executable: string, home: string): Promise<void> {
-  const { stdout: own } = await run('ldd', [executable]);
+  const { stdout: own } = await ask('ldd', [executable]);
   const { loader, paths } = librariesIn(own);
   if (loader === null || loader.includes('musl'))
     throw new UserError(
@@ -226,7 +227,7 @@ async function copyLibraries(executable: string, home: string): Promise<void> {
   const modules = await sharedObjects(home);
   // The loader only lists: no code of a package runs.
   for (const file of modules) {
-    const listed = await run(loader, ['--list', file]).catch(() => ({ stdout: '' }));
+    const listed = await ask(loader, ['--list', file]).catch(() => ({ stdout: '' }));
     for (const path of librariesIn(listed.stdout).paths) if (!path.startsWith(home)) needed.add(path);
   }
   const libc = paths.find((path) => basename(path) === 'libc.so.6');

@@ -16,12 +16,16 @@ function promptsOf(rows: readonly LoadedRow[]): { kind: string; prompts: SuitePr
   return prompts && { kind: kind!, prompts };
 }
 
-/** The text that a configuration of this package brings for a key of `agent`, where it is the one in effect. */
-function packaged({ origins }: ResolvedConfig, key: string): unknown {
-  const from = origins[`agent.${key}`];
-  if (!from?.startsWith(PACKAGE_CONFIGS)) return undefined;
-  const tree = readYaml(readFileSync(from, 'utf8'), from);
-  return isTree(tree) ? at(tree, ['agent', key]) : undefined;
+/** The texts that configurations of this package bring for keys of `agent`, where they are the ones in effect. Mostly they are of one file. */
+function packaged({ origins }: ResolvedConfig, keys: readonly string[]): unknown[] {
+  const trees = new Map<string, unknown>();
+  return keys.map((key) => {
+    const from = origins[`agent.${key}`];
+    if (!from?.startsWith(PACKAGE_CONFIGS)) return undefined;
+    if (!trees.has(from)) trees.set(from, readYaml(readFileSync(from, 'utf8'), from));
+    const tree = trees.get(from);
+    return isTree(tree) ? at(tree, ['agent', key]) : undefined;
+  });
 }
 
 export async function withSuitePrompts(
@@ -31,8 +35,7 @@ export async function withSuitePrompts(
   const found = promptsOf(rows);
   if (!found) return resolved;
   const { kind, prompts } = found;
-  const instance = packaged(resolved, 'instance_template');
-  const system = packaged(resolved, 'system_template');
+  const [instance, system] = packaged(resolved, ['instance_template', 'system_template']);
   const origins = { ...resolved.origins };
   const arms = await Promise.all(
     resolved.arms.map(async (arm) => {

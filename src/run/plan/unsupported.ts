@@ -79,9 +79,9 @@ interface ArmFacts {
 
 /** What an agent left cannot be kept everywhere. */
 const refusalOfKeeping = (who: string, { environment }: ArmFacts): string | undefined =>
-  environmentKindOf(environment).keepsWork
+  environmentKindOf(environment).canKeepWork
     ? undefined
-    : `${who} are kept with environment.environment_class ${environmentNames((kind) => kind.keepsWork).join(' or ')} alone, and not with ${environment.environment_class}`;
+    : `${who} are kept with environment.environment_class ${environmentNames((kind) => kind.canKeepWork).join(' or ')} alone, and not with ${environment.environment_class}`;
 
 async function refusalOfSolving(instance: Instance, { agent }: ArmFacts): Promise<string | undefined> {
   const { solves = false } = (await agentNamed(agent.agent_class)) ?? {};

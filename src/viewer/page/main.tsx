@@ -57,7 +57,7 @@ function View() {
 const LIVE: Record<LiveState, string> = {
   file: '',
   connecting: 'connecting',
-  live: 'live',
+  following: 'live',
   lost: 'connection lost, trying again',
 };
 

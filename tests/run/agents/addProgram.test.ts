@@ -1,4 +1,5 @@
 // Any program can be an agent: a package with all that it depends on, a folder or a tar file becomes one package that is hashed whole.
+import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
   mkdirSync,
@@ -9,7 +10,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
@@ -115,6 +116,21 @@ describe('a folder', () => {
     expect((await verifyAgents('mytool', caller))[0]!.problems).toEqual([]);
     await removeAgent('mytool', caller);
     expect(listAgents(caller)).toEqual([]);
+  });
+
+  test('takes what killed processes of this machine left of theirs out of the cache, and nothing else', async () => {
+    const { caller } = callerIn(fresh());
+    const cache = agentCacheDir(caller.env);
+    const dead = spawnSync('true').pid;
+    const left = `.adding-${hostname()}-${dead}-abcdef`;
+    const others = [`.adding-${hostname()}-${process.pid}-abcdef`, `.adding-${hostname()}-2-${dead}-abcdef`];
+    for (const name of [left, ...others]) mkdirSync(join(cache, name, 'program'), { recursive: true });
+    await addAgent(folderOf({ 'bin/tool': '#!/bin/sh\n' }), caller, 't');
+    expect(
+      readdirSync(cache)
+        .filter((name) => name.startsWith('.adding'))
+        .sort(),
+    ).toEqual(others.sort());
   });
 
   test('gets a command for each executable file at its top where it has no bin', async () => {

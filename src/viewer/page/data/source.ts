@@ -8,10 +8,10 @@ import { TRIALS_PER_PAGE, type TrialDocument } from '../../documents/documents.t
 import type { RunDocument, RunList } from '../../documents/resources.ts';
 import type { TrialPage } from '../../documents/trialDocuments.ts';
 
-type Mode = 'live' | 'static' | 'single';
+type Mode = 'served' | 'static' | 'single';
 export const mode: Mode =
   (document.querySelector<HTMLMetaElement>('meta[name="swebatch-mode"]')?.content as Mode | undefined) ??
-  'live';
+  'served';
 
 export class MissingDocument extends Error {}
 
@@ -22,7 +22,7 @@ async function fetchText(path: string): Promise<string> {
   const response = await fetch(addressOf(path), { credentials: 'same-origin', cache: 'no-store' });
   if (response.status === 404) throw new MissingDocument(`${path} is not there`);
   if (!response.ok) throw new Error(`${path}: ${response.status} ${(await response.text()).slice(0, 300)}`);
-  if (mode === 'live') return response.text();
+  if (mode === 'served') return response.text();
   const text = await unzipped(await response.arrayBuffer());
   return CHUNK.test(path) ? chunkIn(text, path.includes('/raw/')) : text;
 }
@@ -31,7 +31,7 @@ const CHUNK = /^attempts\/\d{1,12}\/(?:messages|raw)\//;
 
 /** In a bundle what belongs to attempts is packed, and raw messages lie beside the others. */
 function addressOf(path: string): string {
-  if (mode === 'live') return `api/${encode(path)}`;
+  if (mode === 'served') return `api/${encode(path)}`;
   const isPacked = path.startsWith('attempts/') || path.startsWith('evaluations/');
   return `data/${encode(path.replace('/raw/', '/messages/'))}.json${isPacked ? '.gz' : ''}`;
 }
@@ -141,8 +141,8 @@ export async function readDocument<T>(path: string): Promise<T> {
   return JSON.parse(await fetchText(path)) as T;
 }
 
-export type LiveState = 'file' | 'connecting' | 'live' | 'lost';
-let state: LiveState = mode === 'live' ? 'connecting' : 'file';
+export type LiveState = 'file' | 'connecting' | 'following' | 'lost';
+let state: LiveState = mode === 'served' ? 'connecting' : 'file';
 const stateWatchers = new Set<() => void>();
 function setState(next: LiveState): void {
   state = next;
@@ -159,11 +159,11 @@ function refresh(): void {
 }
 
 function follow(): () => void {
-  if (mode !== 'live') return () => {};
+  if (mode !== 'served') return () => {};
   const events = new EventSource('api/live');
   let greeted = false;
   events.addEventListener('hello', () => {
-    setState('live');
+    setState('following');
     // After a lost connection something may have changed unseen.
     if (greeted) refresh();
     greeted = true;

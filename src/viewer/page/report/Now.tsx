@@ -21,7 +21,7 @@ export function Now({ run }: { run: RunDocument }) {
         {[...phases].map(([phase, slots]) => ` · ${words(phase)} ${slots.length}`).join('')}
         {` · ${pace(run)}`}
       </p>
-      {mode === 'live' ? <Controls run={run} /> : null}
+      {mode === 'served' ? <Controls run={run} /> : null}
       <SlotTable slots={run.slots} />
     </>
   );
