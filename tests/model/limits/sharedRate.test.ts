@@ -1,7 +1,5 @@
 // The share of one process in limits that others use too: estimates, corrections, waiting, and what headers teach.
 import { describe, expect, test } from 'vitest';
-import { tryOnce } from '../../../src/model/http/httpCall.ts';
-import { createLimiter } from '../../../src/model/limits/limiter.ts';
 import {
   createRateShare,
   type MinuteLimits,
@@ -9,6 +7,8 @@ import {
   type RateBook,
 } from '../../../src/model/limits/sharedRate.ts';
 import type { Usage } from '../../../src/model/model.ts';
+import { modelConfigSchema } from '../../../src/model/modelConfig.ts';
+import { createModelFactory } from '../../../src/model/modelFactory.ts';
 import { autoClock } from '../harness.ts';
 
 const usage = (more: Partial<Usage>): Usage => ({
@@ -122,28 +122,19 @@ describe('a share of limits', () => {
 });
 
 test('a call that is refused before it leaves gives its tokens of the minute back', async () => {
-  const { clock } = autoClock();
-  const ends: unknown[][] = [];
+  const { book, asked, corrected } = bookOf();
   const refusal = new Error('the budget is spent');
-  const shared = {
-    limiter: createLimiter(0, clock),
-    rates: {
-      take: async () => ({ end: (...said: unknown[]) => void ends.push(said) }),
-      limits: () => NONE,
-      pause: () => undefined,
-      pausedMs: () => 0,
-    },
-    clock,
-    accepted: false,
-  };
-  const call = {
-    endpoint: {},
-    requestBytes: 9,
-    maxOutput: null,
-    free: true,
-    ask: () => Promise.reject(refusal),
-  };
+  const config = modelConfigSchema.parse({
+    ...{ model_name: 'openai/gpt-4o', base_url: 'http://127.0.0.1:9', prices: 'free', tpm: 10_000 },
+  });
+  const factory = await createModelFactory(config, { clock: autoClock().clock, rates: () => book });
   const listener = { wanted: () => Promise.reject(refusal), began: () => undefined, ended: () => undefined };
-  await expect(tryOnce(shared, call as never, { listener }, 0)).rejects.toBe(refusal);
-  expect(ends).toEqual([[null, true, {}]]);
+  const asking = factory
+    .create({ instanceId: 'i', epoch: 1 })
+    .query([{ role: 'user', content: 'task' }], { listener });
+  await expect(asking).rejects.toBe(refusal);
+  expect(asked).toHaveLength(1);
+  expect(asked[0]).toBeGreaterThan(0);
+  expect(corrected).toEqual([-asked[0]!]);
+  await factory.close();
 });

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -19,8 +20,6 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { programTar } from '../../../src/environment/programs/packageTar.ts';
 import { agentCacheDir, cachedProgram } from '../../../src/run/agents/agentCache.ts';
 import { addAgent, listAgents, removeAgent, verifyAgents } from '../../../src/run/agents/installedAgents.ts';
-import { packFolder } from '../../../src/run/agents/packFolder.ts';
-import { checkProgramName, programSource } from '../../../src/run/agents/programSource.ts';
 import { consoleScripts, librariesIn } from '../../../src/run/agents/pypiProgram.ts';
 import { type FakeRegistry, fakeRegistry, type PackedFile, packed } from '../../support/agents/packages.ts';
 
@@ -54,18 +53,6 @@ async function unpackedFrom(file: string) {
   return found;
 }
 
-test('a source says what it is', () => {
-  expect(programSource('npm:@qwen-code/qwen-code@0.24.4')).toEqual({
-    ...{ kind: 'npm', name: '@qwen-code/qwen-code', version: '0.24.4' },
-  });
-  expect(programSource('pypi:mini-swe-agent==2.4.6')).toEqual({
-    ...{ kind: 'pypi', name: 'mini-swe-agent', version: '2.4.6' },
-  });
-  expect(programSource('./my-agent')).toEqual({ kind: 'folder', path: './my-agent' });
-  expect(programSource('my-agent.tar.gz')).toEqual({ kind: 'tar', path: 'my-agent.tar.gz' });
-  expect(programSource('codex@0.169.0')).toBe(undefined);
-});
-
 test.each([
   'npm:left-pad',
   'npm:left-pad@latest',
@@ -75,14 +62,18 @@ test.each([
   'pypi:mini-swe-agent>=2',
   'pypi:-r/etc/passwd==1',
   'pypi:x==1 --index-url=http://evil',
-])('%s names no package with one version', (text) => {
-  expect(() => programSource(text)).toThrow(/names no package with one version/);
+])('%s names no package with one version', async (text) => {
+  const { caller } = callerIn(fresh());
+  await expect(addAgent(text, caller)).rejects.toThrow(/names no package with one version/);
 });
 
 test.each(['../x', 'a b', '$(reboot)', '-rf', 'A', '', 'codex', 'default'])(
   '%j is no name of a program',
-  (name) => {
-    expect(() => checkProgramName(name)).toThrow(/cannot be the name|that swebatch knows/);
+  async (name) => {
+    const { caller } = callerIn(fresh());
+    const adding = addAgent(folderOf({ 'bin/tool': '#!/bin/sh\n' }), caller, name);
+    await expect(adding).rejects.toThrow(/cannot be the name|that swebatch knows/);
+    expect(existsSync(agentCacheDir(caller.env))).toBe(false);
   },
 );
 
@@ -92,10 +83,16 @@ describe('a folder', () => {
     const two = folderOf({ 'lib/x.txt': 'x', 'bin/tool': '#!/bin/sh\necho 1\n' });
     utimesSync(join(two, 'lib/x.txt'), 1, 1);
     chmodSync(join(two, 'lib/x.txt'), 0o600);
-    const [a, b] = await Promise.all([one, two].map((dir) => packFolder(dir, join(fresh(), 'x.tgz'))));
-    expect(a).toEqual(b);
+    const packedOf = async (source: string) => {
+      const { version, variants } = await addAgent(source, callerIn(fresh()).caller, 't');
+      return [version, variants[0]!.packages[0]!.integrity];
+    };
+    const known = await packedOf(one);
+    expect(await packedOf(two)).toEqual(known);
     writeFileSync(join(two, 'lib/x.txt'), 'y');
-    expect((await packFolder(two, join(fresh(), 'x.tgz'))).integrity).not.toBe(a!.integrity);
+    const [version, integrity] = await packedOf(two);
+    expect(version).not.toBe(known[0]);
+    expect(integrity).not.toBe(known[1]);
   });
 
   test('becomes a program whose version is its content, and is listed, verified and removed', async () => {
