@@ -214,7 +214,7 @@ function sixtyTable(series: number): string[] {
 
 /** Of the decay that begins with night 2, by the whole 5 % and by what the gate may spend on that night. */
 function boundTable(draws: number): string[] {
-  const tonight = 0.05 / (2 * 11 ** 1.5);
+  const tonight = 0.05 / (1.6 * 11 ** 1.5);
   return (['faded', 'broken'] as const).flatMap((how) =>
     [0.1, 0.2].map((disagreement) => {
       const decay = { n: 200, disagreement, how, aNight: 0.005, until: 0.05 };

@@ -24,7 +24,7 @@ export const limitMet = (evidence: string): PatchDoubt =>
 
 /** Files that a test runner or the interpreter loads by itself. */
 const LOADED_UNASKED =
-  /(?:^|\/)(?:conftest\.py|\.?pytest\.(?:ini|toml)|tox\.ini|sitecustomize\.py|usercustomize\.py|[^/]*\.pth|\.mocharc\.[^/]+|(?:jest|vitest|vite|karma|ava|babel|playwright|cypress)\.conf(?:ig)?\.[^/]+|\.babelrc(?:\.[^/]+)?|\.(?:npmrc|taprc|nycrc|rspec)|bunfig\.toml|\.cargo\/config(?:\.toml)?|phpunit\.xml(?:\.dist)?|junit-platform\.properties|META-INF\/services\/[^/]+|[^/]*\.(?:egg-info|dist-info)\/[^/]+)$/;
+  /(?:^|\/)(?:conftest\.py|\.?pytest\.(?:ini|toml)|tox\.ini|sitecustomize\.py|usercustomize\.py|[^/]*\.pth|\.mocharc\.[^/]+|mocha\.opts|(?:jest|vitest|vite|karma|ava|babel|playwright|cypress)\.conf(?:ig)?\.[^/]+|\.babelrc(?:\.[^/]+)?|\.(?:npmrc|taprc|nycrc|rspec)|bunfig\.toml|\.cargo\/config(?:\.toml)?|phpunit\.xml(?:\.dist)?|junit-platform\.properties|META-INF\/services\/[^/]+|[^/]*\.(?:egg-info|dist-info)\/[^/]+)$/;
 
 /** `sys.stdlib_module_names` of Python 3.11 and 3.12, without those that begin with _ and without `test`, a folder of many projects. */
 const STANDARD = `
@@ -97,7 +97,9 @@ function standsIn(spec: DoubtedRow): (path: string) => boolean {
     const last = path.slice(folder === '' ? 0 : folder.length + 1);
     const package_ = /^(?:__init__\.pyc?|index\.\w+|package\.json)$/.test(last);
     const compiled = /\.(?:so|pyd|pyc)$/.test(last) && path.slice(0, path.indexOf('.', folder.length + 1));
-    for (const stem of [package_ && folder, compiled]) {
+    // A link to a package.
+    const bare = !last.includes('.') && path;
+    for (const stem of [package_ && folder, compiled, bare]) {
       if (stem === false) continue;
       if (stems.has(stem)) return true;
       for (let at = stem.indexOf('/'); at >= 0; at = stem.indexOf('/', at + 1))

@@ -70,7 +70,7 @@ export function alongRecord(
  * Nights that come early in a record have the larger part of its error, because a decay that began with the record has to be found by them.
  * Simulated: with this limit 3 to 5 % of records of sixty nights on which nothing changed ever fail (`scripts/statistics/gateErrors.ts`).
  */
-const limitOf = (nights: number, error: number): number => error / (2 * nights ** 1.5);
+const limitOf = (nights: number, error: number): number => error / (1.6 * nights ** 1.5);
 
 /** A fall that began so many nights ago and goes on, beside one that began with the record. */
 const RECENT = 12;
