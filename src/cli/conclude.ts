@@ -10,7 +10,7 @@ import type { Store } from '../store/open.ts';
 import { type NightArgs, policyOf } from './flags/runFlags.ts';
 import { commandOn, EXIT, printData, printJson, say } from './terminal/context.ts';
 import { type ProgressMode, printEvent } from './terminal/progress.ts';
-import { countsText, spentText } from './terminal/table.ts';
+import { countsText, documentWidth, spentText } from './terminal/table.ts';
 import { signalExitCode, thisProcess } from './terminal/thisProcess.ts';
 
 /** Arms and epochs have a file each. */
@@ -110,7 +110,7 @@ export async function showNight(
   const night = await judgeRun(store, options, thisProcess(), {
     judged({ comparison, result, past, passedOver, artifacts, event }) {
       const sides = { a: comparison.a.label, b: comparison.b.label };
-      const text = renderTerminal(gateDocument(result, sides, past, passedOver));
+      const text = renderTerminal(gateDocument(result, sides, past, passedOver), documentWidth());
       if (args.json || args.progress === 'json') say(text);
       else printData(text);
       sayJudged(result, artifacts);

@@ -129,12 +129,14 @@ export type EnvironmentErrorCode =
 
 /** Why an environment does not start: the configuration wants no network, and the place does not keep it away. */
 export const OPEN_NETWORK = 'open_network';
+/** A container of the image cannot have what the configuration asks for. */
+export const REFUSED_OPTION = 'refused_option';
 
 /** The tool broke; `evidence` is State, exit code, oom counters, last lines: for the record, never for the model. */
 export class EnvironmentError extends Error {
   override readonly name = 'EnvironmentError';
   readonly code: EnvironmentErrorCode;
-  /** For `died`: oom, killed, expired, daemon_lost, relay, forged; for `start_failed`: wrong_env, open_network. */
+  /** For `died`: oom, killed, expired, daemon_lost, relay, forged; for `start_failed`: wrong_env, open_network, refused_option. */
   readonly sub: string | undefined;
   /** What ran in the environment did this, and not the machine, the engine or a person outside. False wherever that is not proven. */
   readonly fromWithin: boolean;

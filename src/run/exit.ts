@@ -12,6 +12,7 @@ import {
   EnvironmentError,
   type EnvironmentErrorCode,
   OPEN_NETWORK,
+  REFUSED_OPTION,
 } from '../environment/environment.ts';
 import { PULL_FAILURES } from '../environment/places/pullFailure.ts';
 import type { ModelFailureKind } from '../model/model.ts';
@@ -138,7 +139,7 @@ export const HOST_FLOOR = 'host_floor';
 export const WRONG_ENVIRONMENT = 'wrong_env';
 /** Why it did, where the configuration is the proven cause: every instance would end like this. */
 export const LOGIN_SHELL = 'login_shell';
-const OF_CONFIGURATION: ReadonlySet<string> = new Set([LOGIN_SHELL, OPEN_NETWORK]);
+const OF_CONFIGURATION: ReadonlySet<string> = new Set([LOGIN_SHELL, OPEN_NETWORK, REFUSED_OPTION]);
 
 /** Detail of an attempt that the container engine took with it when it went away. */
 export const ENGINE_LOST = 'daemon_lost';

@@ -1,5 +1,6 @@
 // On a narrow terminal a line leaves out whole parts, and the bar counts gradings as work.
 import { expect, test } from 'vitest';
+import { fitted } from '../../src/base/text/columns.ts';
 import { slotRows } from '../../src/cli/terminal/progress.ts';
 import { apply, fitParts, newState, workDone } from '../../src/cli/terminal/progressState.ts';
 import { table } from '../../src/cli/terminal/table.ts';
@@ -39,10 +40,11 @@ const ROW = [
 const words = (text: string) => text.split(/\s+/).filter(Boolean).toSorted();
 
 test('at 80 columns no word of a table is cut: a cell goes on in the next line', () => {
-  const [head, , ...rows] = table(HEAD, [ROW], 80, undefined, true).split('\n');
-  for (const line of rows) expect(line.length).toBeLessThanOrEqual(80);
-  expect(words(rows.join(' '))).toEqual(words(ROW.join(' ')));
-  expect(words(head!)).toEqual(words(HEAD.join(' ')));
+  const lines = table(HEAD, [ROW], 80, undefined, true).split('\n');
+  const rule = lines.findIndex((line) => line.startsWith('---'));
+  for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
+  expect(words(lines.slice(rule + 1).join(' '))).toEqual(words(ROW.join(' ')));
+  expect(words(lines.slice(0, rule).join(' '))).toEqual(words(HEAD.join(' ')));
 });
 
 test('at 60 columns, where its columns do not fit, each cell has a line', () => {
@@ -52,6 +54,16 @@ test('at 60 columns, where its columns do not fit, each cell has a line', () => 
   expect(words(lines.join(' '))).toEqual([...once, ...once].toSorted());
 });
 
-test('in a pipe a row is a line', () => {
-  expect(table(HEAD, [ROW], 60, undefined, false).split('\n')).toHaveLength(3);
+test('in a pipe a row is a line, and whole', () => {
+  const [, , row, ...more] = table(HEAD, [ROW], 60, undefined, false).split('\n');
+  expect(more).toEqual([]);
+  expect(words(row!)).toEqual(words(ROW.join(' ')));
+});
+
+test('a sentence that is wider than the terminal goes on in the next line, indented', () => {
+  const sentence = `ok   every instance, arm and epoch has its trial (planned = arms x instances x epochs)\n  ${'x'.repeat(70)}`;
+  const lines = fitted(sentence, 60).split('\n');
+  for (const line of lines) expect(line.length).toBeLessThanOrEqual(60);
+  expect(lines[0]).toBe('ok   every instance, arm and epoch has its trial (planned =');
+  expect(lines[1]).toBe('  arms x instances x epochs)');
 });

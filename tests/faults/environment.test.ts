@@ -126,6 +126,20 @@ printf 'export PATH=/opt/testbed/bin:$PATH\\n' >/etc/profile.d/testbed.sh
     expectOthersGood(bench, bench.id, []);
   });
 
+  test('a user that the images do not have: the first one ends the run, before the model is asked', async () => {
+    bench = await faultBench({
+      environment: { user: 'nobody-at-all' },
+      config: { workers: 1, retry: { attempts: 3, backoff_s: 0 } },
+    });
+    const result = await bench.run(bench.id, ['-w', '1']);
+    expect(result.code).toBe(2);
+    expect(result.stderr).toContain('environment.user is "nobody-at-all": name one that the images have');
+    expect(bench.query('SELECT exit_reason, exit_detail FROM attempts')).toEqual([
+      { exit_reason: 'config_invalid', exit_detail: 'refused_option' },
+    ]);
+    expect(bench.server.requests.length).toBe(0);
+  });
+
   test('an agent that committed its work and submits nothing: the line of its end, the report and show say what is left', async () => {
     bench = await faultBench({
       inTrees: true,

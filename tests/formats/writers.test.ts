@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { readEvalResults } from '../../src/formats/hubScores/hubScores.ts';
 import { summarize } from '../../src/report/measure/summary.ts';
 import { openSource } from '../../src/results/import/openSource.ts';
@@ -44,10 +45,16 @@ test('hf: the value of an arm is its rate, and what it is of stands beside it', 
   for (const [k, file] of files.entries()) {
     const [entry] = readEvalResults(readFileSync(join(dir, '.eval_results', file), 'utf8'));
     expect(entry!.resolved).toBeCloseTo(arms[k]!.estimate!.mean, 12);
+    // The Hub refuses an entry without it.
+    expect(parse(readFileSync(join(dir, '.eval_results', file), 'utf8'))[0].dataset.task_id).toBe('default');
     expect(entry!.notes).toContain(`mean of ${arms[k]!.estimate!.n} of 7 instances, 2 epoch(s)`);
     // It holds no instances: what would open it as a run tells the rate and what to write instead.
     await expect(openSource(join(dir, '.eval_results', file), { env: {}, tell: () => {} })).rejects.toThrow(
       `${(100 * arms[k]!.estimate!.mean).toFixed(1)} %`,
     );
   }
+  for (const folder of [dir, join(dir, '.eval_results')])
+    await expect(openSource(folder, { env: {}, tell: () => {} })).rejects.toThrow(
+      new RegExp(arms.map((arm) => `${(100 * arm.estimate!.mean).toFixed(1)} %`).join('[^]*')),
+    );
 });

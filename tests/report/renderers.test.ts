@@ -93,7 +93,7 @@ describe('terminal', () => {
         head: ['model', 'n'],
         align: ['left', 'right'],
         rows: [
-          ['模'.repeat(50), '7'],
+          ['模'.repeat(35), '7'],
           ['plain', '8'],
         ],
       },
@@ -103,17 +103,32 @@ describe('terminal', () => {
     const [wide, plainRow] = lines.slice(-2);
     expect(columns(wide!)).toBe(columns(plainRow!));
   });
-  test('an id that is too long loses its beginning: ids of one repository differ at their ends', () => {
+  test('where the words of a table do not fit beside each other, each cell has a line, and nothing is lost', () => {
     const ids = [1, 2].map((n) => `${'scikit-learn__'.repeat(7)}scikit-learn-2574${n}`);
     const shown = renderTerminal([
       {
         kind: 'table',
         head: ['instance', 'rules'],
         align: ['left', 'left'],
-        rows: ids.map((id) => [id, 'x']),
+        rows: ids.map((id) => [id, 'x y']),
       },
     ]);
-    expect(shown).toMatch(/…\S*scikit-learn-25741 +x\n +…\S*scikit-learn-25742 +x/);
+    expect(shown.split('\n').filter((l) => columns(l) > 80)).toEqual([]);
+    expect(shown.replace(/\s/g, '')).toBe(ids.map((id) => `${id}rulesxy`).join(''));
+  });
+  test('a cell that does not fit goes on in the next line, by whole words; an interval stays whole', () => {
+    const words = 'one two three four five six seven eight nine ten eleven twelve thirteen fourteen';
+    const shown = renderTerminal([
+      {
+        kind: 'table',
+        head: ['text', 'rate'],
+        align: ['left', 'right'],
+        rows: [[words, '64.3 % [38.8, 83.7]']],
+      },
+    ]);
+    const [, first, second] = shown.split('\n');
+    expect(first).toContain('64.3 % [38.8, 83.7]');
+    expect(`${first!.split('  ')[1]} ${second!.trim()}`).toBe(words);
   });
   test('numbers are never cut, the widest text is', () => {
     const text = renderTerminal([

@@ -49,6 +49,7 @@ test('tasks without a grader are refused with --evaluate, and left out where tha
   }
   expect(doctor.code).toBe(2);
   expect(doctor.stdout).toContain('FAIL dataset: 1 of 1 tasks cannot be graded');
+  expect(doctor.stdout).toContain('fix: leave --evaluate out to run them without verdicts');
 });
 
 test('a split that a file does not have is refused', async () => {

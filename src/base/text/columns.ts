@@ -92,6 +92,77 @@ export function broken(text: string, first: number, rest: number): string[] {
   return [...parts, part];
 }
 
+/** Parts between spaces; a number stays with its unit, and an interval whole. */
+const words = (text: string): string[] => text.split(/ (?!(?:%|pp)(?![^\s,;.:]))(?![^[\]]{1,12}\])/);
+
+/** As many columns as its longest word takes. */
+export const longestWord = (text: string): number =>
+  words(text).reduce((most, word) => Math.max(most, columns(word)), 0);
+
+/** Lines of whole words, each as long as there is room; a word that is wider than all of it goes on in the next line. */
+export function byWords(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of words(text)) {
+    const begun = lines.at(-1);
+    if (begun !== undefined && columns(begun) + 1 + columns(word) <= width)
+      lines[lines.length - 1] = `${begun} ${word}`;
+    else lines.push(...broken(word, width, width));
+  }
+  return lines;
+}
+
+/** Breaks between words; a word longer than a line is broken anywhere. */
+export function wrap(text: string, width: number, indent: string): string[] {
+  const lines: string[] = [];
+  let current = /^ */.exec(text)![0];
+  let empty = true;
+  for (let word of words(text).filter(Boolean)) {
+    if (!empty && columns(current) + 1 + columns(word) > width) {
+      lines.push(current);
+      current = indent;
+      empty = true;
+    }
+    const pieces = broken(word, width - columns(current), width - columns(indent));
+    for (const piece of pieces.slice(0, -1)) {
+      lines.push(current + piece);
+      current = indent;
+    }
+    word = pieces.at(-1)!;
+    current += empty ? word : ` ${word}`;
+    empty = false;
+  }
+  return [...lines, current];
+}
+
+/** Lines that are wider go on in the next one, between words, further in than they began. What is coloured was laid out by whoever coloured it. */
+export const fitted = (text: string, width: number): string =>
+  text
+    .split('\n')
+    .flatMap((line) => (line.length <= width || line.includes('\u001b') ? [line] : fittedLine(line, width)))
+    .join('\n');
+
+function fittedLine(line: string, width: number): string[] {
+  const begins = /^ */.exec(line)![0].length;
+  const further = ' '.repeat(Math.min(begins + 2, width >> 1));
+  const lines: string[] = [];
+  let at = 0;
+  let before = '';
+  for (;;) {
+    const room = width - before.length;
+    // A character takes at most two columns, and one that combines takes none.
+    const shown = head(line.slice(at, at + 8 * width), room);
+    const end = at + shown.length;
+    if (end >= line.length) return [...lines, before + shown];
+    const space = line[end] === ' ' ? end : line.lastIndexOf(' ', end);
+    const stop = space > at + (at === 0 ? begins : 0) ? space : end;
+    lines.push(before + line.slice(at, stop).trimEnd());
+    at = stop;
+    while (line[at] === ' ') at += 1;
+    before = further;
+    if (at >= line.length) return lines;
+  }
+}
+
 function* segments(text: string): Generator<string> {
   for (const { segment } of new Intl.Segmenter().segment(text)) yield segment;
 }

@@ -6,6 +6,7 @@ import { relative } from 'node:path';
 import { styleText } from 'node:util';
 import { OutsideRootError } from '../../base/files/pathInside.ts';
 import { isRecord } from '../../base/isRecord.ts';
+import { fitted } from '../../base/text/columns.ts';
 import { inert } from '../../base/text/inert.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import { stackOf } from '../../base/text/sourceLines.ts';
@@ -19,6 +20,10 @@ import { resultsRoot } from '../../run/resultsRoot.ts';
 import { redactorOf } from '../../run/secrets.ts';
 import { type NextStep, UserError } from '../../run/userError.ts';
 import { asStorageError, isSqlite, lastOpened, type StorageCode, StorageError } from '../../store/open.ts';
+
+/** Narrower than any terminal that people use. */
+export const NARROWEST = 40;
+
 export const EXIT = { done: 0, gate: 1, usage: 2, incomplete: 3, budget: 4, storage: 5 } as const;
 
 /**
@@ -55,9 +60,13 @@ export const printJson = (value: unknown): void => printData(JSON.stringify(valu
 const dollarsToo = (_: string, value: unknown): unknown =>
   isRecord(value) ? Object.fromEntries(Object.entries(value).flatMap(([k, v]) => withDollars(k, v))) : value;
 
+/** For people: a terminal would break a longer line in the middle of a word. */
+export const onTerminal = (text: string, stream: NodeJS.WriteStream): string =>
+  stream.isTTY ? fitted(text, Math.max(NARROWEST, stream.columns)) : text;
+
 /** The value with `--json`, else the text. */
 export const printResult = (json: boolean, value: unknown, text: () => string): void =>
-  json ? printJson(value) : printData(text());
+  json ? printJson(value) : printData(onTerminal(text(), process.stdout));
 
 /** Keeps the terminal free of the secrets of this process. */
 let ofTerminal: Redactor | undefined;
@@ -73,7 +82,7 @@ export const forTerminal = (text: string): string => {
 };
 
 export function say(text: string): void {
-  const clean = paintMark(forTerminal(text));
+  const clean = paintMark(onTerminal(forTerminal(text), process.stderr));
   process.stderr.write(clean.endsWith('\n') ? clean : `${clean}\n`);
 }
 
@@ -219,7 +228,7 @@ const STEPS: { readonly [Do in Exclude<NextStep['do'], 'list_runs' | 'grade_run'
   };
 
 /** The verb or flag for a next step. */
-function nextStepText(next: NextStep): string {
+export function nextStepText(next: NextStep): string {
   if (next.do === 'list_runs') return `list them with ${commandOn(next.results, 'ls')}`;
   if (next.do === 'grade_run') return `grade it with ${commandOn(next.results, `evaluate ${next.run}`)}`;
   if (next.do === 'resume_run') return `go on with ${commandOn(next.results, `resume ${next.run}`)}`;

@@ -9,7 +9,7 @@ import { agentLine } from '../../run/plan/agentOrigins.ts';
 import type { DryRun } from '../../run/plan/dryRun.ts';
 import { type DiskAnswer, type DiskPlan, plansOf } from '../../run/plan/planDisk.ts';
 import { EXIT, printData, printJson } from './context.ts';
-import { tableBlocks } from './table.ts';
+import { documentWidth, tableBlocks } from './table.ts';
 
 type Rows = [string, string][];
 
@@ -69,7 +69,7 @@ function* textOf(plan: DryRun): Generator<string> {
       for (const i of plan.instances) yield [inert(i.instanceId), state(i.image), inert(i.image)];
     },
   };
-  yield `${renderTerminal([{ kind: 'facts', rows }])}\n`;
+  yield `${renderTerminal([{ kind: 'facts', rows }], documentWidth())}\n`;
   yield* tableBlocks(['instance', 'is', 'image'], instances);
 }
 

@@ -6,6 +6,7 @@ import { renderHtml, renderMarkdown, renderTerminal } from '../../report/render/
 import { UserError } from '../../run/userError.ts';
 import { FORMATS } from '../flags/verb.ts';
 import { printData, say } from './context.ts';
+import { documentWidth } from './table.ts';
 
 interface Where {
   readonly json: boolean;
@@ -45,7 +46,7 @@ export async function putDocument(
     json: () => jsonText(value),
     html: () => renderHtml(document(), title),
     markdown: () => renderMarkdown(document()),
-    terminal: () => renderTerminal(document()),
+    terminal: () => renderTerminal(document(), where.to ? undefined : documentWidth()),
   };
   const { to } = where;
   const text = texts[formatOf(where)]();

@@ -12,7 +12,7 @@ import { viewerQueries } from '../../store/records/viewerQueries.ts';
 import type { AttemptDocument, MessageChunk } from '../../viewer/documents/attemptDocuments.ts';
 import { createDocuments } from '../../viewer/documents/resources.ts';
 import { byThread, patchLines, programLines, trajectoryLines } from '../../viewer/trajectoryLines.ts';
-import { commandOn, printData, printExactly, printJson, say } from './context.ts';
+import { commandOn, onTerminal, printData, printExactly, printJson, say } from './context.ts';
 
 /** A run, or those trials of it that RUN/ARM, RUN@EPOCH or RUN/ARM@EPOCH means. */
 export interface NamedTrials {
@@ -129,7 +129,7 @@ function page(text: string): void {
     return;
   }
   const shown = spawnSync('less', ['-F', '-R', '-X'], {
-    input: `${text}\n`,
+    input: `${onTerminal(text, process.stdout)}\n`,
     stdio: ['pipe', 'inherit', 'inherit'],
   });
   if (shown.error) printData(text);

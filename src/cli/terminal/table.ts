@@ -1,21 +1,25 @@
 /** Plain columns for a terminal, and the numbers of a run as every verb shows them. */
-import { columns, pad, shorten } from '../../base/text/columns.ts';
+import { byWords, columns, longestWord, pad, shorten } from '../../base/text/columns.ts';
 import { formatCost } from '../../money.ts';
 import type { Spent } from '../../store/records/runs.ts';
+import { NARROWEST } from './context.ts';
 
 const LEAST = 6;
 /** A word, a date or a number: it says nothing when it is cut, so longer columns give way first. */
 const SHORT = 12;
-/** Narrower than any terminal that people use. */
-const NARROWEST = 40;
+/** Of the terminal; a report in a pipe is laid out for a terminal of the usual width. */
 const terminalWidth = (): number => (process.stdout.isTTY ? Math.max(NARROWEST, process.stdout.columns) : 80);
+/** Sentences that are wider are hard to read. */
+export const documentWidth = (): number => Math.min(100, terminalWidth());
+/** In a pipe no terminal limits a row. A longer cell is nobody's to read. */
+const IN_A_PIPE = 200;
 
 const BLOCK = 1000;
 
 /**
- * Narrows the widest columns until the table fits. On a terminal a cell goes on in the next line, by whole words, and where that is not enough each
- * cell has a line of its own; elsewhere, where a row is a line for
- * other programs, it is cut. The first column names the row and stays whole. `--json` has everything.
+ * On a terminal the widest columns are narrowed until the table fits: a cell goes on in the next line, by whole words, and where that is not enough
+ * each cell has a line of its own. Elsewhere a row is a line for other programs, as long as it is. The first column names the row and stays
+ * whole. `--json` has everything.
  */
 export const table = (
   head: readonly string[],
@@ -37,7 +41,7 @@ export function* tableBlocks(
   wraps = process.stdout.isTTY === true,
 ): Generator<string> {
   const widths = head.map((h) => h.length);
-  const least = head.map((h) => (wraps ? h.length : LEAST));
+  const least = head.map(longestWord);
   for (const row of rows)
     for (const [i, cell] of row.entries()) {
       widths[i] = Math.max(widths[i] ?? 0, columns(cell));
@@ -45,8 +49,9 @@ export function* tableBlocks(
     }
   const over = () => widths.reduce((a, b) => a + b, 2 * (widths.length - 1)) - width;
   // What is wider than the whole table is so by megabytes at worst: the loop below takes one column at a time.
-  for (let i = 1; i < widths.length; i++) widths[i] = Math.min(widths[i]!, Math.max(LEAST, width));
-  narrow(widths, least, over);
+  const most = wraps ? Math.max(LEAST, width) : IN_A_PIPE;
+  for (let i = 1; i < widths.length; i++) widths[i] = Math.min(widths[i]!, most);
+  if (wraps) narrow(widths, least, over);
   const fitted = (c: string, i: number) => pad(shorten(c, widths[i]!), widths[i]!);
   const oneLine = (cells: readonly string[]) => {
     const last = cells.length - 1;
@@ -96,23 +101,8 @@ function* asBlocks(
     ].join('\n');
 }
 
-/** A longer one, such as an address, is cut. */
+/** A longer one, such as an address, is broken. */
 const WORD = 24;
-
-const longestWord = (text: string): number =>
-  text.split(' ').reduce((most, word) => Math.max(most, columns(word)), 0);
-
-/** Lines of whole words, each as long as there is room. */
-function byWords(text: string, width: number): string[] {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const begun = lines.at(-1);
-    if (begun !== undefined && columns(begun) + 1 + columns(word) <= width)
-      lines[lines.length - 1] = `${begun} ${word}`;
-    else lines.push(word);
-  }
-  return lines;
-}
 
 function narrow(widths: number[], least: readonly number[], over: () => number): void {
   const long = widths.map((width) => width > SHORT);

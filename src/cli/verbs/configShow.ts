@@ -39,7 +39,14 @@ const LONGEST = 60;
 
 function cells({ path, value, from }: ConfigRow): string[] {
   const text = typeof value === 'string' ? value.replaceAll('\n', '\\n') : JSON.stringify(value);
-  return [path, text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text, near(from)].map(inert);
+  return [path, beginning(text), near(from)].map(inert);
+}
+
+/** Of a long text its first words; `--json` has all of it. */
+function beginning(text: string): string {
+  if (text.length <= LONGEST) return text;
+  const most = text.slice(0, LONGEST - 2);
+  return `${most.slice(0, most.includes(' ') ? most.lastIndexOf(' ') : undefined)} …`;
 }
 
 /** A file as a person would name it. */

@@ -23,7 +23,7 @@ import { openStore } from '../../store/open.ts';
 import { filledText, filledTexts } from '../flags/checks.ts';
 import { evaluateFlag } from '../flags/runFlags.ts';
 import { type Args, defineVerb, flags, json, output, toggle } from '../flags/verb.ts';
-import { EXIT, printResult } from '../terminal/context.ts';
+import { EXIT, nextStepText, printResult } from '../terminal/context.ts';
 import { thisProcess } from '../terminal/thisProcess.ts';
 
 const doctorFlags = flags({
@@ -178,7 +178,9 @@ async function tasks(root: string, args: DoctorArgs): Promise<Finding> {
     return good('dataset', `${request.selected.length} tasks of ${request.dataset.source}${graded}`);
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
-    return bad('dataset', error.message, 'correct the dataset, its split or its selection');
+    const { next } = error;
+    const fix = next ? nextStepText(next) : 'correct the dataset, its split or its selection';
+    return bad('dataset', error.message, fix);
   }
 }
 

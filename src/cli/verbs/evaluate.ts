@@ -24,7 +24,7 @@ import type { Calibrated } from '../../store/records/evaluations.ts';
 import { integer } from '../flags/checks.ts';
 import { type Args, defineVerb, flags, json, oneOf, output, string, toggle } from '../flags/verb.ts';
 import { commandOn, EXIT, printData, printJson, printResult, say } from '../terminal/context.ts';
-import { table } from '../terminal/table.ts';
+import { documentWidth, table } from '../terminal/table.ts';
 import { listenForSignals, signalExitCode, thisProcess } from '../terminal/thisProcess.ts';
 
 /** Takes one value each time, and may repeat. */
@@ -236,7 +236,7 @@ function scoreText(reports: readonly GradedPart[]): string {
       },
     ];
   });
-  return renderTerminal(blocks);
+  return renderTerminal(blocks, documentWidth());
 }
 
 /** How often the gold patches of these instances passed, now and before. */

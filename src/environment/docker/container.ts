@@ -9,7 +9,7 @@ import tar from 'tar-stream';
 import { z } from 'zod';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
 import { archiveOf, type Container, wholeOf } from '../container/container.ts';
-import { EnvironmentError, type StartRequest } from '../environment.ts';
+import { EnvironmentError, REFUSED_OPTION, type StartRequest } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { keeperEntrypoint } from '../exec/keeper.ts';
 import { ownerLabels } from '../owner.ts';
@@ -132,10 +132,17 @@ export async function createContainer(docker: Docker, options: ContainerOptions)
     }
   }
   const { text } = readFault(last);
+  const { user } = options.config;
+  // Only the image says which users it has, so no check before the run can find this one.
+  const noUser = user !== undefined && /unable to find (user|group)/i.test(text);
   throw new EnvironmentError(
     'start_failed',
-    `the container of ${options.request.instanceId} did not start: ${text}`,
-    { evidence: { image: options.image, daemon: text }, cause: last },
+    `the container of ${options.request.instanceId} did not start: ${text}${noUser ? `; environment.user is "${user}": name one that the images have` : ''}`,
+    {
+      evidence: { image: options.image, daemon: text },
+      cause: last,
+      ...(noUser ? { sub: REFUSED_OPTION } : {}),
+    },
   );
 }
 

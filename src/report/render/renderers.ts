@@ -3,11 +3,12 @@
 import { stripChars } from '../../base/python/text.ts';
 import {
   head as beginning,
-  broken,
+  byWords,
+  longestWord,
   pad,
   padLeft,
-  shorten,
   columns as size,
+  wrap,
 } from '../../base/text/columns.ts';
 import { html, markdown, plain, line as wholeLine } from '../../base/text/inert.ts';
 import type { Bar, Block, Document } from './document.ts';
@@ -51,7 +52,7 @@ function renderBlock(block: Block, width: number): string {
 function lines(all: readonly string[], width: number): string {
   const shown = all
     .slice(0, MOST_LINES)
-    .map((l) => shorten(`    ${plain(cut(l)).replace(/\n/g, ' ')}`, width));
+    .flatMap((l) => wrap(`    ${plain(cut(l)).replace(/\n/g, ' ')}`, width, '      '));
   const left = all.length - shown.length;
   return [...shown, ...(left > 0 ? [`    … ${left} lines more`] : [])].join('\n');
 }
@@ -68,41 +69,65 @@ const longest = (text: string): number =>
 const LABEL = 24;
 
 function facts(rows: readonly (readonly [string, string])[], width: number): string {
-  const label = (text: string) => shorten(line(text), LABEL);
-  const labels = rows.reduce((most, [text]) => Math.max(most, size(label(text))), 0) + 4;
+  const labels = rows.reduce((most, [text]) => Math.max(most, Math.min(LABEL, size(line(text)))), 0) + 4;
   return rows
     .flatMap(([text, value]) => {
-      const [first = '', ...more] = wrap(line(value), width - labels, '');
-      return [`${pad(`  ${label(text)}`, labels)}${first}`, ...more.map((m) => `${' '.repeat(labels)}${m}`)];
+      const label = line(text);
+      const values = wrap(line(value), width - labels, '').map((part) => `${' '.repeat(labels)}${part}`);
+      if (size(label) > labels - 4) return [...wrap(`  ${label}`, width, '    '), ...values];
+      return [`${pad(`  ${label}`, labels)}${values[0]!.slice(labels)}`, ...values.slice(1)];
     })
     .map((l) => l.trimEnd())
     .join('\n');
 }
 
+/** A cell goes on in the next line, by whole words; where the longest words do not fit beside each other, each cell has a line of its own. */
 function table(block: Extract<Block, { kind: 'table' }>, width: number): string {
   const rows = [block.head, ...block.rows].map((row) => row.map(line));
-  const widths = block.head.map((_, j) => rows.reduce((most, row) => Math.max(most, size(row[j] ?? '')), 0));
-  // What is too wide is taken from the widest text column first; numbers are never cut, they are short.
+  const most = (of: (text: string) => number) =>
+    block.head.map((_, j) => rows.reduce((most, row) => Math.max(most, of(row[j] ?? '')), 0));
+  const widths = most(size);
+  const least = most(longestWord);
   const budget = width - 2 - 2 * (widths.length - 1);
-  const narrow = (may: (j: number) => boolean, least: number) => {
+  if (sum(least) > budget) return cellByCell(rows, width);
+  // What is too wide is taken from the widest text column first; numbers are short.
+  const narrow = (may: (j: number) => boolean) => {
     for (let over = sum(widths) - budget; over > 0; over = sum(widths) - budget) {
-      const open = widths.map((w, j) => (may(j) ? w : 0));
+      const open = widths.map((w, j) => (may(j) && w > least[j]! ? w : 0));
       const j = open.indexOf(Math.max(...open));
-      const cut = Math.min(over, widths[j]! - least);
-      if (cut <= 0) return;
-      widths[j] = widths[j]! - cut;
+      if (open[j] === 0) return;
+      widths[j] = widths[j]! - Math.min(over, widths[j]! - least[j]!);
     }
   };
-  narrow((j) => block.align[j] === 'left', 8);
-  narrow(() => true, 12);
-  narrow(() => true, 1);
-  const cell = (text: string, j: number) =>
-    (block.align[j] === 'right' ? padLeft : pad)(
-      // Ids differ at their ends.
-      shorten(text, widths[j]!, block.head[j] === 'instance' ? 'left' : 'right'),
-      widths[j]!,
-    );
-  return rows.map((row) => `  ${row.map(cell).join('  ')}`.trimEnd()).join('\n');
+  narrow((j) => block.align[j] === 'left');
+  narrow(() => true);
+  const oneLine = (cells: readonly string[]) => {
+    const padded = cells.map((text, j) => (block.align[j] === 'right' ? padLeft : pad)(text, widths[j]!));
+    return `  ${padded.join('  ')}`.trimEnd();
+  };
+  return rows
+    .flatMap((row) => {
+      const parts = row.map((text, j) => byWords(text, widths[j]!));
+      const height = Math.max(...parts.map((part) => part.length));
+      return Array.from({ length: height }, (_, k) => oneLine(parts.map((part) => part[k] ?? '')));
+    })
+    .join('\n');
+}
+
+/** A row is its first cell, and below it a line for each of the others with the name of its column. */
+function cellByCell([head = [], ...rows]: readonly (readonly string[])[], width: number): string {
+  const names = Math.max(0, ...head.slice(1).map(size));
+  const room = Math.max(1, width - names - 6);
+  return rows
+    .flatMap(([name = '', ...cells]) => [
+      ...wrap(`  ${name}`, width, '    '),
+      ...cells.flatMap((cell, j) =>
+        byWords(cell, room).map((part, k) =>
+          `    ${pad(k === 0 ? head[j + 1]! : '', names)}  ${part}`.trimEnd(),
+        ),
+      ),
+    ])
+    .join('\n');
 }
 
 const sum = (xs: readonly number[]): number => xs.reduce((s, x) => s + x, 0);
@@ -113,29 +138,6 @@ function ids(label: string, list: readonly string[], width: number, most = list.
   const more = list.length > most ? ` and ${list.length - most} more (--json)` : '';
   const text = `${line(label)} (${list.length})${list.length ? ':' : ''} ${shown}${more}`;
   return wrap(`  ${text}`.trimEnd(), width, '    ').join('\n');
-}
-
-/** Breaks at spaces, not between a number and its unit nor in an interval; a word longer than a line is broken anywhere. */
-function wrap(text: string, width: number, indent: string): string[] {
-  const lines: string[] = [];
-  let current = /^ */.exec(text)![0];
-  let empty = true;
-  for (let word of text.split(/ (?!(?:%|pp)(?![^\s,;.:]))(?![^[\]]{1,12}\])/).filter(Boolean)) {
-    if (!empty && size(current) + 1 + size(word) > width) {
-      lines.push(current);
-      current = indent;
-      empty = true;
-    }
-    const pieces = broken(word, width - size(current), width - size(indent));
-    for (const piece of pieces.slice(0, -1)) {
-      lines.push(current + piece);
-      current = indent;
-    }
-    word = pieces.at(-1)!;
-    current += empty ? word : ` ${word}`;
-    empty = false;
-  }
-  return [...lines, current];
 }
 
 export const renderMarkdown = (document: Document): string =>
