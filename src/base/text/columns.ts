@@ -112,7 +112,7 @@ export function byWords(text: string, width: number): string[] {
 }
 
 /** Breaks between words; a word longer than a line is broken anywhere. */
-export function wrap(text: string, width: number, indent: string): string[] {
+export function wrapped(text: string, width: number, indent: string): string[] {
   const lines: string[] = [];
   let current = /^ */.exec(text)![0];
   let empty = true;

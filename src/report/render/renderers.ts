@@ -8,7 +8,7 @@ import {
   pad,
   padLeft,
   columns as size,
-  wrap,
+  wrapped,
 } from '../../base/text/columns.ts';
 import { html, markdown, plain, line as wholeLine } from '../../base/text/inert.ts';
 import type { Bar, Block, Document } from './document.ts';
@@ -37,9 +37,9 @@ function renderBlock(block: Block, width: number): string {
     case 'table':
       return `${table(block, width)}\n`;
     case 'text':
-      return wrap(line(block.text), width, '  ').join('\n');
+      return wrapped(line(block.text), width, '  ').join('\n');
     case 'warning':
-      return wrap(`! ${line(block.text)}`, width, '  ').join('\n');
+      return wrapped(`! ${line(block.text)}`, width, '  ').join('\n');
     case 'ids':
       return ids(block.label, block.ids, width, block.onTerminal);
     case 'lines':
@@ -52,13 +52,13 @@ function renderBlock(block: Block, width: number): string {
 function lines(all: readonly string[], width: number): string {
   const shown = all
     .slice(0, MOST_LINES)
-    .flatMap((l) => wrap(`    ${plain(cut(l)).replace(/\n/g, ' ')}`, width, '      '));
+    .flatMap((l) => wrapped(`    ${plain(cut(l)).replace(/\n/g, ' ')}`, width, '      '));
   const left = all.length - shown.length;
   return [...shown, ...(left > 0 ? [`    … ${left} lines more`] : [])].join('\n');
 }
 
 function heading(text: string, level: number, width: number): string {
-  const short = wrap(text, width, '').join('\n');
+  const short = wrapped(text, width, '').join('\n');
   if (level === 1) return `\n${short}\n${'='.repeat(Math.min(width, longest(short)))}`;
   return level === 2 ? `\n${short}\n${'-'.repeat(Math.min(width, longest(short)))}` : `\n${short}`;
 }
@@ -73,8 +73,8 @@ function facts(rows: readonly (readonly [string, string])[], width: number): str
   return rows
     .flatMap(([text, value]) => {
       const label = line(text);
-      const values = wrap(line(value), width - labels, '').map((part) => `${' '.repeat(labels)}${part}`);
-      if (size(label) > labels - 4) return [...wrap(`  ${label}`, width, '    '), ...values];
+      const values = wrapped(line(value), width - labels, '').map((part) => `${' '.repeat(labels)}${part}`);
+      if (size(label) > labels - 4) return [...wrapped(`  ${label}`, width, '    '), ...values];
       return [`${pad(`  ${label}`, labels)}${values[0]!.slice(labels)}`, ...values.slice(1)];
     })
     .map((l) => l.trimEnd())
@@ -120,7 +120,7 @@ function cellByCell([head = [], ...rows]: readonly (readonly string[])[], width:
   const room = Math.max(1, width - names - 6);
   return rows
     .flatMap(([name = '', ...cells]) => [
-      ...wrap(`  ${name}`, width, '    '),
+      ...wrapped(`  ${name}`, width, '    '),
       ...cells.flatMap((cell, j) =>
         byWords(cell, room).map((part, k) =>
           `    ${pad(k === 0 ? head[j + 1]! : '', names)}  ${part}`.trimEnd(),
@@ -137,7 +137,7 @@ function ids(label: string, list: readonly string[], width: number, most = list.
   const shown = list.slice(0, most).map(line).join(', ');
   const more = list.length > most ? ` and ${list.length - most} more (--json)` : '';
   const text = `${line(label)} (${list.length})${list.length ? ':' : ''} ${shown}${more}`;
-  return wrap(`  ${text}`.trimEnd(), width, '    ').join('\n');
+  return wrapped(`  ${text}`.trimEnd(), width, '    ').join('\n');
 }
 
 export const renderMarkdown = (document: Document): string =>
