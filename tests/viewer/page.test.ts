@@ -131,7 +131,7 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
       page.getByRole('button', { name: 'CSV' }).click(),
     ]);
     const csv = readFileSync((await download.path())!, 'utf8');
-    expect(csv.split('\r\n')[0]).toBe('Instance,Steps,Epoch,Exit status');
+    expect(csv.split('\r\n')[0]).toBe('Instance,Epoch,Steps,Exit status');
     expect(csv.trim().split('\r\n')).toHaveLength((await rowCount()) + 1);
     expect(csv).toContain('LimitsExceeded');
   });

@@ -206,7 +206,7 @@ export const PlainTable = <Row,>({ className = 'plain', columns, rows, rowId }: 
     <thead>
       <tr>
         {columns.map(({ header, title, drawn }) => (
-          <th key={header} scope="col" title={title}>
+          <th key={header} scope="col" title={title} className={drawn ? 'drawn' : undefined}>
             {drawn ? <span className="hide">{header}</span> : header}
           </th>
         ))}

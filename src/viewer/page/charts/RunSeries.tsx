@@ -17,9 +17,13 @@ export function RunSeries({ run }: { run: RunDocument }) {
   if (run.series.length < 2)
     return <p className="quiet">Two trials must end before there is a line to draw.</p>;
   const last = run.series.at(-1)!;
+  // A line along zero says nothing.
+  const costs = last.costNano > 0 || run.summary.budgetNano !== null;
   return (
-    <div className="pair">
-      <Plot options={spend} data={spendData} label={`spend over time, ${nano(last.costNano)} at the end`} />
+    <div className={costs ? 'pair' : undefined}>
+      {costs ? (
+        <Plot options={spend} data={spendData} label={`spend over time, ${nano(last.costNano)} at the end`} />
+      ) : null}
       <Plot
         options={progress}
         data={progressData}

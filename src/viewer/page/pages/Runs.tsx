@@ -55,34 +55,34 @@ const armsOf = ({ arms }: RunSummary): string =>
   arms.length === 1 ? arms[0]!.model : arms.map((arm) => `${arm.name}: ${arm.model}`).join(', ');
 
 const COLUMNS: readonly Column<RunSummary>[] = [
-  textColumn('run', 'Run', 130, (r) => r.name),
+  textColumn('run', 'Run', 118, (r) => r.name),
   numberColumn('resolved', 'Resolved, 95 % interval', 232, ({ arms }) => shareOf(arms[0]), {
     title: 'of the trials with a result; with several epochs the mean over instances',
     cell: (r) => <span title={allScores(r)}>{scoresOf(r)}</span>,
   }),
-  badgeColumn('status', 'Status', 112, (r) => r.status),
+  badgeColumn('status', 'Status', 105, (r) => r.status),
+  textColumn('created', 'Started', 148, (r) => r.createdAt, { cell: (r) => time(r.createdAt) }),
   {
     id: 'arms',
     header: 'Arms',
-    width: 165,
+    width: 150,
     value: (r) => r.arms.map((arm) => arm.model),
     cell: (r) => plain(armsOf(r)),
   },
-  numberColumn('valid', 'With a result', 105, valid, {
+  numberColumn('valid', 'With a result', 115, valid, {
     title: 'trials whose ending says something final about the model, of those planned',
     cell: (r) => `${integer(valid(r))} / ${integer(r.planned)}`,
   }),
   costColumn(85),
-  numberColumn('budget', 'Of budget', 85, spentShare, {
+  numberColumn('budget', 'Of budget', 90, spentShare, {
     cell: (r) => (r.budgetNano ? <span title={nano(r.budgetNano)}>{percent(spentShare(r)!)}</span> : '–'),
   }),
   tokensColumn(),
   numberColumn('time', 'Time', 90, elapsed, { cell: (r) => duration(elapsed(r)) }),
-  numberColumn('infra', 'Infra failed', 95, infra, {
+  numberColumn('infra', 'Infra failed', 100, infra, {
     title: 'trials that ended for reasons that are not the model’s',
   }),
-  numberColumn('flags', 'Flagged', 72, (r) => r.flagged, { title: 'trials with a suspicion' }),
-  textColumn('created', 'Started', 148, (r) => r.createdAt, { cell: (r) => time(r.createdAt) }),
+  numberColumn('flags', 'Flagged', 80, (r) => r.flagged, { title: 'trials with a suspicion' }),
   textColumn('dataset', 'Dataset', 220, (r) => r.dataset),
 ];
 

@@ -24,6 +24,9 @@ export interface DataTableProps<Row> {
   main?: boolean;
 }
 
+/** Letters are smaller on a phone, and columns with them (style.css). */
+const scaled = (px: number): string => `calc(${px}px * var(--columns))`;
+
 const ROW_HEIGHT = 32;
 const ARROWS = { ascending: ' ▲', descending: ' ▼', none: '' };
 
@@ -69,9 +72,9 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
     onSort(sort === first ? second : sort === second ? '' : first);
   };
   const template = shown
-    .map(({ width }, i) => (i === 0 ? `minmax(${width}px, 1fr)` : `${width}px`))
+    .map(({ width }, i) => (i === 0 ? `minmax(${scaled(width)}, 1fr)` : scaled(width)))
     .join(' ');
-  const width = shown.reduce((sum, column) => sum + column.width, 0);
+  const width = scaled(shown.reduce((sum, column) => sum + column.width, 0));
   return (
     <div
       ref={scroller}

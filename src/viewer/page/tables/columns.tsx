@@ -83,7 +83,7 @@ export const costColumn = <Row extends WithMoney>(width: number, title?: string)
     },
   );
 export const tokensColumn = <Row extends WithMoney>(): Column<Row> =>
-  countColumn('tokens', 'Tokens', 80, (r) => tokens(r.money));
+  countColumn('tokens', 'Tokens', 75, (r) => tokens(r.money));
 
 const seconds = (ms: number | null): number | null => (ms === null ? null : ms / 1000);
 
@@ -94,33 +94,34 @@ const hidden = true;
 
 export const TRIAL_COLUMNS: readonly Column<TrialDocument>[] = [
   textColumn('instance', 'Instance', 230, (r) => r.instance_id),
-  badgeColumn('verdict', 'Verdict', 120, (r) => r.verdict, {
+  badgeColumn('verdict', 'Verdict', 110, (r) => r.verdict, {
     title: 'resolved, unresolved, or why it is missing from the score',
   }),
+  // Where there are several, rows of one instance differ by these alone.
+  numberColumn('epoch', 'Epoch', 60, (r) => r.epoch, { hidden }),
+  textColumn('arm', 'Arm', 120, (r) => r.arm),
   textColumn('reason', 'Ended', 170, endingOf, {
     title: 'exit reason',
     cell: (r) => plain(words(endingOf(r))),
   }),
-  badgeColumn('class', 'Class', 90, (r) => r.exit_class, { title: 'exit class' }),
+  badgeColumn('class', 'Class', 70, (r) => r.exit_class, { title: 'exit class' }),
   badgeColumn('outcome', 'Outcome', 120, (r) => r.outcome, { title: 'what the grader found', hidden }),
   numberColumn('reward', 'Reward', 80, (r) => r.reward ?? null, {
     title: 'between 0 and 1, of suites that give one',
     cell: (r) => (r.reward === undefined ? DASH : reward(r.reward)),
     hidden,
   }),
-  numberColumn('steps', 'Steps', 70, (r) => r.steps),
-  costColumn(90, 'of all attempts, in dollars'),
+  numberColumn('steps', 'Steps', 60, (r) => r.steps),
+  costColumn(80, 'of all attempts, in dollars'),
   tokensColumn(),
-  numberColumn('time', 'Time', 110, (r) => seconds(r.elapsed_ms), {
+  numberColumn('time', 'Time', 90, (r) => seconds(r.elapsed_ms), {
     title: 'in seconds when filtered: time>5m',
     cell: (r) => duration(r.elapsed_ms),
   }),
-  column('flags', 'Flags', 170, (r) => r.flags, { cell: (r) => <Flags flags={r.flags} /> }),
+  column('flags', 'Flags', 100, (r) => r.flags, { cell: (r) => <Flags flags={r.flags} /> }),
   textColumn('repo', 'Repository', 150, (r) => r.repo),
-  textColumn('difficulty', 'Difficulty', 130, (r) => r.difficulty),
-  textColumn('arm', 'Arm', 90, (r) => r.arm),
+  textColumn('difficulty', 'Difficulty', 120, (r) => r.difficulty),
   textColumn('model', 'Model', 160, (r) => r.model, { hidden }),
-  numberColumn('epoch', 'Epoch', 70, (r) => r.epoch, { hidden }),
   numberColumn('attempts', 'Attempts', 85, (r) => r.attempts, { hidden }),
   badgeColumn('state', 'State', 90, (r) => r.state, { hidden }),
   textColumn('status', 'Exit status', 140, (r) => r.exit_status, {

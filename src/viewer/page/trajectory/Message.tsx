@@ -90,9 +90,10 @@ function Facts({ row }: { row: OutlineRow }) {
           {call.latency_ms === null ? null : (
             <span title="time of the model’s answer">{duration(call.latency_ms)}</span>
           )}
-          <span title="tokens in (of them cached) → out">
+          <span title="tokens of the request, and of the answer">
             {short((call.input_tokens ?? 0) + (call.cache_read_tokens ?? 0) + (call.cache_write_tokens ?? 0))}{' '}
-            ({short(call.cache_read_tokens)}) → {short(call.output_tokens)}
+            tokens in{call.cache_read_tokens ? ` (${short(call.cache_read_tokens)} cached)` : ''},{' '}
+            {short(call.output_tokens)} out
           </span>
           <span>{nano(call.cost_nano)}</span>
           {row.tries > 1 ? <span className="badge warn">{row.tries} tries</span> : null}
