@@ -14,4 +14,6 @@ export interface ContainerNeeds {
   readonly lifetimeS?: number | undefined;
   /** Run once after the start and before the agent; its failure is that of the environment. */
   readonly startupCommand?: string | undefined;
+  /** What the ENTRYPOINT of the image is started with, beside the work; absent: it does not run. */
+  readonly entryArguments?: readonly string[] | undefined;
 }

@@ -30,6 +30,7 @@ export const WORK_LABELS = {
   work: 'swebatch.work',
   container: 'swebatch.work_of',
   changes: 'swebatch.work_changes',
+  entry: 'swebatch.work_entry',
   owner: 'swebatch.work_owner.',
 } as const;
 

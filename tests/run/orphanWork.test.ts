@@ -41,7 +41,7 @@ describe.skipIf(!available)('end states on an engine', () => {
     const container = await docker.createContainer({
       ...{ Image: BASE_IMAGE, Cmd: ['true'], Labels: ownerLabels(owner, 'i', new Date(0)) },
     });
-    const name = await keepWork(container);
+    const name = await keepWork(docker, container);
     names.push(name);
     await container.remove({ force: true });
     return { name, container: container.id };

@@ -26,8 +26,15 @@ const isHere = (image: string): Promise<boolean> =>
     );
 
 /** An image of BASE_IMAGE after a script, made once; named by the script, so that a changed one is another image. */
-export async function derivedImage(script: string, base = BASE_IMAGE): Promise<string> {
-  const tag = createHash('sha256').update(`${base}\n${script}`).digest('hex').slice(0, 16);
+export async function derivedImage(
+  script: string,
+  base = BASE_IMAGE,
+  entry: readonly string[] = [],
+): Promise<string> {
+  const tag = createHash('sha256')
+    .update([base, script, ...entry].join('\n'))
+    .digest('hex')
+    .slice(0, 16);
   const name = `${REPOSITORY}:${tag}`;
   if (await isHere(name)) return name;
   const container = await docker.createContainer({
@@ -46,7 +53,7 @@ export async function derivedImage(script: string, base = BASE_IMAGE): Promise<s
     await container.commit({
       // It has ended; rootless Podman could not pause it.
       _query: { container: container.id, repo: REPOSITORY, tag, pause: false },
-      _body: { Entrypoint: [], Cmd: ['bash'] },
+      _body: { Entrypoint: [...entry], Cmd: ['bash'] },
     });
   } finally {
     await container.remove({ force: true });

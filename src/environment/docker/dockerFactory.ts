@@ -40,6 +40,7 @@ import { createRelayLine } from '../relay/relayLine.ts';
 import { relayProgram } from '../relay/relayProgram.ts';
 import { containerFiles, createContainer, type Discard, deathOf } from './container.ts';
 import { createDiskWatch, createQuotaProbe, type QuotaProbe } from './diskWatch.ts';
+import { entryFailed, entryLabel, entryOf, type ImageEntry, startEntry } from './imageEntry.ts';
 import { commitContainer, createSealer, type Sealer } from './seal.ts';
 import { createDemux, processStarter } from './startProcess.ts';
 import { putBack, readChanges, systemChangesOf } from './systemChanges.ts';
@@ -204,8 +205,13 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
   const image = await arm.ensure(request.image, { signal });
   const { id, architecture } = image;
   // What the task itself asks for goes before the configuration of its arm.
-  const folder =
-    needs?.cwd === 'image' ? (await docker.getImage(id).inspect()).Config.WorkingDir || '/' : undefined;
+  const facts =
+    needs?.cwd === 'image' || needs?.entryArguments
+      ? await daemonAnswer(docker.getImage(id).inspect())
+      : undefined;
+  const folder = facts?.Config.WorkingDir || '/';
+  const own = facts && needs?.entryArguments && entryOf(facts);
+  const entry = own && own.program.length > 0 ? { own, given: needs.entryArguments } : undefined;
   const config = ownConfig(arm.config, needs, folder);
   const shared = { ...arm, config };
   const notes: string[] = [];
@@ -233,7 +239,9 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
   const program = options.program && (await programs.ensure(options.program, image, owner));
 
   phase('start');
-  const { container, channel } = await openContainer(shared, request, made?.image ?? id, notes, program);
+  const from = made?.image ?? id;
+  const opened = await openContainer(shared, request, from, notes, program, entry);
+  const { container, channel, entryFailure } = opened;
   return environmentWhenReady(container, channel, notes, async () => {
     if (made) {
       phase('verify');
@@ -243,6 +251,10 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
     }
     const known = made?.snapshot;
     const snapshot = await setUp(channel, config, request, { snapshot: options.snapshot, known });
+    // By now it had as long as the task's own commands took.
+    const failed = await entryFailure?.();
+    if (failed !== undefined && !entry!.own.worked) throw entryFailed(failed);
+    if (failed !== undefined) notes.push(failed);
     signal?.throwIfAborted();
     const named = config.image ?? request.image;
     return { kind: 'docker', image: named, imageDigest: image.digest, history, config, snapshot };
@@ -277,6 +289,8 @@ const SUPERVISOR_START_MS = 15_000;
 interface OpenContainer {
   readonly container: Container & { readonly handle: Docker.Container };
   readonly channel: Channel;
+  /** Of what the image starts itself. */
+  readonly entryFailure?: (() => Promise<string | undefined>) | undefined;
 }
 
 /** A started container with a way to run commands in it; removed again when the latter fails. */
@@ -286,6 +300,7 @@ async function openContainer(
   image: string,
   notes: string[],
   programVolume?: string,
+  entry?: { readonly own: ImageEntry; readonly given: readonly string[] },
 ): Promise<OpenContainer> {
   const { docker, config, options, quotaBytes, watch, discard, starting } = shared;
   const { quietEnv = true, capAdd = [] } = options;
@@ -302,6 +317,7 @@ async function openContainer(
     }
   });
   const lifetimeS = parseDuration(config.container_timeout);
+  const enter = async () => entry && startEntry(handle, entry.own, entry.given);
   const container: OpenContainer['container'] = {
     id: handle.id,
     handle,
@@ -313,13 +329,26 @@ async function openContainer(
     death: (evidence) => deathOf({ docker, container: handle, watch, since }, lifetimeS, evidence),
     async restart() {
       await daemonAnswer(handle.restart({ t: 0 }));
+      await enter();
     },
     watchDisk: createDiskWatch(handle, parseSize(config.disk), options.diskPollMs),
     listen: (port, onConnection) => startRelay(shared, handle.id, request, port, onConnection),
-    keep: () => keepWork(handle),
+    async keep() {
+      const image = await keepWork(docker, handle);
+      // It was ended with everything else, and a next step of the task may need it.
+      await enter();
+      return image;
+    },
     remove: () => discard(handle),
   };
-  return { container, channel: await openChannel(container, config, notes) };
+  const channel = await openChannel(container, config, notes);
+  try {
+    return { container, channel, entryFailure: (await enter())?.failure };
+  } catch (error) {
+    channel.close();
+    await container.remove();
+    throw error;
+  }
 }
 
 // A port inside of a container without network. A second container shares its network namespace and nothing else: the agent can connect to
@@ -483,16 +512,20 @@ async function isThere(docker: Docker, name: string): Promise<boolean> {
 /** A large layer on a slow disk. */
 const COMMIT_LIMIT_MS = 600_000;
 
-export async function keepWork(container: Docker.Container): Promise<string> {
+export async function keepWork(docker: Docker, container: Docker.Container): Promise<string> {
   const tag = randomBytes(12).toString('hex');
-  const { Config } = await daemonAnswer(container.inspect());
-  const changes = await systemChangesOf(container);
+  const { Config, Image } = await daemonAnswer(container.inspect());
+  // An image may be removed from under its container.
+  const image = await daemonAnswer(docker.getImage(Image).inspect()).catch(() => undefined);
+  const entry = image && entryOf(image);
+  const changes = await systemChangesOf(container, entry?.program);
   const committed = commitContainer(container, {
     _query: { repo: WORK_IMAGES, tag, comment: 'work of an agent' },
     _body: {
       Labels: {
         ...workLabels(container.id, Config.Labels ?? {}),
         [WORK_LABELS.changes]: JSON.stringify(changes),
+        ...(entry && { [WORK_LABELS.entry]: entryLabel(entry) }),
       },
     },
   });

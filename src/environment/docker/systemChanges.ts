@@ -68,15 +68,19 @@ async function programFolders(container: Docker.Container) {
   return { folders, workdir: Config.WorkingDir || '/' };
 }
 
-export async function systemChangesOf(container: Docker.Container): Promise<SystemChanges> {
+/** `entry`: the words of the image's ENTRYPOINT. */
+export async function systemChangesOf(
+  container: Docker.Container,
+  entry: readonly string[] = [],
+): Promise<SystemChanges> {
   const { folders, workdir } = await programFolders(container);
   const isProgram = (path: string) => PROGRAM.test(path) || folders.includes(posix.dirname(path));
   const diff = diffSchema.parse(await daemonAnswer(container.changes() as Promise<unknown>)) ?? [];
   const parents = new Set(diff.map(({ Path }) => posix.dirname(Path)));
   const wanted = diff.filter(
     ({ Path, Kind }) =>
-      (isProgram(Path) || LIBRARY.test(Path) || isStartup(Path)) &&
-      !isBelow(Path, workdir) &&
+      (entry.includes(Path) ||
+        ((isProgram(Path) || LIBRARY.test(Path) || isStartup(Path)) && !isBelow(Path, workdir))) &&
       !(parents.has(Path) && Kind !== DELETED) &&
       !CACHE.test(Path) &&
       // New libraries replace none.

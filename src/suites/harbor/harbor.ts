@@ -17,7 +17,7 @@ import { type HarborTask, harborTaskOf, readTask } from './readTask.ts';
 import { gradeSteps, type TaskStep, verifierOfStep, workThroughSteps } from './steps.ts';
 import { builtImage, hasFile, placedFiles, TaskFolderError, taskFiles, taskText } from './taskFolder.ts';
 import { readTaskToml, withDefaults } from './taskToml.ts';
-import { roomNeeds, verification } from './verification.ts';
+import { HARBOR_COMMAND, roomNeeds, verification } from './verification.ts';
 
 // What agents are asked: the instruction of the task as it is, and below it how the container is worked in. There is no repository, and nothing is
 // handed in.
@@ -138,6 +138,7 @@ function containerOf(task: HarborTask): ContainerNeeds {
     user: agent.user,
     lifetimeS: life === undefined ? undefined : life + AROUND_S,
     startupCommand: healthcheck,
+    entryArguments: HARBOR_COMMAND,
   };
 }
 

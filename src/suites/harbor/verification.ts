@@ -44,6 +44,9 @@ const PREPARE_TIMEOUT_S = 120;
 /** Beside the tests: the start, the collection, the files. */
 const AROUND_S = 1800;
 
+/** Harbor lets the image's ENTRYPOINT run, and gives it this to do: its docker-compose-base.yaml replaces the CMD alone. */
+export const HARBOR_COMMAND = ['sh', '-c', 'sleep infinity'] as const;
+
 export const roomNeeds = ({ cpus, memory_mb, storage_mb }: HarborTask['room']): ContainerNeeds => ({
   cpus,
   memoryMb: memory_mb,
@@ -66,7 +69,10 @@ export function verifierFrame(
     specHash,
     request,
     runs: true,
-    container: { ...roomNeeds(room), env, cwd: workdir ?? 'image', lifetimeS, network },
+    container: {
+      ...{ ...roomNeeds(room), env, cwd: workdir ?? 'image', lifetimeS, network },
+      entryArguments: HARBOR_COMMAND,
+    },
   };
 }
 
@@ -189,7 +195,8 @@ async function verifiedOnce(
   // Two containers, one after the other: the verifier never sees the agent's.
   const files = given;
   const { room, env, workdir: cwd = 'image' } = separate;
-  const container = { ...roomNeeds(room), env, cwd, network, lifetimeS: timeout_s + AROUND_S };
+  const lifetimeS = timeout_s + AROUND_S;
+  const container = { ...roomNeeds(room), env, cwd, network, lifetimeS, entryArguments: HARBOR_COMMAND };
   const apart = { ...frame, image: separate.image, container, putBack: undefined };
   return inFreshContainer(apart, async (environment, log) => {
     await environment.putFiles?.(files);

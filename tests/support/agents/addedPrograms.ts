@@ -1,7 +1,12 @@
 // Programs that nobody prepared: where they come from, how they are started, and how their tool for commands is called. docs/agents.md has
 // the same lines as recipes.
+import { expect } from 'vitest';
 import { type CliResult, cli, machineNetwork } from '../cli.ts';
-import type { Turn } from './playedProvider.ts';
+import { agentBench, REAL_KEY, solve } from './agentBench.ts';
+import { startFakeProvider, type Turn } from './playedProvider.ts';
+import { attemptsOf } from './programFaults.ts';
+
+export const ADDED_ID = 'swebatch__tabular-23';
 
 export interface AddedProgram {
   readonly program: string;
@@ -61,7 +66,11 @@ export const ACP_PROGRAMS: readonly AddedProgram[] = [
 const adding = new Map<string, Promise<CliResult>>();
 
 /** Null when it is on this machine; else why not. */
-export async function addedFromSource({ program, version, source }: AddedProgram): Promise<string | null> {
+export async function addedFromSource({
+  program,
+  version,
+  source,
+}: Pick<AddedProgram, 'program' | 'version' | 'source'>): Promise<string | null> {
   const once = async (): Promise<CliResult> => {
     const here = await cli(['agents', 'verify', `${program}@${version}`]);
     return here.code === 0 ? here : cli(['agents', 'add', program, source], { env: machineNetwork() });
@@ -73,4 +82,43 @@ export async function addedFromSource({ program, version, source }: AddedProgram
   if (process.env.SWEBATCH_REQUIRE_DOCKER === '1')
     throw new Error(`${source} is required for these tests and cannot be had: ${stderr}`);
   return `${source} cannot be had: ${stderr}`;
+}
+
+/** One demo instance, by the program in its container. */
+export async function solvesOne(
+  { program, version, command, dialect, runs, last }: AddedProgram,
+  agentClass = 'command',
+): Promise<void> {
+  const end: Turn = last === undefined ? { say: 'It is done.' } : runs(last);
+  await using provider = await startFakeProvider([
+    runs('command -v node; ls /sys/class/net; echo looked'),
+    ...[runs(solve(ADDED_ID)), end],
+  ]);
+  const bench = agentBench({
+    ...{ ids: [ADDED_ID], url: provider.url, dialect, grading: true },
+    agent: { agent_class: agentClass, program, command, wall_time_limit_seconds: 400 },
+  });
+  const done = await bench.run();
+  expect(done.code, done.stderr).toBe(0);
+  const [attempt] = attemptsOf(bench);
+  expect(attempt, JSON.stringify(attempt)).toMatchObject({ exit_reason: 'submitted' });
+  // By ACP, Qwen Code asks its model for more than its turns.
+  if (agentClass === 'acp') expect(attempt!.steps).toBeGreaterThanOrEqual(3);
+  else expect(attempt!.steps).toBe(3);
+  expect(bench.query('SELECT outcome FROM evaluations')).toEqual([{ outcome: 'resolved' }]);
+  if (agentClass === 'acp')
+    expect(JSON.parse(attempt!.error_evidence)).toMatchObject({
+      acp: { stop_reason: 'end_turn', error: null, calls: expect.any(Number) },
+    });
+  const [arm] = bench.query<{ config: string }>('SELECT config FROM arms');
+  expect(arm!.config).toContain(`"${program}@${version}"`);
+  const outputs = bench
+    .query<{ output: Buffer }>('SELECT output FROM commands')
+    .map(({ output }) => String(output).replaceAll('\\n', '\n'));
+  // The image's own Node, not the one beside the program; no network.
+  expect(outputs[0]).toContain('/usr/bin/node');
+  expect(outputs[0]).toMatch(/(^|\s)lo(\s|$)/);
+  expect(outputs[0]).not.toContain('eth0');
+  expect(JSON.stringify(provider.requests.map(({ body }) => body))).not.toContain(REAL_KEY);
+  expect(bench.query('SELECT id FROM model_calls')).toHaveLength(provider.requests.length);
 }

@@ -1,0 +1,66 @@
+/**
+ * What an image starts by its ENTRYPOINT, where a task means it to: the keeper is the first process, and this one runs beside it, as the image's
+ * user, in the image's folder. An end state that is kept says what its image started, because the image itself names the keeper.
+ */
+import type Docker from 'dockerode';
+import { z } from 'zod';
+import { EnvironmentError } from '../environment.ts';
+import { WORK_LABELS } from '../owner.ts';
+import { daemonAnswer, readFault } from '../places/dockerFault.ts';
+
+const entrySchema = z.object({
+  program: z.array(z.string()),
+  user: z.string(),
+  folder: z.string(),
+  /** Whoever worked there may have changed or removed it. */
+  worked: z.boolean().default(true),
+});
+export type ImageEntry = z.infer<typeof entrySchema>;
+
+/** `program` is empty where the image names none. */
+export function entryOf({ Config: config }: Pick<Docker.ImageInspectInfo, 'Config'>): ImageEntry {
+  const label = config.Labels?.[WORK_LABELS.entry];
+  if (label !== undefined) return entrySchema.parse(JSON.parse(label));
+  const { Entrypoint: program } = config;
+  return {
+    program: typeof program === 'string' ? [program] : (program ?? []),
+    user: config.User || '0',
+    folder: config.WorkingDir || '/',
+    worked: false,
+  };
+}
+
+export const entryLabel = ({ program, user, folder }: ImageEntry): string =>
+  JSON.stringify({ program, user, folder });
+
+interface RunningEntry {
+  /** Why nothing of it runs; undefined while it does, and where it ended as it wanted to. */
+  failure(): Promise<string | undefined>;
+}
+
+/** It lives as long as the container. What it prints is nobody's. */
+export async function startEntry(
+  container: Docker.Container,
+  { program, user, folder }: ImageEntry,
+  given: readonly string[],
+): Promise<RunningEntry> {
+  const what = `the ENTRYPOINT of its image (${program.join(' ').slice(0, 200)})`;
+  try {
+    const made = container.exec({ Cmd: [...program, ...given], User: user, WorkingDir: folder, Tty: false });
+    const exec = await daemonAnswer(made);
+    await daemonAnswer(exec.start({ Detach: true }));
+    return {
+      async failure() {
+        const { Running, ExitCode } = await daemonAnswer(exec.inspect());
+        return Running || ExitCode === 0 ? undefined : `${what} ended with exit code ${ExitCode}`;
+      },
+    };
+  } catch (error) {
+    const { status, text, daemonGone } = readFault(error);
+    if (daemonGone || status === undefined || status >= 500) throw error;
+    return { failure: async () => `${what} could not be started: ${text}` };
+  }
+}
+
+export const entryFailed = (why: string): EnvironmentError =>
+  new EnvironmentError('setup_failed', `${why}; start the image by itself to see what it prints`);
