@@ -147,6 +147,9 @@ const BROKEN: readonly (readonly [dialect: 'chat' | 'messages' | 'responses' | '
     ['gemini', 'finishReason OTHER', geminiBody([geminiCall], 'OTHER')],
     ['gemini', 'an unspecified finishReason', geminiBody([geminiCall], 'FINISH_REASON_UNSPECIFIED')],
     ['gemini', 'no finishReason', geminiBody([{ text: BLOCK }])],
+    ...['OTHER', 'BLOCK_REASON_UNSPECIFIED', 'A_NEW_WORD'].map(
+      (blockReason) => ['gemini', `blockReason ${blockReason}`, { promptFeedback: { blockReason } }] as const,
+    ),
     ['chat', 'no choices', chatBody(null, null)],
     ['chat', 'no text and no finish_reason', chatBody({ content: '' }, null)],
     ['chat', 'a call and no finish_reason', chatBody(chatCall, null)],

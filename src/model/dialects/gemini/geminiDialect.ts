@@ -274,7 +274,7 @@ const candidateSchema = z.looseObject({
 const FINISH: Readonly<Record<string, string>> = { STOP: 'stop', MAX_TOKENS: 'length' };
 const REFUSED = new Set([
   ...['SAFETY', 'RECITATION', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII'],
-  ...['IMAGE_SAFETY', 'LANGUAGE'],
+  ...['IMAGE_SAFETY', 'LANGUAGE', 'JAILBREAK', 'MODEL_ARMOR'],
 ]);
 
 const firstCandidate = (body: Record<string, unknown>): Record<string, unknown> | null =>
@@ -288,7 +288,7 @@ const callsOf = (candidate: Record<string, unknown> | null): boolean => {
 export function geminiFacts(body: Record<string, unknown>): AnswerFacts {
   const candidate = firstCandidate(body);
   // A prompt that was blocked has no reply.
-  const reason = asText(candidate?.finishReason) ?? (!candidate && blocked(body) ? 'SAFETY' : null);
+  const reason = asText(candidate?.finishReason) ?? (candidate ? null : blockReasonOf(body));
   const named = reason === null ? null : REFUSED.has(reason) ? 'content_filter' : (FINISH[reason] ?? reason);
   return {
     modelId: asText(body.modelVersion),
@@ -315,10 +315,14 @@ function callOf(part: ReadPart, index: number, facts: AnswerFacts): ToolCall {
   };
 }
 
+const blockReasonOf = (body: Record<string, unknown>): string | null =>
+  asText(asObject(body.promptFeedback)?.blockReason);
+
+/** `OTHER` and what nobody knows are no word about the prompt. */
 function blocked(body: Record<string, unknown>): string | null {
-  const feedback = asObject(body.promptFeedback);
-  const reason = asText(feedback?.blockReason);
-  return reason === null ? null : `the prompt was blocked: ${asText(feedback?.blockReasonMessage) ?? reason}`;
+  const reason = blockReasonOf(body);
+  if (reason === null || !REFUSED.has(reason)) return null;
+  return `the prompt was blocked: ${asText(asObject(body.promptFeedback)?.blockReasonMessage) ?? reason}`;
 }
 
 export function readGenerated(body: unknown): ReadResult {
