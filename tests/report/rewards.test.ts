@@ -115,6 +115,14 @@ describe('a report', () => {
     expect(text).toContain('found: 7.500 mean of 10 instances');
   });
 
+  test('what infrastructure took is run again by resume, where somebody else ran it not', () => {
+    const ours = summarize(data);
+    const said = (imported: boolean) => renderTerminal(summaryDocument({ ...ours, imported }));
+    expect(said(false)).toContain('infrastructure failed, not the model (resume --retry infra)');
+    expect(said(true)).toContain('infrastructure failed, not the model: ');
+    expect(said(true)).not.toContain('resume');
+  });
+
   test('a trial whose rewards have no "reward" counts as 0 in Harbor\'s mean, and as the mean of its names in ours', () => {
     const named = load({
       ids: ids(3),

@@ -45,7 +45,7 @@ export function summaryDocument(summary: Summary): Document {
       block.warning(
         'a biased sample: trials started longest first and not all are decided; long ones tend to be hard',
       ),
-    ...summary.arms.flatMap(armBlocks),
+    ...summary.arms.flatMap((arm) => armBlocks(arm, summary.imported)),
   ]);
 }
 
@@ -54,11 +54,13 @@ function named({ arm, model, agent }: ArmSummary): string {
   return about ? `${arm} (${about})` : arm;
 }
 
-function armBlocks(arm: ArmSummary): Block[] {
+function armBlocks(arm: ArmSummary, imported: boolean): Block[] {
+  // What somebody else ran does not go on here.
+  const why = imported ? { ...WHY, ...WHY_IMPORTED } : WHY;
   return [
     block.heading(2, `Arm ${named(arm)}`),
     block.facts(headlineRows(arm)),
-    ...arm.missing.map((m) => block.warning(`${m.n} missing: ${WHY[m.why]}: ${someOf(m.ids)}`)),
+    ...arm.missing.map((m) => block.warning(`${m.n} missing: ${why[m.why]}: ${someOf(m.ids)}`)),
     ...stratified(arm),
     ...passes(arm),
     block.heading(3, 'By exit reason'),
@@ -86,6 +88,10 @@ const WHY: Record<Missing, string> = {
   not_graded: 'not graded (evaluate)',
   grading_infra: 'grading failed for infrastructure reasons (evaluate again)',
   ungradable: 'cannot be graded',
+};
+const WHY_IMPORTED: Partial<typeof WHY> = {
+  infra: 'infrastructure failed, not the model',
+  cancelled: 'interrupted',
 };
 
 const someOf = (ids: readonly string[]): string =>
