@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { dumpDatabase, toSchemaOf } from './dumpDatabase.ts';
+import { dumpDatabase, RENAMED_KEYS, toSchemaOf } from './dumpDatabase.ts';
 
 interface Compared {
   readonly files: number;
@@ -115,6 +115,14 @@ export const RULES: readonly Rule[] = [
     pattern: /,\n *"\w*usd": (?:null|[\d.e+-]+)/g,
     by: '',
   },
+  ...RENAMED_KEYS.map(
+    ([pattern, by]): Rule => ({
+      what: `a key that was renamed since: ${by}`,
+      from: 'one record',
+      pattern,
+      by,
+    }),
+  ),
   {
     what: 'when a baseline was set and a page was made',
     from: 'one record',

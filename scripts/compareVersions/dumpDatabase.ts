@@ -56,7 +56,16 @@ export function orderOf(run: string, path: string): string {
   }
 }
 
-/** Puts a record into the schema of `checkout`: what tables and columns both have, and an engine by its name. */
+/** Columns that have another name since, by table, and keys of the configurations that runs and arms keep. */
+const RENAMED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  evaluations: { harness: 'dialect' },
+};
+export const RENAMED_KEYS: readonly (readonly [old: RegExp, now: string])[] = [
+  [/(?<=\b)dialect(?=\\*"?: ?\\*"?v(?:5|4\.1)\b)/g, 'harness'],
+  [/(?<=\b)attempts(?=\\*"?: ?\d+,?\s*\\*"?retry_seconds\b)/g, 'tries'],
+];
+
+/** Puts a record into the schema of `checkout`: what tables and columns both have, those that were renamed, and an engine by its name. */
 export function toSchemaOf(checkout: string, path: string): void {
   const schema = join(checkout, 'src', 'store', 'schema.sql');
   if (!existsSync(schema)) return;
@@ -83,12 +92,19 @@ export function toSchemaOf(checkout: string, path: string): void {
     const [has, had] = [columns(String(name), 'main'), columns(String(name), 'old')];
     const both = has.filter((column) => had.includes(column));
     const engine = had.includes('engine_id') && has.includes('engine');
-    const into = [...both, ...(engine ? ['engine'] : [])].join(', ');
-    const from = [...both, ...(engine ? ['(SELECT name FROM old.engines WHERE id = engine_id)'] : [])].join(
-      ', ',
-    );
+    const renamed = Object.entries(RENAMED[String(name)] ?? {}).filter(([, old]) => had.includes(old));
+    const into = [...both, ...renamed.map(([now]) => now), ...(engine ? ['engine'] : [])].join(', ');
+    const from = [
+      ...[...both, ...renamed.map(([, old]) => old)],
+      ...(engine ? ['(SELECT name FROM old.engines WHERE id = engine_id)'] : []),
+    ].join(', ');
     if (both.length > 0) db.exec(`INSERT INTO main."${name}" (${into}) SELECT ${from} FROM old."${name}"`);
   }
+  for (const table of ['runs', 'arms'])
+    for (const { id, config } of db.prepare(`SELECT id, config FROM main.${table}`).all()) {
+      const now = RENAMED_KEYS.reduce((text, [from, to]) => text.replace(from, to), String(config));
+      db.prepare(`UPDATE main.${table} SET config = ? WHERE id = ?`).run(now, id ?? null);
+    }
   db.exec(`PRAGMA main.user_version = ${wanted}`);
   db.exec('DETACH old');
   db.close();

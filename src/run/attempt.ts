@@ -21,15 +21,8 @@ import {
 import { ledAttempt } from './attempt/ledAttempt.ts';
 import type { Run } from './contract.ts';
 import { crashPoint } from './control/crash.ts';
-import { followAbort, orAbort } from './control/stop.ts';
-import {
-  choosePatch,
-  type Ending,
-  endingOfError,
-  endingOfResult,
-  settlementOf,
-  withEarlierEnds,
-} from './exit.ts';
+import { orAbort } from './control/stop.ts';
+import { choosePatch, type Ending, endingOfError, endingOfResult, settlementOf } from './exit.ts';
 import { type AttemptJournal, openJournal } from './record/attemptJournal.ts';
 import type { Turn } from './schedule/trialQueue.ts';
 
@@ -183,4 +176,26 @@ function withinTaskTime(config: AgentConfig, instance: Instance): AgentConfig {
 function exposedFields(config: AgentConfig, instance: Instance): Record<string, unknown> {
   const all: Record<string, unknown> = { ...instance.extra, ...instance };
   return Object.fromEntries(config.expose_fields.filter((f) => f in all).map((f) => [f, all[f]]));
+}
+
+/**
+ * Once may be an accident, and a fresh container is worth a try. Who does it again, in a fresh container, has failed: otherwise an agent
+ * could take an instance out of the count by ending its container.
+ */
+function withEarlierEnds(ending: Ending, endedByAgentBefore: number): Ending {
+  if (!ending.byAgent || endedByAgentBefore === 0) return ending;
+  return {
+    ...ending,
+    reason: 'env_ended_by_agent',
+    detail: ending.detail ?? ending.reason,
+    message: `the agent ended its environment, as in an attempt before: ${ending.message}`,
+  };
+}
+
+/** Aborts `controller` with the reason of `signal`, until the returned function is called. */
+function followAbort(signal: AbortSignal, controller: AbortController): () => void {
+  const follow = () => controller.abort(signal.reason);
+  if (signal.aborted) follow();
+  else signal.addEventListener('abort', follow, { once: true });
+  return () => signal.removeEventListener('abort', follow);
 }

@@ -16,10 +16,27 @@ import type { RunBudget } from './control/budget.ts';
 import { createCancels, serveControls } from './control/liveControls.ts';
 import { createPauses } from './control/pauses.ts';
 import { createRecordFailure, type StopLadder } from './control/stop.ts';
-import { DURABLE_EVENTS } from './events.ts';
+import type { RunEvent } from './events.ts';
 import type { PlannedTrial } from './plannedTrial.ts';
 import { createContainerPreparation } from './schedule/containerPreparation.ts';
 import { createDelays, createTrialQueue, type TrialQueue } from './schedule/trialQueue.ts';
+
+/** Events that the database keeps; the others have tables of their own or are only for displays. */
+const DURABLE_EVENTS: ReadonlySet<RunEvent['type']> = new Set([
+  'run_started',
+  'trial_started',
+  'trial_ended',
+  'graded',
+  'paused',
+  'resumed',
+  'breaker',
+  'budget',
+  'pulled',
+  'stopping',
+  'control',
+  'note',
+  'run_ended',
+]);
 
 export interface BatchResult {
   readonly status: RunStatus;

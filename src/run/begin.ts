@@ -22,11 +22,17 @@ import {
 import { gatherManifest } from './plan/manifest.ts';
 import { type PlannedConfig, plannedConfig, type RunRequest, runRows } from './plan/planRecord.ts';
 import { preflight } from './plan/preflight.ts';
-import { withKeys } from './plan/resolveConfig.ts';
+import type { ResolvedConfig } from './plan/resolveConfig.ts';
 import type { Plan } from './plan.ts';
 import { requireRun } from './resultsRoot.ts';
 import { type RunOutcome, workOn } from './run.ts';
 import { UserError } from './userError.ts';
+
+/** The caller with the keys that the configuration itself holds. */
+const withKeys = (caller: Caller, { keys }: Pick<ResolvedConfig, 'keys'>): Caller => ({
+  ...caller,
+  env: { ...caller.env, ...keys },
+});
 
 /** `judged`: the night is no baseline until its verdict is there, whatever ends this process. */
 export function beginRun(

@@ -108,23 +108,6 @@ export type RunEvent =
     }
   | { type: 'run_ended'; run: string; status: string; counts: Record<string, number>; spentNano: number };
 
-/** Events that the database keeps; the others have tables of their own or are only for displays. */
-export const DURABLE_EVENTS: ReadonlySet<RunEvent['type']> = new Set([
-  'run_started',
-  'trial_started',
-  'trial_ended',
-  'graded',
-  'paused',
-  'resumed',
-  'breaker',
-  'budget',
-  'pulled',
-  'stopping',
-  'control',
-  'note',
-  'run_ended',
-]);
-
 export type RunListener = (event: RunEvent) => void;
 
 export interface RunEvents {

@@ -174,20 +174,6 @@ export function endingOfError(error: unknown, signal: AbortSignal, agentBegan = 
   };
 }
 
-/**
- * Once may be an accident, and a fresh container is worth a try. Who does it again, in a fresh container, has failed: otherwise an agent
- * could take an instance out of the count by ending its container.
- */
-export function withEarlierEnds(ending: Ending, endedByAgentBefore: number): Ending {
-  if (!ending.byAgent || endedByAgentBefore === 0) return ending;
-  return {
-    ...ending,
-    reason: 'env_ended_by_agent',
-    detail: ending.detail ?? ending.reason,
-    message: `the agent ended its environment, as in an attempt before: ${ending.message}`,
-  };
-}
-
 /** An abort counts as ours only when our signal fired. */
 function stopReasonOf(error: unknown, signal: AbortSignal): StopReason | null {
   if (!signal.aborted) return null;

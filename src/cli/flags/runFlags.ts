@@ -13,7 +13,22 @@ import { resultsRoot } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
 import { PROGRESS_MODES } from '../terminal/progress.ts';
 import { filledText, filledTexts, integer, runName, whole } from './checks.ts';
-import { type Args, type Flag, flags, grouped, json, kebab, oneOf, output, string, toggle } from './verb.ts';
+import {
+  type Args,
+  type Flag,
+  type Flags,
+  flags,
+  json,
+  kebab,
+  oneOf,
+  output,
+  string,
+  toggle,
+} from './verb.ts';
+
+/** Puts flags under one title in help. */
+const grouped = <const T extends Flags>(group: string, table: T): T =>
+  Object.fromEntries(Object.entries(table).map(([name, flag]) => [name, { ...flag, group }])) as Flags as T;
 
 /** In dollars; none is off, as in a configuration. */
 export const costLimit = {

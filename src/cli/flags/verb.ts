@@ -60,10 +60,6 @@ export type Args<T extends Flags> = {
 /** Keeps the literal types, which `Args` reads. */
 export const flags = <const T extends Flags>(table: T): T => table;
 
-/** Puts flags under one title in help. */
-export const grouped = <const T extends Flags>(group: string, table: T): T =>
-  Object.fromEntries(Object.entries(table).map(([name, flag]) => [name, { ...flag, group }])) as Flags as T;
-
 export const string = (describe: string) => ({ type: 'string', describe }) as const;
 
 /** Off unless it is given. */

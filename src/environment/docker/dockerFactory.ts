@@ -25,13 +25,13 @@ import {
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { EnvironmentOptions } from '../environmentKind.ts';
 import { type Channel, HARNESS } from '../exec/channel.ts';
-import { ownerLabels, WORK_LABELS } from '../owner.ts';
+import { LABELS, ownerLabels, WORK_LABELS } from '../owner.ts';
 import { engineClient } from '../places/chosenEngine.ts';
 import { daemonAnswer, readFault, withDaemonRetry } from '../places/dockerFault.ts';
 import { createEngineWatch, type EngineWatch } from '../places/engineWatch.ts';
 import { createHostsFactory } from '../places/hostsFactory.ts';
 import { createFactoryPulls } from '../places/imageService.ts';
-import { discardWork, removeContainer, workLabels } from '../places/leftovers.ts';
+import { discardWork, removeContainer } from '../places/leftovers.ts';
 import { enginePoolOf, requiredEngine } from '../places/places.ts';
 import { LOST_AFTER_MS } from '../places/poolState.ts';
 import type { EnsureImage } from '../places/pullStage.ts';
@@ -44,6 +44,19 @@ import { entryFailed, entryLabel, entryOf, type ImageEntry, startEntry } from '.
 import { commitContainer, createSealer, type Sealer } from './seal.ts';
 import { createDemux, processStarter } from './startProcess.ts';
 import { putBack, readChanges, systemChangesOf } from './systemChanges.ts';
+
+/** The labels of an owner under other names, so that no container of the image counts as that owner's. */
+const workLabels = (container: string, owner: Readonly<Record<string, string>>) => ({
+  ...Object.fromEntries(Object.values(LABELS).map((label) => [label, ''])),
+  ...Object.fromEntries(
+    Object.values(LABELS).map((label) => [
+      WORK_LABELS.owner + label.slice('swebatch.'.length),
+      owner[label] ?? '',
+    ]),
+  ),
+  [WORK_LABELS.work]: '1',
+  [WORK_LABELS.container]: container,
+});
 
 export interface DockerFactory extends EnvironmentFactory {
   readonly docker: Docker;

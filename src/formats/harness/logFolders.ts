@@ -24,9 +24,6 @@ export const instanceFolder = (root: string, run: string, model: string, id: str
 
 export const runReportName = (model: string, run: string): string => `${harnessName(model)}.${run}.json`;
 
-/** Of a run report's name; the model's own name may have had "/" where this has "__". */
-export const modelInName = (name: string): string => name.split('.').slice(0, -2).join('.') || 'unknown';
-
 /** What the run was graded against, as 5.x keeps it (run.json). */
 export const runMetadataText = (dataset: string, split: string | null, createdAt: Date): string =>
   `${pythonJson({ dataset, split, task_repo: null, created_at: createdAt.toISOString().replace(/\.\d+Z$/, '+00:00') }, 2)}\n`;

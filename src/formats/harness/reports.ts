@@ -18,8 +18,11 @@ import {
 import { ForeignTextError, textOfBody } from '../foreignJson.ts';
 import { NO_MODEL, type Prediction, parsePredictions } from '../predictions.ts';
 import { readInstanceReport, reportedIds, verdictInRunLog } from './instanceReport.ts';
-import { FILES, findInstanceFolders, modelInName } from './logFolders.ts';
+import { FILES, findInstanceFolders } from './logFolders.ts';
 import { readRunReport } from './runReport.ts';
+
+/** Of a run report's name; the model's own name may have had "/" where this has "__". */
+const modelInName = (name: string): string => name.split('.').slice(0, -2).join('.') || 'unknown';
 
 export function verdictsOfRunReport(path: string): ReadVerdicts {
   const read = readRunReport(readForeignFile(path));

@@ -16,11 +16,15 @@ import {
   range,
   rate,
   reward,
-  signedReward,
 } from '../render/document.ts';
 import { isNoSpread } from '../statistics/means.ts';
 import type { Bootstrapped } from '../statistics/resampling.ts';
 import type { Comparison, Comparisons, RewardDifference } from './compareSides.ts';
+
+const signedReward = (x: number): string => {
+  const text = reward(x);
+  return x > 0 && text !== '0.000' ? `+${text}` : text;
+};
 
 export function compareDocument(all: Comparisons): Document {
   const several = all.comparisons.length > 1;

@@ -112,11 +112,6 @@ export const pointsInWords = (d: number): string => {
 export const reward = (x: number): string =>
   Math.abs(x) < 1000 ? x.toFixed(3).replace(/^-(0\.000)$/, '$1') : count(x);
 
-export const signedReward = (x: number): string => {
-  const text = reward(x);
-  return x > 0 && text !== '0.000' ? `+${text}` : text;
-};
-
 const signed = (x: number): string => {
   const text = points(x);
   return x > 0 && text !== '0.0' ? `+${text}` : text === '-0.0' ? '0.0' : text;

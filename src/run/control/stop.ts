@@ -165,11 +165,3 @@ export function orAbort<T>(
     );
   });
 }
-
-/** Aborts `controller` with the reason of `signal`, until the returned function is called. */
-export function followAbort(signal: AbortSignal, controller: AbortController): () => void {
-  const follow = () => controller.abort(signal.reason);
-  if (signal.aborted) follow();
-  else signal.addEventListener('abort', follow, { once: true });
-  return () => signal.removeEventListener('abort', follow);
-}

@@ -24,14 +24,13 @@ import {
 import type { Caller, Tell, Variables } from '../caller.ts';
 import { contentsHere, type ImageContent } from '../places/openImages.ts';
 import { UserError } from '../userError.ts';
-import {
-  type ArmConfig,
-  armText,
-  type Difference,
-  differences,
-  differencesText,
-  type RunRequest,
-} from './planRecord.ts';
+import { type ArmConfig, armText, type Difference, type RunRequest } from './planRecord.ts';
+
+const short = (text: string | null): string =>
+  text === null ? '(absent)' : text.length > 60 ? `${text.slice(0, 57)}...` : text;
+
+const differencesText = (list: readonly Difference[]): string =>
+  list.map((d) => `  ${d.key}: was ${short(d.was)}, now ${short(d.is)}`).join('\n');
 
 type Comparable = { arms: readonly { name: string }[]; run?: unknown; grading?: unknown };
 
@@ -207,4 +206,23 @@ export function tellOtherAddress(
       text: `arm ${name} goes on with ${is}, the address that the run recorded; $${now.addressFrom} names ${named} now, which only a new run would ask`,
     });
   }
+}
+
+/** "a.b.c" -> value, for every leaf. */
+function flatten(value: unknown, path = ''): Map<string, string> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return new Map([[path, JSON.stringify(value) ?? 'undefined']]);
+  return new Map(
+    Object.entries(value).flatMap(([key, inner]) => [...flatten(inner, path ? `${path}.${key}` : key)]),
+  );
+}
+
+/** Leaves that differ, for keys where `matters` says yes. */
+function differences(was: unknown, is: unknown, matters: (key: string) => boolean): Difference[] {
+  const before = flatten(was);
+  const after = flatten(is);
+  const keys = [...new Set([...before.keys(), ...after.keys()])].sort();
+  return keys
+    .filter((key) => matters(key) && before.get(key) !== after.get(key))
+    .map((key) => ({ key, was: before.get(key) ?? null, is: after.get(key) ?? null }));
 }

@@ -22,7 +22,7 @@ import { type Plan, plan } from '../plan.ts';
 import { databasePath, openForReading } from '../resultsRoot.ts';
 import type { Surroundings } from '../running.ts';
 import { type AgentOrigins, agentOrigins } from './agentOrigins.ts';
-import { type DiskAnswer, imagesToPull, planDisk } from './planDisk.ts';
+import { type DiskAnswer, planDisk, plansOf } from './planDisk.ts';
 import { modelNameOf, type RunRequest } from './planRecord.ts';
 import { checkedPlan, refuseWrong, wouldRefuse } from './preflight.ts';
 import type { RunOptions } from './resolveConfig.ts';
@@ -178,4 +178,11 @@ function historyIn(root: string, models: readonly string[]) {
   if (!existsSync(databasePath(root))) return { attempts: [], pulls: [] };
   using store = openForReading(root);
   return { attempts: models.flatMap((model) => pastAttempts(store, model)), pulls: pastPulls(store) };
+}
+
+/** Images that no engine has: if one of several engines has an image, trials can run there. */
+function imagesToPull(answer: DiskAnswer | null): readonly string[] {
+  if (answer === null || 'problem' in answer) return [];
+  const [first, ...others] = plansOf(answer).map((plan) => new Set(plan.toPull));
+  return [...(first ?? [])].filter((image) => others.every((other) => other.has(image)));
 }

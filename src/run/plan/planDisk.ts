@@ -109,10 +109,3 @@ export function diskPlanOf(
     pullSeconds: windows > 0 ? windows * budget.seconds : null,
   };
 }
-
-/** Images that no engine has: if one of several engines has an image, trials can run there. */
-export function imagesToPull(answer: DiskAnswer | null): readonly string[] {
-  if (answer === null || 'problem' in answer) return [];
-  const [first, ...others] = plansOf(answer).map((plan) => new Set(plan.toPull));
-  return [...(first ?? [])].filter((image) => others.every((other) => other.has(image)));
-}

@@ -101,36 +101,11 @@ export function runRows(request: RunRequest): RunPlan {
   };
 }
 
-/** "a.b.c" -> value, for every leaf. */
-function flatten(value: unknown, path = ''): Map<string, string> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return new Map([[path, JSON.stringify(value) ?? 'undefined']]);
-  return new Map(
-    Object.entries(value).flatMap(([key, inner]) => [...flatten(inner, path ? `${path}.${key}` : key)]),
-  );
-}
-
 export interface Difference {
   readonly key: string;
   readonly was: string | null;
   readonly is: string | null;
 }
-
-/** Leaves that differ, for keys where `matters` says yes. */
-export function differences(was: unknown, is: unknown, matters: (key: string) => boolean): Difference[] {
-  const before = flatten(was);
-  const after = flatten(is);
-  const keys = [...new Set([...before.keys(), ...after.keys()])].sort();
-  return keys
-    .filter((key) => matters(key) && before.get(key) !== after.get(key))
-    .map((key) => ({ key, was: before.get(key) ?? null, is: after.get(key) ?? null }));
-}
-
-const short = (text: string | null): string =>
-  text === null ? '(absent)' : text.length > 60 ? `${text.slice(0, 57)}...` : text;
-
-export const differencesText = (list: readonly Difference[]): string =>
-  list.map((d) => `  ${d.key}: was ${short(d.was)}, now ${short(d.is)}`).join('\n');
 
 export interface PlannedConfig {
   readonly run: RunConfig;

@@ -71,12 +71,6 @@ export interface ResolvedConfig {
   readonly unwritten: LoadedConfig['unwritten'];
 }
 
-/** The caller with the keys that the configuration itself holds. */
-export const withKeys = (caller: Caller, { keys }: Pick<ResolvedConfig, 'keys'>): Caller => ({
-  ...caller,
-  env: { ...caller.env, ...keys },
-});
-
 type Asked = Pick<RunOptions, 'config' | 'models' | 'settings' | 'dataset'>;
 
 /** `env` names keys and addresses of providers. Throws a UserError with every problem. */

@@ -11,7 +11,7 @@ import { sha256 } from '../../base/sha256.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import { DIALECT_NAMES, DIALECTS, type DialectName } from '../../model/dialects/dialects.ts';
 import { type Message, MODEL_ERROR_CODES, type ModelErrorResponse } from '../../model/model.ts';
-import type { RecordedProgram, RecordedWire, RecordedWireCall } from '../../model/offline/replayed.ts';
+import type { RecordedWireCall } from '../../model/offline/replayed.ts';
 import type { Store } from '../../store/open.ts';
 import { messagesOf } from '../../store/records/attemptBodies.ts';
 import {
@@ -20,7 +20,7 @@ import {
   type ProgramCallRow,
   programCallsOf,
 } from '../../store/records/modelCalls.ts';
-import { armsOf, type RunRow } from '../../store/records/runs.ts';
+import { armsOf } from '../../store/records/runs.ts';
 import { callOf } from './ledgerRow.ts';
 
 type Body = Readonly<Record<string, unknown>>;
@@ -205,20 +205,4 @@ export function programOf(store: Store, attemptId: number): RecordedWireCall[] {
     failure: failureOf(row.failure),
     tries: (tries.get(row.call) ?? []).map(callOf),
   }));
-}
-
-/** undefined where no program made calls. */
-export function recordedWireOf(
-  store: Store,
-  run: RunRow,
-  armId: number | undefined,
-  programFor: (...trial: Parameters<RecordedWire['programFor']>) => RecordedProgram,
-): RecordedWire | undefined {
-  const found = firstProgramCall(store, run.id, armId ?? null);
-  if (!found) return undefined;
-  return {
-    dialect: z.enum(DIALECT_NAMES).parse(found.dialect),
-    model: found.model,
-    programFor: async (...trial) => programFor(...trial),
-  };
 }

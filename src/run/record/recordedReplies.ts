@@ -1,6 +1,7 @@
 /** The replies that `--model replay:NAME` plays again: of a run of this results root, or of a recording file; `/ARM` picks one arm. */
 import { statSync } from 'node:fs';
 import { z } from 'zod';
+import { DIALECT_NAMES } from '../../model/dialects/dialects.ts';
 import { asChatBody } from '../../model/dialects/everyDialect.ts';
 import {
   BAD_CALL_SAYS,
@@ -11,19 +12,24 @@ import {
   type ModelErrorResponse,
   type ModelFailureKind,
 } from '../../model/model.ts';
-import type { RecordedReply, ReplaySource } from '../../model/offline/replayed.ts';
+import type {
+  RecordedProgram,
+  RecordedReply,
+  RecordedWire,
+  ReplaySource,
+} from '../../model/offline/replayed.ts';
 import { EXIT_REASONS, type ExitReason, exitClassOf } from '../../outcome.ts';
 import type { Store } from '../../store/open.ts';
 import { all, first } from '../../store/query.ts';
 import { messagesOf } from '../../store/records/attemptBodies.ts';
-import { type EndedCallRow, endedCalls } from '../../store/records/modelCalls.ts';
+import { type EndedCallRow, endedCalls, firstProgramCall } from '../../store/records/modelCalls.ts';
 import { armsOf, type RunRow } from '../../store/records/runs.ts';
 import { type AttemptRow, attemptById } from '../../store/records/trials.ts';
 import type { ArmConfig } from '../plan/planRecord.ts';
 import { lazyStore, requireRun } from '../resultsRoot.ts';
 import { UserError } from '../userError.ts';
 import { callOf } from './ledgerRow.ts';
-import { programOf, recordedWireOf } from './programRecord.ts';
+import { programOf } from './programRecord.ts';
 import { openRecording, type RecordedTrial } from './recording.ts';
 
 const bodySchema = z.looseObject({
@@ -288,4 +294,20 @@ export function asRecorded(arm: ArmConfig, root: string): ArmConfig {
   using store = lazyStore(root);
   const { arms } = openReplay(name.slice('replay:'.length), store.get, arm.name);
   return { ...arm, predictsAs: arms[0]!.model };
+}
+
+/** undefined where no program made calls. */
+function recordedWireOf(
+  store: Store,
+  run: RunRow,
+  armId: number | undefined,
+  programFor: (...trial: Parameters<RecordedWire['programFor']>) => RecordedProgram,
+): RecordedWire | undefined {
+  const found = firstProgramCall(store, run.id, armId ?? null);
+  if (!found) return undefined;
+  return {
+    dialect: z.enum(DIALECT_NAMES).parse(found.dialect),
+    model: found.model,
+    programFor: async (...trial) => programFor(...trial),
+  };
 }

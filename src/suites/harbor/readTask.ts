@@ -14,7 +14,6 @@ import {
   builtImage,
   type Folder,
   hasFile,
-  imageOfFolder,
   readFolder,
   type StepFolder,
   type TaskFile,
@@ -31,6 +30,10 @@ import {
   type TomlVerifier,
   withDefaults,
 } from './taskToml.ts';
+
+/** The image that is named, else the one that its folder builds. */
+const imageOfFolder = (named: string | undefined, files: readonly TaskFile[]): string | undefined =>
+  named ?? (hasFile(files, 'Dockerfile') ? builtImage(files) : undefined);
 
 const HARBOR = 'harbor';
 

@@ -33,10 +33,6 @@ const TRAJECTORY = 'trajectory.json';
 export const hasFile = (files: readonly TaskFile[], name: string): boolean =>
   files.some(({ path }) => path === name);
 
-/** The image that is named, else the one that its folder builds. */
-export const imageOfFolder = (named: string | undefined, files: readonly TaskFile[]): string | undefined =>
-  named ?? (hasFile(files, 'Dockerfile') ? builtImage(files) : undefined);
-
 export function readFolder(path: string, toml: TaskToml): Folder {
   const instruction = taskText(path, 'instruction.md');
   const environment = taskFiles(path, 'environment');

@@ -23,11 +23,22 @@ import {
   readFlags,
   readMessage,
   readNumbers,
-  readRow,
   readTexts,
 } from './lenient.ts';
 import type { ViewedRecord } from './trialDocuments.ts';
 import { whyOf } from './why.ts';
+
+/** The fields of a dataset row that the viewer shows. */
+const rowSchema = z.object({
+  problem_statement: z.string().catch(''),
+  patch: z.string().catch(''),
+  test_patch: z.string().catch(''),
+  FAIL_TO_PASS: z.array(z.string()).catch([]),
+  PASS_TO_PASS: z.array(z.string()).catch([]),
+});
+
+const readRow = (text: string): z.infer<typeof rowSchema> =>
+  rowSchema.catch(rowSchema.parse({})).parse(lenientJson(text));
 
 /** Longest test output sent to a page; the middle is left out and counted. */
 const LOG_LIMIT = 2_000_000;

@@ -61,17 +61,6 @@ export function readEvidence(text: string | null) {
     : { exitCode: data.exit_code, outputEnd: data.output_end, oomKilled: data.oom_killed === true };
 }
 
-/** The fields of a dataset row that the viewer shows. */
-const rowSchema = z.object({
-  problem_statement: z.string().catch(''),
-  patch: z.string().catch(''),
-  test_patch: z.string().catch(''),
-  FAIL_TO_PASS: z.array(z.string()).catch([]),
-  PASS_TO_PASS: z.array(z.string()).catch([]),
-});
-export const readRow = (text: string): z.infer<typeof rowSchema> =>
-  rowSchema.catch(rowSchema.parse({})).parse(lenientJson(text));
-
 export const readBytes = (bytes: Buffer | null): string | null =>
   bytes === null ? null : bytes.toString('utf8');
 

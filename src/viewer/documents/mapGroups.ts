@@ -2,9 +2,6 @@
 import { isGraded, standingOf } from '../../report/measure/score.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 
-/** More are not drawn: no eye and no browser has use for them. */
-export const MOST_CELLS = 6000;
-
 /** Trials of a run in few bytes. */
 export interface RunMap {
   run: number;

@@ -9,8 +9,11 @@ import { attemptDocument, evaluationDocument, messageChunk, rawChunk } from './a
 import { comparedDocument, sidesIn } from './compared.ts';
 import { endingOf, fewNamed, TRIALS_PER_PAGE } from './documents.ts';
 import { lenientJson } from './lenient.ts';
-import { MOST_CELLS, missingParts, type RunMap } from './mapGroups.ts';
+import { missingParts, type RunMap } from './mapGroups.ts';
 import { history, trialDocuments, trialPage, type ViewedRecord, viewedRecord } from './trialDocuments.ts';
+
+/** More are not drawn: no eye and no browser has use for them. */
+const MOST_CELLS = 6000;
 
 export interface Documents {
   /** The document of a path such as `runs/3` or `attempts/12/messages/0`; undefined where there is none. */

@@ -4,13 +4,17 @@ import {
   type AskedParameters,
   isSet,
   LONGEST,
-  numberOf,
   type ParameterProblem,
   type ParameterRule,
   refusals,
   shown,
 } from '../../parameters/parameterRule.ts';
 import { asObject } from '../shapes.ts';
+
+const numberOf = (kwargs: AskedParameters['kwargs'], name: string): number | null => {
+  const value = kwargs[name];
+  return typeof value === 'number' ? value : null;
+};
 
 /** Names of chat completions that Messages does not know. */
 const NOT_IN_MESSAGES = [
