@@ -1,7 +1,7 @@
 // What is compared: each item makes one version do something in a folder of its own, and whatever lies there afterwards is compared.
 
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, readdirSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Origin } from './compareFolders.ts';
 import { orderOf, toSchemaOf } from './dumpDatabase.ts';
@@ -171,6 +171,9 @@ function unpackTrajectories({ folder }: Session, { data }: Shared): string {
 }
 
 async function regradeLogs(session: Session, { data }: Shared): Promise<void> {
+  // As the flag was called at first.
+  const verb = readFileSync(join(session.checkout, 'src', 'cli', 'verbs', 'evaluate.ts'), 'utf8');
+  const flag = verb.includes('harness: oneOf') ? '--harness' : '--dialect';
   const logs = join(data, 'data', 'grading-logs');
   const verified = join(data, 'data', 'datasets', 'SWE-bench_Verified_test.parquet');
   const curated = join(logs, 'curated', 'instances.jsonl');
@@ -180,7 +183,7 @@ async function regradeLogs(session: Session, { data }: Shared): Promise<void> {
   ] as const) {
     copyOf(join(logs, name), join(session.folder, name));
     for (const harness of ['v5', 'v4.1']) {
-      const how = ['--regrade', name, '--subset', subset, '--harness', harness];
+      const how = ['--regrade', name, '--subset', subset, flag, harness];
       await session.call('evaluate', ...how, '--no-write', '--json');
     }
     await session.call('evaluate', '--regrade', name, '--subset', subset);

@@ -3,6 +3,7 @@
  * `anthropic/claude-opus-4-5` and `claude-opus-4-5` are Anthropic's; `openrouter/anthropic/claude-opus-4.5` is OpenRouter's.
  */
 
+import { stripChars } from '../base/python/text.ts';
 import type { DialectName } from './dialects/dialects.ts';
 import type { ModelConfig } from './modelConfig.ts';
 
@@ -127,6 +128,12 @@ const BARE: readonly (readonly [RegExp, string])[] = [
 
 /** OpenAI's models that think lose their thought between turns in chat completions. */
 const THINKING_OPENAI = /^(gpt-(?:[5-9]|\d\d)|o\d|codex-)/;
+
+/** Google's own variable names the host; the version belongs to the path. */
+export function addressFrom(variable: string, value: string): string {
+  const trimmed = stripChars(value, '/', 'right');
+  return variable === 'GOOGLE_GEMINI_BASE_URL' && !/\/v\d\w*$/.test(trimmed) ? `${trimmed}/v1beta` : trimmed;
+}
 
 export interface NamedModel {
   readonly provider: Provider;

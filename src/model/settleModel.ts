@@ -2,12 +2,18 @@
  * Settles what a model's name leaves open, once, before a run is planned: dialect, address and the variable that holds the key. The record
  * of a run has the answer, so that it goes on as it began wherever it is resumed.
  */
-
-import { stripChars } from '../base/python/text.ts';
 import { settleCloud } from './clouds/cloudAddress.ts';
 import { DIALECTS } from './dialects/dialects.ts';
 import type { ModelConfig } from './modelConfig.ts';
-import { dialectNameOf, type NamedModel, nameMeans, OPENAI, PROVIDERS, type Provider } from './names.ts';
+import {
+  addressFrom,
+  dialectNameOf,
+  type NamedModel,
+  nameMeans,
+  OPENAI,
+  PROVIDERS,
+  type Provider,
+} from './names.ts';
 import { checkedParameters } from './parameters/checkParameters.ts';
 import { isFreeName } from './prices.ts';
 
@@ -124,10 +130,4 @@ function settleNamed(model: ModelConfig, named: NamedModel, { env, litellm }: Ar
     api_key_env: keyVariable(model, provider, env),
   });
   return from(settled, elsewhere?.variable);
-}
-
-/** Google's own variable names the host; the version belongs to the path. */
-function addressFrom(variable: string, value: string): string {
-  const trimmed = stripChars(value, '/', 'right');
-  return variable === 'GOOGLE_GEMINI_BASE_URL' && !/\/v\d\w*$/.test(trimmed) ? `${trimmed}/v1beta` : trimmed;
 }
