@@ -68,7 +68,7 @@ export function alongRecord(
 
 /**
  * Nights that come early in a record have the larger part of its error, because a decay that began with the record has to be found by them.
- * Simulated: with this limit 3 to 5 % of records of sixty nights on which nothing changed ever fail (`scripts/statistics/gateErrors.ts`).
+ * Simulated: with this limit 1 to 4 % of records of sixty nights on which nothing changed ever fail (`scripts/statistics/gateErrors.ts`).
  */
 const limitOf = (nights: number, error: number): number => error / (1.6 * nights ** 1.5);
 
