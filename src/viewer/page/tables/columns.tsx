@@ -98,7 +98,7 @@ export const TRIAL_COLUMNS: readonly Column<TrialDocument>[] = [
     title: 'resolved, unresolved, or why it is missing from the score',
   }),
   // Where there are several, rows of one instance differ by these alone.
-  numberColumn('epoch', 'Epoch', 60, (r) => r.epoch, { hidden }),
+  numberColumn('epoch', 'Epoch', 66, (r) => r.epoch, { hidden }),
   textColumn('arm', 'Arm', 120, (r) => r.arm),
   textColumn('reason', 'Ended', 170, endingOf, {
     title: 'exit reason',
