@@ -13,6 +13,7 @@ const terminalWidth = (): number => (process.stdout.isTTY ? Math.max(NARROWEST, 
 export const documentWidth = (): number => Math.min(100, terminalWidth());
 /** In a pipe no terminal limits a row. A longer cell is nobody's to read. */
 const IN_A_PIPE = 200;
+const LONGEST_CELL = 1000;
 
 const BLOCK = 1000;
 
@@ -63,7 +64,7 @@ export function* tableBlocks(
   };
   const line = (cells: readonly string[]): string => {
     if (!wraps || cells.every((c, i) => columns(c) <= widths[i]!)) return oneLine(cells);
-    const parts = cells.map((c, i) => byWords(c, widths[i]!));
+    const parts = cells.map((c, i) => byWords(shorten(c, LONGEST_CELL), widths[i]!));
     const height = Math.max(...parts.map((part) => part.length));
     return Array.from({ length: height }, (_, k) => oneLine(parts.map((part) => part[k] ?? ''))).join('\n');
   };
@@ -94,7 +95,7 @@ function* asBlocks(
     yield [
       name,
       ...cells.flatMap((cell, i) =>
-        byWords(cell, width - names - 4).map(
+        byWords(shorten(cell, LONGEST_CELL), width - names - 4).map(
           (part, k) => `  ${pad(k === 0 ? head[i + 1]! : '', names)}  ${paint(part)}`,
         ),
       ),
