@@ -135,6 +135,7 @@ async function loadPlace(source: string, options: LoadOptions): Promise<LoadResu
   const problems: DatasetProblem[] = [];
   const firstPlace = new Map<string, number>();
   const loaded = new Set<string>();
+  const odd = new Map<string, { readonly first: string; rows: number }>();
   for (const path of files) {
     const suffix = extname(path).toLowerCase();
     const unit = suffix === '.parquet' ? 'row' : 'line';
@@ -173,6 +174,10 @@ async function loadPlace(source: string, options: LoadOptions): Promise<LoadResu
       }
       if (!normalised.ok) continue;
       const { instance } = normalised;
+      for (const text of normalised.odd ?? []) {
+        const { first = instance.instance_id, rows: before = 0 } = odd.get(text) ?? {};
+        odd.set(text, { first, rows: before + 1 });
+      }
       const ours = reading.withImage(instance);
       // The hash is of the row alone: other images are no other task.
       const rowHash = rowHashOf(instance);
@@ -184,8 +189,12 @@ async function loadPlace(source: string, options: LoadOptions): Promise<LoadResu
   if (problems.length === 0 && rows.length === 0)
     problems.push({ message: `${files.join(', ')}: the dataset holds no instances` });
   if (problems.length > 0) return { ok: false, problems };
-  const dataset = { source, path: files[0]!, files, split, revision, fileHash: hash.digest('hex'), rows };
-  return { ok: true, dataset };
+  const warnings = [...odd].map(
+    ([text, { first, rows: n }]) =>
+      `${n === 1 ? first : `${n} rows, such as ${first}`}: ${text}, not text; it stays with the row's other columns`,
+  );
+  const found = { source, path: files[0]!, files, split, revision, fileHash: hash.digest('hex'), rows };
+  return { ok: true, dataset: { ...found, ...(warnings.length > 0 && { warnings }) } };
 }
 
 async function heldRows(path: string, suffix: string, seen: (bytes: Uint8Array) => void): Promise<RawRows> {

@@ -81,6 +81,15 @@ describe('files', () => {
     expect(loaded.ok && loaded.dataset.rows.map((row) => row.instance.instance_id)).toEqual([a]);
   });
 
+  test('columns that are no text are told once, however many rows have them, and refuse no file', async () => {
+    const odd = (id: string) => rawRow(id, { difficulty: { files: 1 } });
+    const loaded = await loadDataset(file('odd.jsonl', lines(odd(a!), odd(b!), rawRow(c!))));
+    expect(loaded).toMatchObject({ ok: true, dataset: { rows: [{}, {}, {}] } });
+    expect(loaded.ok && loaded.dataset.warnings).toEqual([
+      "2 rows, such as a__a-1: difficulty is an object, not text; it stays with the row's other columns",
+    ]);
+  });
+
   test('lines that begin in one piece and end in another are whole', () => {
     const bytes = Buffer.from('{"a":"é"}\n\n{"b":2}\n{"c":3}');
     const whole = [...jsonLines([bytes])];

@@ -213,3 +213,15 @@ describe('images', () => {
     },
   );
 });
+
+test('a column about a task that is no text refuses no row: it stays with the other columns', () => {
+  const difficulty = { files: 2, hunks: 3, lines: 9 };
+  const read = normaliseRow(rawRow('a__a-1', { difficulty, created_at: 1_700_000_000 }));
+  expect(read).toMatchObject({
+    ...{ ok: true, odd: ['created_at is a number', 'difficulty is an object'] },
+    instance: { difficulty: '', extra: { difficulty, created_at: 1_700_000_000 } },
+  });
+  expect(normaliseRow(rawRow('a__a-1', { version: 3 }))).toMatchObject({
+    ...{ ok: false, messages: ['version must be a string, not a number'] },
+  });
+});

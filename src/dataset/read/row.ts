@@ -12,7 +12,12 @@ import { type Instance, imageOf, instanceSchema } from '../instance.ts';
 export type RawRow = Readonly<Record<string, unknown>>;
 
 export type NormalisedRow =
-  | { readonly ok: true; readonly instance: Instance }
+  | {
+      readonly ok: true;
+      readonly instance: Instance;
+      /** Clauses about columns that are no text: "difficulty is an object". */
+      readonly odd?: readonly string[];
+    }
   | { readonly ok: false; readonly instanceId?: string; readonly messages: readonly string[] };
 
 const TEXT_COLUMNS = [
@@ -31,9 +36,9 @@ const TEXT_COLUMNS = [
   'log_parser',
   'eval_type',
 ] as const;
+/** Nobody grades by them: one that is no text stays among the other columns (SWE-bench-Live's difficulty is an object). */
+const ABOUT_COLUMNS = ['hints_text', 'created_at', 'difficulty'] as const;
 const IMAGE_COLUMNS = ['image', 'image_name', 'docker_image'] as const;
-
-const COLUMNS: ReadonlySet<string> = new Set([...TEXT_COLUMNS, ...IMAGE_COLUMNS]);
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
@@ -72,7 +77,10 @@ export function normaliseColumns(raw: RawRow, kind?: string, headIsBase = false)
 
   const image = IMAGE_COLUMNS.map((name) => raw[name]).find((value) => value != null && value !== '');
   const candidate: Record<string, unknown> = { ...tests };
-  for (const column of TEXT_COLUMNS) if (raw[column] != null) candidate[column] = raw[column];
+  const odd = ABOUT_COLUMNS.filter((name) => raw[name] != null && typeof raw[name] !== 'string');
+  const asText = TEXT_COLUMNS.filter((name) => !(odd as readonly string[]).includes(name));
+  for (const column of asText) if (raw[column] != null) candidate[column] = raw[column];
+  const taken: ReadonlySet<string> = new Set([...asText, ...IMAGE_COLUMNS]);
   // An empty eval script, parser or type means that the row has none.
   for (const column of ['eval_script', 'log_parser', 'eval_type'])
     if (candidate[column] === '') delete candidate[column];
@@ -81,7 +89,7 @@ export function normaliseColumns(raw: RawRow, kind?: string, headIsBase = false)
   // A converted row states what it is found to be again.
   if (kind !== undefined && raw.kind === kind) used.add('kind');
   candidate.extra = Object.fromEntries(
-    Object.keys(raw).flatMap((name) => (COLUMNS.has(name) || used.has(name) ? [] : [[name, raw[name]]])),
+    Object.keys(raw).flatMap((name) => (taken.has(name) || used.has(name) ? [] : [[name, raw[name]]])),
   );
 
   const parsed = instanceSchema.safeParse(candidate);
@@ -107,7 +115,11 @@ export function normaliseColumns(raw: RawRow, kind?: string, headIsBase = false)
     (candidate.base_commit === undefined || candidate.base_commit === '')
   )
     messages.push('base_commit is missing: without it later history cannot be sealed off');
-  if (parsed.success && messages.length === 0) return { ok: true, instance: parsed.data };
+  if (parsed.success && messages.length === 0)
+    return {
+      ...{ ok: true, instance: parsed.data },
+      ...(odd.length > 0 && { odd: odd.map((name) => `${name} is ${kindOf(raw[name])}`) }),
+    };
   return {
     ok: false,
     messages,
