@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { gunzipSync } from 'node:zlib';
+import { gunzipSync, inflateSync } from 'node:zlib';
 
 /** Bytes as text where they are text, packed or not; else their hash. */
 function shown(value: unknown): unknown {
@@ -12,6 +12,25 @@ function shown(value: unknown): unknown {
   const bytes = value[0] === 0x1f && value[1] === 0x8b ? gunzipSync(value) : Buffer.from(value);
   const text = bytes.toString('utf8');
   return Buffer.from(text).equals(bytes) ? text : createHash('sha256').update(bytes).digest('hex');
+}
+
+/** Only where a text is packed: its length. */
+const LENGTHS = new Set(['content_bytes', 'data_bytes', 'output_bytes']);
+
+/** A row as it was before texts were packed, and when the content of a message stood in its data too. */
+function plainRow(row: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const columns = Object.entries(row).filter(([name]) => !LENGTHS.has(name));
+  const plain: Record<string, unknown> = Object.fromEntries(
+    columns.map(([name, value]) => {
+      const packed = value instanceof Uint8Array && typeof row[`${name}_bytes`] === 'number';
+      return [name, shown(packed ? inflateSync(value) : value)];
+    }),
+  );
+  if (typeof plain.data !== 'string' || !plain.data.includes('"content":0')) return plain;
+  const message = JSON.parse(plain.data) as Record<string, unknown>;
+  return message.content === 0
+    ? { ...plain, data: JSON.stringify({ ...message, content: plain.content }) }
+    : plain;
 }
 
 export function dumpDatabase(path: string): string {
@@ -27,7 +46,7 @@ export function dumpDatabase(path: string): string {
       db
         .prepare(`SELECT * FROM "${table}"`)
         .all()
-        .map((row) => `${table} ${JSON.stringify(row, (_, value) => shown(value), 0)}`),
+        .map((row) => `${table} ${JSON.stringify(plainRow(row))}`),
     );
     const version = db.prepare('PRAGMA user_version').get();
     return [...made.map((row) => String(row.sql)), JSON.stringify(version), ...rows].join('\n');
