@@ -27,12 +27,7 @@ _sb_counters() {
 }
 _sb_counters; _sb_b=$_sb_o; _sb_r=$_sb_p
 # A shell that cannot fork ends itself.
-_sb_nofork() {
-  _sb_counters
-  [ "$_sb_p" -gt "$_sb_r" ] || exit 1
-  _sb_end 126 nofork
-}
-trap _sb_nofork EXIT
+trap '_sb_counters; [ "$_sb_p" -gt "$_sb_r" ] || exit 1; _sb_end 126 nofork' EXIT
 (
   unset OLDPWD SHLVL
   printf 800 >/proc/self/oom_score_adj
