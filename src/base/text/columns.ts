@@ -7,10 +7,16 @@ const PLAIN = /^[\x20-\x7e≥…·]*$/;
 
 /** Loaded for the first text that is not plain: it takes half as long as all of `swebatch ls`. */
 let widthOf: typeof stringWidth | undefined;
+/** Of single characters, which texts repeat. */
+const widths = new Map<string, number>();
 function drawnWidth(text: string): number {
   widthOf ??= (createRequire(import.meta.url)('string-width') as { default: typeof stringWidth }).default;
-  return widthOf(text);
+  if (text.length > UNITS_A_COLUMN) return widthOf(text);
+  const known = widths.get(text) ?? widthOf(text);
+  if (widths.size < MOST_WIDTHS) widths.set(text, known);
+  return known;
 }
+const MOST_WIDTHS = 20_000;
 
 /** Wider than any place that a text is drawn in. Beyond it nobody needs to know how wide a text is. */
 const WIDEST = 10_000;
@@ -76,10 +82,8 @@ export function broken(text: string, first: number, rest: number): string[] {
   let room = first;
   // A text that is plain has one character a column, and a segmenter is slow.
   const characters = PLAIN.test(text) ? text : segments(text);
-  const widths = new Map<string, number>();
   for (const character of characters) {
-    const wide = widths.get(character) ?? columns(character);
-    widths.set(character, wide);
+    const wide = columns(character);
     if (part !== '' && used + wide > room) {
       parts.push(part);
       part = '';
@@ -153,7 +157,8 @@ function fittedLine(line: string, width: number): string[] {
     const shown = head(line.slice(at, at + 8 * width), room);
     const end = at + shown.length;
     if (end >= line.length) return [...lines, before + shown];
-    const space = line[end] === ' ' ? end : line.lastIndexOf(' ', end);
+    // Not further back: a line of megabytes without a space would be read again for each of its parts.
+    const space = line[end] === ' ' ? end : at + line.slice(at, end).lastIndexOf(' ');
     const stop = space > at + (at === 0 ? begins : 0) ? space : end;
     lines.push(before + line.slice(at, stop).trimEnd());
     at = stop;
@@ -163,6 +168,9 @@ function fittedLine(line: string, width: number): string[] {
   }
 }
 
+/** Made once: to make one takes longer than to read a line. */
+let segmenter: Intl.Segmenter | undefined;
 function* segments(text: string): Generator<string> {
-  for (const { segment } of new Intl.Segmenter().segment(text)) yield segment;
+  segmenter ??= new Intl.Segmenter();
+  for (const { segment } of segmenter.segment(text)) yield segment;
 }

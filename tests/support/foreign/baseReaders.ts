@@ -19,7 +19,18 @@ import { parseSlice, repr } from '../../../src/base/python/values.ts';
 import { linearProblem } from '../../../src/base/regex/linearRegex.ts';
 import { asciiOnly, wellFormed } from '../../../src/base/replaceUnits.ts';
 import { closest } from '../../../src/base/text/closest.ts';
-import { broken, columns, head, pad, padLeft, shorten } from '../../../src/base/text/columns.ts';
+import {
+  broken,
+  byWords,
+  columns,
+  fitted,
+  head,
+  longestWord,
+  pad,
+  padLeft,
+  shorten,
+  wrapped,
+} from '../../../src/base/text/columns.ts';
 import { harnessName, pathName } from '../../../src/base/text/fileName.ts';
 import {
   csvCell,
@@ -81,6 +92,10 @@ export const BASE_READERS: readonly Reader[] = [
     columns,
     // Its callers cut texts before.
     broken: (text) => broken(text.slice(0, 20_000), 80, 76),
+    byWords: (text) => byWords(text.slice(0, 20_000), 80),
+    fitted: (text) => fitted(text.slice(0, 20_000), 80),
+    longestWord: (text) => longestWord(text.slice(0, 20_000)),
+    wrapped: (text) => wrapped(text.slice(0, 20_000), 80, '  '),
     head: (text) => head(text, 80),
     shorten: (text) => shorten(text, 80),
     shortenLeft: (text) => shorten(text, 80, 'left'),
