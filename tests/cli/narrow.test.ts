@@ -1,9 +1,11 @@
 // On a narrow terminal a line leaves out whole parts, and the bar counts gradings as work.
 import { expect, test } from 'vitest';
 import { fitted } from '../../src/base/text/columns.ts';
+import { widthOf } from '../../src/cli/terminal/context.ts';
 import { slotRows } from '../../src/cli/terminal/progress.ts';
 import { apply, fitParts, newState, workDone } from '../../src/cli/terminal/progressState.ts';
 import { table } from '../../src/cli/terminal/table.ts';
+import fc from '../support/property.ts';
 
 const LINE = '$0.12 of $20.00 · 1:02 · ETA 3:00-4:10 · resolved 4/9 · 3 to grade';
 
@@ -66,4 +68,24 @@ test('a sentence that is wider than the terminal goes on in the next line, inden
   for (const line of lines) expect(line.length).toBeLessThanOrEqual(60);
   expect(lines[0]).toBe('ok   every instance, arm and epoch has its trial (planned =');
   expect(lines[1]).toBe('  arms x instances x epochs)');
+});
+
+test('a line of anything is broken to its end at every width, and nothing but spaces goes', () => {
+  const without = (text: string) => text.replaceAll(/[ \n]+/g, '');
+  const unit = fc.constantFrom(' ', '  ', 'a', 'word', '漢', '👩‍👩‍👧', 'e\u0301', '\u0301', '[');
+  const text = fc.array(unit, { maxLength: 200 }).map((parts) => parts.join(''));
+  fc.assert(
+    fc.property(text, fc.integer({ min: 1, max: 90 }), (line, width) => {
+      expect(without(fitted(line, width))).toBe(without(line));
+    }),
+  );
+});
+
+test.each([
+  [undefined, 80],
+  [0, 80],
+  [12, 40],
+  [132, 132],
+])('a terminal that says %s columns has %i', (columns, width) => {
+  expect(widthOf({ columns: columns as number })).toBe(width);
 });

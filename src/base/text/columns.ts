@@ -154,7 +154,9 @@ function fittedLine(line: string, width: number): string[] {
   for (;;) {
     const room = width - before.length;
     // A character takes at most two columns, and one that combines takes none.
-    const shown = head(line.slice(at, at + 8 * width), room);
+    const next = line.slice(at, at + 8 * width);
+    // One that is wider than all the room stands there all the same.
+    const shown = head(next, room) || (segments(next).next().value ?? '');
     const end = at + shown.length;
     if (end >= line.length) return [...lines, before + shown];
     // Not further back: a line of megabytes without a space would be read again for each of its parts.

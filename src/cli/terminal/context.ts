@@ -22,7 +22,10 @@ import { type NextStep, UserError } from '../../run/userError.ts';
 import { asStorageError, isSqlite, lastOpened, type StorageCode, StorageError } from '../../store/open.ts';
 
 /** Narrower than any terminal that people use. */
-export const NARROWEST = 40;
+const NARROWEST = 40;
+/** A terminal may not say how wide it is (`docker run -t` without a size says 0). */
+export const widthOf = ({ columns }: Pick<NodeJS.WriteStream, 'columns'>): number =>
+  Math.max(NARROWEST, columns || 80);
 
 export const EXIT = { done: 0, gate: 1, usage: 2, incomplete: 3, budget: 4, storage: 5 } as const;
 
@@ -62,7 +65,7 @@ const dollarsToo = (_: string, value: unknown): unknown =>
 
 /** For people: a terminal would break a longer line in the middle of a word. */
 export const onTerminal = (text: string, stream: NodeJS.WriteStream): string =>
-  stream.isTTY ? fitted(text, Math.max(NARROWEST, stream.columns)) : text;
+  stream.isTTY ? fitted(text, widthOf(stream)) : text;
 
 /** The value with `--json`, else the text. */
 export const printResult = (json: boolean, value: unknown, text: () => string): void =>

@@ -2,13 +2,13 @@
 import { byWords, columns, longestWord, pad, shorten } from '../../base/text/columns.ts';
 import { formatCost } from '../../money.ts';
 import type { Spent } from '../../store/records/runs.ts';
-import { NARROWEST } from './context.ts';
+import { widthOf } from './context.ts';
 
 const LEAST = 6;
 /** A word, a date or a number: it says nothing when it is cut, so longer columns give way first. */
 const SHORT = 12;
 /** Of the terminal; a report in a pipe is laid out for a terminal of the usual width. */
-const terminalWidth = (): number => (process.stdout.isTTY ? Math.max(NARROWEST, process.stdout.columns) : 80);
+const terminalWidth = (): number => (process.stdout.isTTY ? widthOf(process.stdout) : 80);
 /** Sentences that are wider are hard to read. */
 export const documentWidth = (): number => Math.min(100, terminalWidth());
 /** In a pipe no terminal limits a row. A longer cell is nobody's to read. */
