@@ -25,13 +25,13 @@ import {
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { EnvironmentOptions } from '../environmentKind.ts';
 import { type Channel, HARNESS } from '../exec/channel.ts';
-import { LABELS, ownerLabels, WORK_LABELS } from '../owner.ts';
+import { ownerLabels, WORK_LABELS } from '../owner.ts';
 import { engineClient } from '../places/chosenEngine.ts';
 import { daemonAnswer, readFault, withDaemonRetry } from '../places/dockerFault.ts';
 import { createEngineWatch, type EngineWatch } from '../places/engineWatch.ts';
 import { createHostsFactory } from '../places/hostsFactory.ts';
 import { createFactoryPulls } from '../places/imageService.ts';
-import { discardWork, removeContainer } from '../places/leftovers.ts';
+import { discardWork, removeContainer, workLabels } from '../places/leftovers.ts';
 import { enginePoolOf, requiredEngine } from '../places/places.ts';
 import { LOST_AFTER_MS } from '../places/poolState.ts';
 import type { EnsureImage } from '../places/pullStage.ts';
@@ -40,23 +40,10 @@ import { createRelayLine } from '../relay/relayLine.ts';
 import { relayProgram } from '../relay/relayProgram.ts';
 import { containerFiles, createContainer, type Discard, deathOf } from './container.ts';
 import { createDiskWatch, createQuotaProbe, type QuotaProbe } from './diskWatch.ts';
-import { entryFailed, entryLabel, entryOf, type ImageEntry, startEntry } from './imageEntry.ts';
+import { entryLabel, entryOf, type ImageEntry, type RunningEntry, startEntry } from './imageEntry.ts';
 import { commitContainer, createSealer, type Sealer } from './seal.ts';
 import { createDemux, processStarter } from './startProcess.ts';
 import { putBack, readChanges, systemChangesOf } from './systemChanges.ts';
-
-/** The labels of an owner under other names, so that no container of the image counts as that owner's. */
-const workLabels = (container: string, owner: Readonly<Record<string, string>>) => ({
-  ...Object.fromEntries(Object.values(LABELS).map((label) => [label, ''])),
-  ...Object.fromEntries(
-    Object.values(LABELS).map((label) => [
-      WORK_LABELS.owner + label.slice('swebatch.'.length),
-      owner[label] ?? '',
-    ]),
-  ),
-  [WORK_LABELS.work]: '1',
-  [WORK_LABELS.container]: container,
-});
 
 export interface DockerFactory extends EnvironmentFactory {
   readonly docker: Docker;
@@ -254,8 +241,9 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
   phase('start');
   const from = made?.image ?? id;
   const opened = await openContainer(shared, request, from, notes, program, entry);
-  const { container, channel, entryFailure } = opened;
+  const { container, channel, enter } = opened;
   return environmentWhenReady(container, channel, notes, async () => {
+    const entered = await enter();
     if (made) {
       phase('verify');
       const verified = await verifySealed(channel.harness, config, made.fingerprint, request.baseCommit);
@@ -265,8 +253,12 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
     const known = made?.snapshot;
     const snapshot = await setUp(channel, config, request, { snapshot: options.snapshot, known });
     // By now it had as long as the task's own commands took.
-    const failed = await entryFailure?.();
-    if (failed !== undefined && !entry!.own.worked) throw entryFailed(failed);
+    const failed = await entered?.failure();
+    if (failed !== undefined && !entry!.own.worked)
+      throw new EnvironmentError(
+        'setup_failed',
+        `${failed}; start the image by itself to see what it prints`,
+      );
     if (failed !== undefined) notes.push(failed);
     signal?.throwIfAborted();
     const named = config.image ?? request.image;
@@ -302,8 +294,8 @@ const SUPERVISOR_START_MS = 15_000;
 interface OpenContainer {
   readonly container: Container & { readonly handle: Docker.Container };
   readonly channel: Channel;
-  /** Of what the image starts itself. */
-  readonly entryFailure?: (() => Promise<string | undefined>) | undefined;
+  /** Starts what the image starts itself, where the task means it to. */
+  enter(): Promise<RunningEntry | undefined>;
 }
 
 /** A started container with a way to run commands in it; removed again when the latter fails. */
@@ -354,14 +346,7 @@ async function openContainer(
     },
     remove: () => discard(handle),
   };
-  const channel = await openChannel(container, config, notes);
-  try {
-    return { container, channel, entryFailure: (await enter())?.failure };
-  } catch (error) {
-    channel.close();
-    await container.remove();
-    throw error;
-  }
+  return { container, channel: await openChannel(container, config, notes), enter };
 }
 
 // A port inside of a container without network. A second container shares its network namespace and nothing else: the agent can connect to

@@ -4,9 +4,8 @@
  */
 import type Docker from 'dockerode';
 import { z } from 'zod';
-import { EnvironmentError } from '../environment.ts';
 import { WORK_LABELS } from '../owner.ts';
-import { daemonAnswer, readFault } from '../places/dockerFault.ts';
+import { daemonAnswer, readFault, withDaemonRetry } from '../places/dockerFault.ts';
 
 const entrySchema = z.object({
   program: z.array(z.string()),
@@ -33,7 +32,7 @@ export function entryOf({ Config: config }: Pick<Docker.ImageInspectInfo, 'Confi
 export const entryLabel = ({ program, user, folder }: ImageEntry): string =>
   JSON.stringify({ program, user, folder });
 
-interface RunningEntry {
+export interface RunningEntry {
   /** Why nothing of it runs; undefined while it does, and where it ended as it wanted to. */
   failure(): Promise<string | undefined>;
 }
@@ -46,12 +45,13 @@ export async function startEntry(
 ): Promise<RunningEntry> {
   const what = `the ENTRYPOINT of its image (${program.join(' ').slice(0, 200)})`;
   try {
-    const made = container.exec({ Cmd: [...program, ...given], User: user, WorkingDir: folder, Tty: false });
-    const exec = await daemonAnswer(made);
+    const wanted = { Cmd: [...program, ...given], User: user, WorkingDir: folder, Tty: false };
+    // Nothing runs before its start: that alone is never asked for twice.
+    const exec = await withDaemonRetry(() => daemonAnswer(container.exec(wanted)));
     await daemonAnswer(exec.start({ Detach: true }));
     return {
       async failure() {
-        const { Running, ExitCode } = await daemonAnswer(exec.inspect());
+        const { Running, ExitCode } = await withDaemonRetry(() => daemonAnswer(exec.inspect()));
         return Running || ExitCode === 0 ? undefined : `${what} ended with exit code ${ExitCode}`;
       },
     };
@@ -61,6 +61,3 @@ export async function startEntry(
     return { failure: async () => `${what} could not be started: ${text}` };
   }
 }
-
-export const entryFailed = (why: string): EnvironmentError =>
-  new EnvironmentError('setup_failed', `${why}; start the image by itself to see what it prints`);

@@ -253,6 +253,19 @@ export interface WorkImage {
   readonly owner: Liveness;
 }
 
+/** The labels of an owner under other names, so that no container of the image counts as that owner's. */
+export const workLabels = (container: string, owner: Readonly<Record<string, string>>) => ({
+  ...Object.fromEntries(Object.values(LABELS).map((label) => [label, ''])),
+  ...Object.fromEntries(
+    Object.values(LABELS).map((label) => [
+      WORK_LABELS.owner + label.slice('swebatch.'.length),
+      owner[label] ?? '',
+    ]),
+  ),
+  [WORK_LABELS.work]: '1',
+  [WORK_LABELS.container]: container,
+});
+
 const ownerOf = (labels: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(
     Object.values(LABELS).map((label) => [
