@@ -40,6 +40,8 @@ const TEXT_COLUMNS = [
 const ABOUT_COLUMNS = ['hints_text', 'created_at', 'difficulty'] as const;
 const IMAGE_COLUMNS = ['image', 'image_name', 'docker_image'] as const;
 
+const COLUMNS: ReadonlySet<string> = new Set([...TEXT_COLUMNS, ...IMAGE_COLUMNS]);
+
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** A commit or ref is an argument of git, so it must not look like an option. */
@@ -77,10 +79,11 @@ export function normaliseColumns(raw: RawRow, kind?: string, headIsBase = false)
 
   const image = IMAGE_COLUMNS.map((name) => raw[name]).find((value) => value != null && value !== '');
   const candidate: Record<string, unknown> = { ...tests };
-  const odd = ABOUT_COLUMNS.filter((name) => raw[name] != null && typeof raw[name] !== 'string');
-  const asText = TEXT_COLUMNS.filter((name) => !(odd as readonly string[]).includes(name));
-  for (const column of asText) if (raw[column] != null) candidate[column] = raw[column];
-  const taken: ReadonlySet<string> = new Set([...asText, ...IMAGE_COLUMNS]);
+  const odd: readonly string[] = ABOUT_COLUMNS.filter(
+    (name) => raw[name] != null && typeof raw[name] !== 'string',
+  );
+  for (const column of TEXT_COLUMNS)
+    if (raw[column] != null && !odd.includes(column)) candidate[column] = raw[column];
   // An empty eval script, parser or type means that the row has none.
   for (const column of ['eval_script', 'log_parser', 'eval_type'])
     if (candidate[column] === '') delete candidate[column];
@@ -89,7 +92,9 @@ export function normaliseColumns(raw: RawRow, kind?: string, headIsBase = false)
   // A converted row states what it is found to be again.
   if (kind !== undefined && raw.kind === kind) used.add('kind');
   candidate.extra = Object.fromEntries(
-    Object.keys(raw).flatMap((name) => (taken.has(name) || used.has(name) ? [] : [[name, raw[name]]])),
+    Object.keys(raw).flatMap((name) =>
+      (COLUMNS.has(name) && !odd.includes(name)) || used.has(name) ? [] : [[name, raw[name]]],
+    ),
   );
 
   const parsed = instanceSchema.safeParse(candidate);
