@@ -63,7 +63,7 @@ async function byYargs(
     .alias('help', 'h')
     .option(ENV_FILE, { type: 'string', requiresArg: true, describe: ENV_FILE_SAYS })
     .option(COLOR, { type: 'string', describe: COLOR_SAYS })
-    .wrap(Math.min(100, process.stdout.columns ?? 100))
+    .wrap(Math.min(100, process.stdout.columns || 100))
     .exitProcess(false)
     .epilogue(
       `${verbs.length > 1 ? `more: ${FURTHER_VERBS.join(', ')}\n\n` : ''}Exit codes: 0 done, 1 gate failed, 2 usage or config, 3 incomplete, 4 budget reached, 5 storage or internal error, 130/143 interrupted.`,

@@ -168,7 +168,7 @@ export function barProgress(workers: number): Progress {
     },
     Presets.shades_classic,
   );
-  const width = () => (process.stderr.columns ?? 100) - 2;
+  const width = () => (process.stderr.columns || 100) - 2;
   const barsize = width() < NARROW ? 10 : 24;
   const overall = bars.create(1, 0, { text: '', done: '' }, { format: '{bar} {done}  {text}', barsize });
   const row = () => bars.create(1, 0, { text: '' }, { format: '{text}' });

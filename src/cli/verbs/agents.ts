@@ -74,7 +74,7 @@ function createProgress() {
   return {
     show(what: string, bytes: number) {
       const text = `${inert(what)}: ${(bytes / 1e6).toFixed(0)} MB so far`;
-      if (drawn) process.stderr.write(`\r\x1b[2K${clip(text, (process.stderr.columns ?? 80) - 1)}`);
+      if (drawn) process.stderr.write(`\r\x1b[2K${clip(text, (process.stderr.columns || 80) - 1)}`);
       else if (Date.now() - told >= 10_000) {
         told = Date.now();
         say(text);
