@@ -1,5 +1,4 @@
 /** The viewer as static files: the same page and the same documents, opened from any web server, with no program behind it. */
-import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -16,7 +15,7 @@ import type { RunDocument, RunList } from './documents/resources.ts';
 import { createDocuments, type Documents } from './documents/resources.ts';
 import type { TrialPage } from './documents/trialDocuments.ts';
 import { databaseOf } from './laterRecord.ts';
-import { readPage, withMode } from './pageFiles.ts';
+import { hashOf, readPage, withMode } from './pageFiles.ts';
 
 const STATIC_CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'";
@@ -219,9 +218,9 @@ function assemble(
   summary: string,
 ): string {
   const script = text(page, 'assets/viewer.js').replaceAll('</script', '<\\/script');
+  const later = text(page, 'assets/later.js').replaceAll('</script', '<\\/script');
   const style = text(page, 'assets/viewer.css').replaceAll('</style', '<\\/style');
-  const hash = (body: string) => `'sha256-${createHash('sha256').update(body).digest('base64')}'`;
-  const csp = `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src ${hash(script)}; style-src ${hash(style)}; img-src data:; base-uri 'none'; form-action 'none'">`;
+  const csp = `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src ${hashOf(script)} ${hashOf(later)}; style-src ${hashOf(style)}; img-src data:; base-uri 'none'; form-action 'none'">`;
   const index = withMode(text(page, 'index.html'), 'single', csp);
   // Base64 has no "<", so a document can end no element.
   const data = [...packed]
@@ -234,7 +233,8 @@ function assemble(
     .replace(/<script type="module"[^>]*><\/script>/, '')
     .replace(
       '<div id="app"></div>',
-      () => `<div id="app">${summary}</div>\n${data}\n<script type="module">${script}</script>`,
+      () =>
+        `<div id="app">${summary}</div>\n${data}\n<script>${later}</script>\n<script type="module">${script}</script>`,
     );
 }
 

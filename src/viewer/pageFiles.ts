@@ -1,4 +1,5 @@
 /** The built page: found beside the compiled program, or in dist/ when swebatch runs from its sources. */
+import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join, sep } from 'node:path';
 
@@ -39,6 +40,14 @@ export function readPage(dir: string | undefined = builtPage()): Map<string, Pag
     }),
   );
 }
+
+/** What the page needs first is on its way while its script is read (page/data/source.ts takes it). */
+export const EARLY_SCRIPT =
+  "swebatchFirst=fetch('api/first?at='+encodeURIComponent(location.hash),{credentials:'same-origin',cache:'no-store'})";
+
+/** As a policy names a script that stands in the page. */
+export const hashOf = (script: string): string =>
+  `'sha256-${createHash('sha256').update(script).digest('base64')}'`;
 
 const MODE = /<meta name="swebatch-mode" content="[a-z]+"\s*\/?>/;
 

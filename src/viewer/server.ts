@@ -9,9 +9,11 @@ import { z } from 'zod';
 import { errorText } from '../base/text/errorText.ts';
 import { askRun } from '../run/askRun.ts';
 import { UserError } from '../run/userError.ts';
+import { DOCUMENTS_VERSION, VERSION_HEADER } from './documents/documents.ts';
+import { firstDocuments } from './documents/first.ts';
 import type { Documents } from './documents/resources.ts';
 import { databaseOf, openRecord } from './laterRecord.ts';
-import { readPage, withMode } from './pageFiles.ts';
+import { EARLY_SCRIPT, hashOf, readPage, withMode } from './pageFiles.ts';
 
 export interface ViewerOptions {
   /** A results root, or the database file itself. */
@@ -38,9 +40,12 @@ export interface Viewer {
   close(): Promise<void>;
 }
 
-const SECURITY_HEADERS = {
-  'Content-Security-Policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+const policyOf = (scripts: string): string =>
+  `default-src 'none'; script-src ${scripts}; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+
+const HEADERS = {
+  'Content-Security-Policy': policyOf("'self'"),
+  [VERSION_HEADER]: DOCUMENTS_VERSION,
   'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',
   'Referrer-Policy': 'no-referrer',
@@ -90,17 +95,22 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
         return response;
       }
       if (url.pathname === '/api/live') return live.follow(request, response);
+      if (url.pathname === '/api/first')
+        return send(
+          response,
+          200,
+          'text/plain; charset=utf-8',
+          firstDocuments(record.documents, url.searchParams.get('at') ?? ''),
+        );
       if (url.pathname.startsWith('/api/'))
         return sendDocument(record.documents, url.pathname.slice(5), response);
       const file = page.get(url.pathname === '/' ? 'index.html' : url.pathname.slice(1));
       if (!file) return say(response, 404, 'no such page');
-      const isIndex = file.name === 'index.html';
-      return send(
-        response,
-        200,
-        file.type,
-        isIndex ? withMode(file.body.toString('utf8'), 'served') : file.body,
-      );
+      if (file.name !== 'index.html') return send(response, 200, file.type, file.body);
+      const html = withMode(file.body.toString('utf8'), 'served', `<script>${EARLY_SCRIPT}</script>`);
+      return send(response, 200, file.type, html, {
+        'Content-Security-Policy': policyOf(`'self' ${hashOf(EARLY_SCRIPT)}`),
+      });
     };
     const server = createServer((request, response) => {
       try {
@@ -155,8 +165,14 @@ function sendDocument(documents: Documents, path: string, response: ServerRespon
   return send(response, 200, 'application/json; charset=utf-8', JSON.stringify(document));
 }
 
-function send(response: ServerResponse, status: number, type: string, body: string | Buffer): ServerResponse {
-  response.writeHead(status, { ...SECURITY_HEADERS, 'Content-Type': type });
+function send(
+  response: ServerResponse,
+  status: number,
+  type: string,
+  body: string | Buffer,
+  headers: Readonly<Record<string, string>> = {},
+): ServerResponse {
+  response.writeHead(status, { ...HEADERS, 'Content-Type': type, ...headers });
   return response.end(response.req.method === 'HEAD' ? undefined : body);
 }
 
@@ -197,7 +213,7 @@ function liveUpdates({ version, newestEvent }: ReturnType<typeof openRecord>, po
       // Both may throw: an error can be said only before the head.
       const newest = newestEvent();
       if (timer === undefined) seen = version();
-      response.writeHead(200, { ...SECURITY_HEADERS, 'Content-Type': 'text/event-stream' });
+      response.writeHead(200, { ...HEADERS, 'Content-Type': 'text/event-stream' });
       response.write(`retry: 2000\nevent: hello\ndata: ${JSON.stringify({ seq: newest })}\n\n`);
       followers.add(response);
       timer ??= setInterval(poll, pollMs);

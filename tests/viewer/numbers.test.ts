@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { cost, duration, rate, short } from '../../src/viewer/page/text/numbers.ts';
+import { cost, duration, integer, rate, short, tokensText } from '../../src/viewer/page/text/numbers.ts';
 
 describe('numbers as the page writes them', () => {
   test.each([
@@ -28,5 +28,18 @@ describe('numbers as the page writes them', () => {
 
   test('large counts are short', () => {
     expect([999, 1_234, 12_345, 1_234_567].map(short)).toEqual(['999', '1.2k', '12k', '1.23M']);
+  });
+
+  test('an integer is grouped as the browser groups it', () => {
+    for (const n of [0, 7, 999, 1000, 12_345, 999_999, 1_000_000, -1234, -999, 2 ** 53 - 1])
+      expect(integer(n)).toBe(n.toLocaleString('en-US'));
+    expect([integer(null), integer(undefined)]).toEqual(['–', '–']);
+  });
+
+  test('tokens say which share of what was sent a cache had', () => {
+    const none = { costNano: null, unknownCalls: 0, calls: 1, failedCalls: 0, reasoningTokens: 0 };
+    const counts = { inputTokens: 250, cacheReadTokens: 750, cacheWriteTokens: 0, outputTokens: 500 };
+    expect(tokensText({ ...none, ...counts })).toBe('1.5k, 75.0 % from a cache');
+    expect(tokensText({ ...none, ...counts, cacheReadTokens: 0 })).toBe('750');
   });
 });

@@ -458,6 +458,32 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     expect(errors).toEqual([]);
   });
 
+  test('a page and a program of different versions do not misread each other: the page says what to do', async () => {
+    page = await (await browser.newContext()).newPage();
+    await page.route('**/api/**', async (route) => {
+      if (route.request().url().endsWith('/live')) return route.continue();
+      const response = await route.fetch();
+      await route.fulfill({ response, headers: { ...response.headers(), 'swebatch-documents': '0' } });
+    });
+    await page.goto(`${viewer.url}#/run/nightly-1`);
+    await page.getByRole('alert').first().waitFor();
+    const said = await shown(page.getByRole('alert').first());
+    expect(said).toMatch(/different versions: reload it; .*npm run build/);
+    expect(await page.getByText('It is not here').count()).toBe(0);
+    expect(await page.locator('.map .cell').count()).toBe(0);
+  });
+
+  test('what the address needs comes in one answer, and each document is not asked for again', async () => {
+    page = await (await browser.newContext({ viewport: { width: 1280, height: 800 } })).newPage();
+    errors = watchErrors(page);
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+    await page.goto(`${viewer.url}#/run/nightly-1`);
+    await page.locator('.map .cell').last().waitFor();
+    expect(asked.filter((path) => path.startsWith('/api/') && path !== '/api/live')).toEqual(['/api/first']);
+    expect(errors).toEqual([]);
+  });
+
   test('says when the server is gone and keeps what it shows', async () => {
     const other = await startViewer({ results: dir, port: 0, pageDir: built.dir });
     const context = await browser.newContext();

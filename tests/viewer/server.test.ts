@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { AttemptDocument, MessageChunk } from '../../src/viewer/documents/attemptDocuments.ts';
 import type { RunDocument, RunList } from '../../src/viewer/documents/resources.ts';
 import type { TrialPage } from '../../src/viewer/documents/trialDocuments.ts';
+import { EARLY_SCRIPT, hashOf } from '../../src/viewer/pageFiles.ts';
 import { startViewer, type Viewer, type ViewerOptions } from '../../src/viewer/server.ts';
 import { addRun, openFixture } from './fixture.ts';
 import { iso, put } from './fixtureRows.ts';
@@ -158,6 +159,57 @@ describe('viewer server', () => {
     expect((await raw('/api/%ff', { host: `127.0.0.1:${viewer!.port}` })).status).toBe(400);
   });
 
+  test('what the page of an address asks for first comes in one answer, the same as each by itself', async () => {
+    const store = openFixture(dir);
+    const run = addRun(store, { name: 'night 1', instances: 3, steps: 2 });
+    store.close();
+    await start();
+    const first = async (at: string): Promise<[path: string, text: string][]> => {
+      const lines = (
+        await (await fetch(`${viewer!.url}api/first?at=${encodeURIComponent(at)}`)).text()
+      ).split('\n');
+      return Array.from({ length: lines.length / 2 }, (_, i) => [lines[2 * i]!, lines[2 * i + 1]!]);
+    };
+    const attempt = (await json<TrialPage>(`runs/${run}/trials/0`)).rows[0]!.attempt;
+    const asked: [at: string, paths: string[]][] = [
+      ['', ['runs']],
+      ['#/run/night%201?by=repo', ['runs', `runs/${run}`, `runs/${run}/map/0`]],
+      ['#/run/night%201/instances', ['runs', `runs/${run}/trials/0`]],
+      [`#/attempt/${attempt}`, ['runs', `attempts/${attempt}`, `attempts/${attempt}/messages/0`]],
+      ['#/run/nobody', ['runs']],
+      ['#/run/%ff/../x', ['runs']],
+      ['#/attempt/runs%2F1', ['runs']],
+    ];
+    for (const [at, paths] of asked) {
+      const found = await first(at);
+      expect(
+        found.map(([path]) => path),
+        at,
+      ).toEqual(paths);
+      for (const [path, text] of found) expect(JSON.parse(text), path).toEqual(await json(path));
+    }
+  });
+
+  test('the list of a run has the first line of each task', async () => {
+    const store = openFixture(dir);
+    const run = addRun(store, { name: 'night', instances: 4, steps: 1 });
+    const say = (position: number, row: string) =>
+      store.exec(`UPDATE instances SET row = '${row.replaceAll("'", "''")}' WHERE position = ${position}`);
+    say(0, JSON.stringify({ problem_statement: '\n---\n## Fix the <b>thing</b>\nas soon as you can' }));
+    say(1, JSON.stringify({ problem_statement: 7 }));
+    say(2, 'no JSON');
+    say(3, JSON.stringify({ problem_statement: '修复'.repeat(500) }));
+    store.close();
+    await start();
+    const { rows } = await json<TrialPage>(`runs/${run}/trials/0`);
+    expect(rows.map(({ task }) => task)).toEqual([
+      'Fix the <b>thing</b>',
+      '7',
+      undefined,
+      '修复'.repeat(80),
+    ]);
+  });
+
   test('checks Host and Origin exactly and sends a strict policy with every answer', async () => {
     openFixture(dir).close();
     await start();
@@ -168,7 +220,9 @@ describe('viewer server', () => {
     for (const path of ['/', '/api/runs', '/api/nothing', '/assets/viewer.js']) {
       const { headers } = await raw(path, { host });
       const policy = String(headers['content-security-policy']);
-      expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'");
+      // The page alone has one line of script inside, which the policy names by its hash.
+      const scripts = path === '/' ? `'self' ${hashOf(EARLY_SCRIPT)}` : "'self'";
+      expect(policy).toContain(`default-src 'none'; script-src ${scripts}; style-src 'self'`);
       expect(policy).not.toMatch(/unsafe|\*/);
       expect(headers['x-content-type-options']).toBe('nosniff');
       expect(headers['access-control-allow-origin']).toBeUndefined();

@@ -180,6 +180,13 @@ export const viewerQueries = (db: Store) => ({
     ${TRIAL} WHERE t.run_id = ${runId} ORDER BY t.position, t.id LIMIT ${limit} OFFSET ${offset}`,
   instanceIds: (runId: number) => column(db)<string>`
     SELECT instance_id FROM instances WHERE run_id = ${runId} ORDER BY position`,
+  /** How each instance of a page of trials begins to say what is to be done. */
+  taskBeginnings: (runId: number, limit: number, offset: number) => all(db)<{
+    trial: number;
+    begins: unknown;
+  }>`
+    SELECT t.id AS trial, CASE WHEN json_valid(i.row) THEN substr(json_extract(i.row, '$.problem_statement'), 1, 600) END AS begins
+    FROM trials t JOIN instances i ON i.id = t.instance_pk WHERE t.run_id = ${runId} ORDER BY t.position, t.id LIMIT ${limit} OFFSET ${offset}`,
   trialsPlanned: (runId: number) => first(db)<{ n: number }>`
     SELECT count(*) AS n FROM trials WHERE run_id = ${runId}`,
   anyVerdict: (runId: number) => first(db)<{ outcome: string }>`

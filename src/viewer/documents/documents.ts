@@ -6,6 +6,13 @@
  */
 import type { ShownTrial } from '../../store/records/viewerQueries.ts';
 
+/**
+ * A page that is open while the program behind it changes, or that nobody built anew, must not misread what it gets: both say which
+ * documents they know. Raised when a path or a field changes (tests/viewer/documentsVersion.test.ts notices).
+ */
+export const DOCUMENTS_VERSION = '1';
+export const VERSION_HEADER = 'Swebatch-Documents';
+
 export const TRIALS_PER_PAGE = 1000;
 export const MESSAGES_PER_CHUNK = 40;
 
@@ -35,6 +42,8 @@ export interface TrialDocument extends ShownRow {
   verdict: string;
   /** Between 0 and 1. */
   reward?: number;
+  /** The first line of what is to be done, in the list of a run. */
+  task?: string;
   flags: string[];
   money: MoneyDocument;
 }

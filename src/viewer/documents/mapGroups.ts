@@ -56,12 +56,14 @@ const ORDER = ['resolved', 'unresolved'];
 const placeIn = (list: readonly string[], word: string): number =>
   list.includes(word) ? list.indexOf(word) : list.length;
 
+const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
 /** Within a group what was resolved comes first and the dearest first, so that a group reads as a bar. */
 const byVerdictAndCost = (a: MapCell, b: MapCell): number =>
   placeIn(ORDER, a.verdict) - placeIn(ORDER, b.verdict) ||
-  a.verdict.localeCompare(b.verdict) ||
+  byText(a.verdict, b.verdict) ||
   (b.costNano ?? -1) - (a.costNano ?? -1) ||
-  a.instanceId.localeCompare(b.instanceId);
+  byText(a.instanceId, b.instanceId);
 
 export function groupCells(cells: readonly MapCell[], by: GroupBy) {
   const groups = [...Map.groupBy(cells, (cell) => cell[by])].map(([name, own]) => {
@@ -70,9 +72,9 @@ export function groupCells(cells: readonly MapCell[], by: GroupBy) {
   });
   if (by === 'difficulty')
     return groups.sort(
-      (a, b) => placeIn(EFFORTS, a.name) - placeIn(EFFORTS, b.name) || a.name.localeCompare(b.name),
+      (a, b) => placeIn(EFFORTS, a.name) - placeIn(EFFORTS, b.name) || byText(a.name, b.name),
     );
-  return groups.sort((a, b) => b.cells.length - a.cells.length || a.name.localeCompare(b.name));
+  return groups.sort((a, b) => b.cells.length - a.cells.length || byText(a.name, b.name));
 }
 
 /** Trials without a verdict, by why and by how they ended; the most frequent first. */
@@ -89,7 +91,7 @@ export function missingParts({ trials }: Pick<RunData, 'trials'>) {
       parts.set(key, { ...part, n: (parts.get(key)?.n ?? 0) + 1 });
     }
   }
-  return [...parts.values()].sort((a, b) => b.n - a.n || a.reason.localeCompare(b.reason));
+  return [...parts.values()].sort((a, b) => b.n - a.n || byText(a.reason, b.reason));
 }
 
 const COST_SIZES = 5;

@@ -122,11 +122,32 @@ const stopped = (row: ShownTrial): ShownTrial =>
 
 export type TrialPage = ReturnType<typeof trialPage>;
 
-export const trialPage = (record: ViewedRecord, runId: number, page: number) => ({
-  run: runId,
-  total: record.trialsPlanned(runId)!.n,
-  rows: trialDocuments(record, runId, TRIALS_PER_PAGE, page * TRIALS_PER_PAGE),
-});
+export function trialPage(record: ViewedRecord, runId: number, page: number) {
+  const [limit, offset] = [TRIALS_PER_PAGE, page * TRIALS_PER_PAGE];
+  const tasks = new Map(
+    record.taskBeginnings(runId, limit, offset).map(({ trial, begins }) => [trial, firstLine(begins)]),
+  );
+  return {
+    run: runId,
+    total: record.trialsPlanned(runId)!.n,
+    rows: trialDocuments(record, runId, limit, offset).map((row): TrialDocument => {
+      const task = tasks.get(row.trial);
+      return task ? { ...row, task } : row;
+    }),
+  };
+}
+
+const LONGEST_LINE = 160;
+
+/** The first line that says something; a heading without its marks. */
+function firstLine(text: unknown): string {
+  if (typeof text !== 'string') return '';
+  const line = text.split('\n').find((one) => /[\p{L}\p{N}]/u.test(one)) ?? '';
+  return line
+    .replace(/^[#*\s]+/, '')
+    .trim()
+    .slice(0, LONGEST_LINE);
+}
 
 export type HistoryRow = ReturnType<typeof history>[number];
 

@@ -1,9 +1,16 @@
 /** The page: a header with the way back, and the view that the address names. */
 import './style.css';
-import { Component, type ReactNode, StrictMode, useEffect, useState } from 'react';
-import { createRoot } from 'react-dom/client';
+import { Component, type ReactNode, render, useEffect, useRef, useState } from 'preact/compat';
+
 import type { RunList } from '../documents/resources.ts';
-import { type LiveState, mode, useDocument, useLiveUpdates } from './data/source.ts';
+import {
+  type LiveState,
+  mode,
+  OTHER_VERSION,
+  soonReady,
+  useDocument,
+  useLiveUpdates,
+} from './data/source.ts';
 import { AlignedPage } from './pages/Aligned.tsx';
 import { AttemptPage } from './pages/Attempt.tsx';
 import { ComparePage } from './pages/Compare.tsx';
@@ -59,11 +66,11 @@ const LIVE: Record<LiveState, string> = {
   connecting: 'connecting',
   following: 'live',
   lost: 'connection lost, trying again',
+  'other version': 'another version',
 };
 
-function Header({ onKeys }: { onKeys: () => void }) {
+function Header({ onKeys, live }: { onKeys: () => void; live: LiveState }) {
   const { path } = useRoute();
-  const live = useLiveUpdates();
   const { data } = useDocument<RunList>('runs');
   const [theme, nextTheme] = useTheme();
   const madeAt = data?.madeAt;
@@ -119,6 +126,9 @@ const KEYS: [string, string][] = [
 ];
 
 function Help({ onClose }: { onClose: () => void }) {
+  const close = useRef<HTMLButtonElement>(null);
+  // A dialog takes the focus that it was opened for.
+  useEffect(() => close.current?.focus(), []);
   return (
     <div className="help" role="dialog" aria-modal="true" aria-label="Keyboard">
       <h2>Keyboard</h2>
@@ -132,8 +142,7 @@ function Help({ onClose }: { onClose: () => void }) {
           </div>
         ))}
       </dl>
-      {/* biome-ignore lint/a11y/noAutofocus: a dialog takes the focus it was opened for */}
-      <button type="button" autoFocus onClick={onClose}>
+      <button ref={close} type="button" onClick={onClose}>
         close
       </button>
     </div>
@@ -143,7 +152,7 @@ function Help({ onClose }: { onClose: () => void }) {
 /** A page that cannot draw one document says so and keeps the way back. */
 class Boundary extends Component<{ children: ReactNode; where: string }, { error: Error | undefined }> {
   override state: { error: Error | undefined } = { error: undefined };
-  static getDerivedStateFromError(error: Error) {
+  static override getDerivedStateFromError(error: Error) {
     return { error };
   }
   override componentDidUpdate(before: { where: string }) {
@@ -164,13 +173,19 @@ class Boundary extends Component<{ children: ReactNode; where: string }, { error
 function App() {
   const [help, setHelp] = useState(false);
   const { path } = useRoute();
+  const live = useLiveUpdates();
   useKeys(setHelp);
   return (
     <>
       <button type="button" className="skip" onClick={() => document.getElementById('main')?.focus()}>
         Skip to the content
       </button>
-      <Header onKeys={() => setHelp(true)} />
+      <Header onKeys={() => setHelp(true)} live={live} />
+      {live === 'other version' ? (
+        <p role="alert" className="problem">
+          {OTHER_VERSION}
+        </p>
+      ) : null}
       <main id="main" tabIndex={-1}>
         <Boundary where={path.join('/')}>
           <View />
@@ -192,11 +207,8 @@ function useTheme(): [theme: string, next: () => void] {
   return [theme, () => setTheme(THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]!)];
 }
 
-createRoot(document.getElementById('app')!).render(
-  <StrictMode>
-    <App />
-  </StrictMode>,
-);
+await soonReady();
+render(<App />, document.getElementById('app')!);
 
 // Keys that work wherever the focus is: into the table or trajectory, to the filter, one level up, to the neighbours.
 

@@ -1,6 +1,6 @@
 /** Small pieces that several pages share: states, badges, facts, tabs, small tables, a CSV button. */
 
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useState } from 'preact/compat';
 import { toCsv } from '../../base/text/inert.ts';
 import { type Entry, MissingDocument } from './data/source.ts';
 import { href } from './route.ts';

@@ -1,5 +1,6 @@
 /** What the page remembers: addresses behind the hash, so that every view is a link that works from a server, from files and from a mail; and what a person set. */
-import { useSyncExternalStore } from 'react';
+import { useSyncExternalStore } from 'preact/compat';
+import { addressParts } from '../documents/first.ts';
 
 interface Route {
   readonly path: readonly string[];
@@ -17,19 +18,10 @@ export function href(
   return `#/${path.map((part) => encodeURIComponent(part)).join('/')}${tail}`;
 }
 
-function parse(hash: string): Route {
-  const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?', 2);
-  const parts = path.split('/').filter((part) => part !== '');
-  return { path: parts.map(decode), query: new URLSearchParams(query) };
-}
-
-function decode(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
-}
+const parse = (hash: string): Route => ({
+  path: addressParts(hash),
+  query: new URLSearchParams(hash.split('?', 2)[1]),
+});
 
 let current = { hash: location.hash, route: parse(location.hash) };
 const read = (): Route => {

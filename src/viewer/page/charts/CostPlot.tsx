@@ -1,5 +1,5 @@
 /** Resolved share against cost, each run a point with its Wilson interval; the numbers stand in the summary table. */
-import { useMemo } from 'react';
+import { useMemo } from 'preact/compat';
 import type uPlot from 'uplot';
 import type { ComparedDocument } from '../../documents/compared.ts';
 import { scoreOfArm } from '../report/ArmTable.tsx';

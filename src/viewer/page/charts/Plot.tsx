@@ -1,7 +1,8 @@
 /** uPlot in a React component: drawn again when data, width or colour scheme change, and always with its numbers as text nearby. */
 import 'uplot/dist/uPlot.min.css';
-import { useEffect, useRef } from 'react';
-import uPlot from 'uplot';
+import { useEffect, useRef } from 'preact/compat';
+import type uPlot from 'uplot';
+import { useLibraries } from '../later/later.ts';
 
 export function Plot({
   options,
@@ -13,10 +14,11 @@ export function Plot({
   label: string;
 }) {
   const target = useRef<HTMLDivElement>(null);
+  const { libraries, failed } = useLibraries();
   useEffect(() => {
     const element = target.current;
-    if (!element) return;
-    const plot = new uPlot({ ...options, width: element.clientWidth || 600 }, data, element);
+    if (!element || !libraries) return;
+    const plot = new libraries.UPlot({ ...options, width: element.clientWidth || 600 }, data, element);
     const resize = new ResizeObserver(() =>
       plot.setSize({ width: element.clientWidth, height: options.height }),
     );
@@ -25,8 +27,18 @@ export function Plot({
       resize.disconnect();
       plot.destroy();
     };
-  }, [options, data]);
-  return <div ref={target} className="plot" role="img" aria-label={label} />;
+  }, [options, data, libraries]);
+  if (failed) return <p className="quiet">The chart cannot be drawn: {failed}.</p>;
+  // Its height is kept free, so that nothing moves when it comes.
+  return (
+    <div
+      ref={target}
+      className="plot"
+      role="img"
+      aria-label={label}
+      style={libraries ? undefined : { minHeight: options.height }}
+    />
+  );
 }
 
 /** Canvas cannot read the style sheet by itself, and only a real property tells which of two colours `light-dark` takes. */

@@ -1,5 +1,5 @@
 /** Money and trials of a run over time. */
-import { useMemo } from 'react';
+import { useMemo } from 'preact/compat';
 import type uPlot from 'uplot';
 import type { RunDocument } from '../../documents/resources.ts';
 import { paceOf } from '../../documents/runPace.ts';

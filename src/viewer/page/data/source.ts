@@ -2,9 +2,14 @@
  * Where the page's documents come from: an API, files beside the page, or the page itself. Components ask for a path and are
  * drawn again when the document changes.
  */
-import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 'preact/compat';
 import type { PackedChunk } from '../../documents/attemptDocuments.ts';
-import { TRIALS_PER_PAGE, type TrialDocument } from '../../documents/documents.ts';
+import {
+  DOCUMENTS_VERSION,
+  TRIALS_PER_PAGE,
+  type TrialDocument,
+  VERSION_HEADER,
+} from '../../documents/documents.ts';
 import type { RunDocument, RunList } from '../../documents/resources.ts';
 import type { TrialPage } from '../../documents/trialDocuments.ts';
 
@@ -20,11 +25,21 @@ const encode = (path: string): string => path.split('/').map(encodeURIComponent)
 async function fetchText(path: string): Promise<string> {
   if (mode === 'single') return unpack(path);
   const response = await fetch(addressOf(path), { credentials: 'same-origin', cache: 'no-store' });
+  if (mode === 'served') sameVersion(response);
   if (response.status === 404) throw new MissingDocument(`${path} is not there`);
   if (!response.ok) throw new Error(`${path}: ${response.status} ${(await response.text()).slice(0, 300)}`);
   if (mode === 'served') return response.text();
   const text = await unzipped(await response.arrayBuffer());
   return CHUNK.test(path) ? chunkIn(text, path.includes('/raw/')) : text;
+}
+
+export const OTHER_VERSION =
+  'This page and the program behind it are of different versions: reload it; where that changes nothing, run "npm run build" and start "swebatch view" again.';
+
+function sameVersion(response: Response): void {
+  if (response.headers.get(VERSION_HEADER) === DOCUMENTS_VERSION) return;
+  setState('other version');
+  throw new Error(OTHER_VERSION);
 }
 
 const CHUNK = /^attempts\/\d{1,12}\/(?:messages|raw)\//;
@@ -97,16 +112,52 @@ function slotOf(path: string): Slot {
   return slot;
 }
 
+declare global {
+  /** What the HTML of a server has asked for already. */
+  var swebatchFirst: Promise<Response> | undefined;
+}
+
+/** Takes what the address needs first out of one answer; without it each document is asked for. */
+async function readFirst(answer: Promise<Response>): Promise<void> {
+  try {
+    const response = await answer;
+    sameVersion(response);
+    const lines = response.ok ? (await response.text()).split('\n') : [];
+    for (let at = 0; at + 1 < lines.length; at += 2) {
+      const slot = slotOf(lines[at]!);
+      keepText(slot, lines[at + 1]!);
+      slot.generation = 0;
+    }
+  } catch {
+    // Asking again says why.
+  }
+  first = undefined;
+}
+
+let first: Promise<void> | undefined;
+
+/** Resolves when it is there, or when it takes so long that the page should say that it loads. */
+export function soonReady(): Promise<unknown> {
+  if (!globalThis.swebatchFirst) return Promise.resolve();
+  first = readFirst(globalThis.swebatchFirst);
+  return Promise.race([first, new Promise((done) => setTimeout(done, SOON_MS))]);
+}
+
+const SOON_MS = 100;
+
+function keepText(slot: Slot, text: string): void {
+  if (text === slot.text) return;
+  slot.text = text;
+  slot.entry = { data: JSON.parse(text) as unknown, error: undefined };
+}
+
 async function load(path: string, slot: Slot): Promise<void> {
   if (slot.loading) return;
   slot.loading = true;
+  await first;
   const asked = generation;
   try {
-    const text = await fetchText(path);
-    if (text !== slot.text) {
-      slot.text = text;
-      slot.entry = { data: JSON.parse(text) as unknown, error: undefined };
-    }
+    if (slot.generation < asked) keepText(slot, await fetchText(path));
   } catch (error) {
     // A server that is away for a moment must not blank a page that has something to show.
     const failure = error instanceof Error ? error : new Error(String(error));
@@ -141,10 +192,12 @@ export async function readDocument<T>(path: string): Promise<T> {
   return JSON.parse(await fetchText(path)) as T;
 }
 
-export type LiveState = 'file' | 'connecting' | 'following' | 'lost';
+export type LiveState = 'file' | 'connecting' | 'following' | 'lost' | 'other version';
 let state: LiveState = mode === 'served' ? 'connecting' : 'file';
 const stateWatchers = new Set<() => void>();
 function setState(next: LiveState): void {
+  // Only a page that is loaded anew gets over that.
+  if (state === 'other version') return;
   state = next;
   for (const changed of stateWatchers) changed();
 }

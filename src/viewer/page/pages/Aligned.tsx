@@ -1,6 +1,6 @@
 /** Two trajectories of one instance, their steps laid beside each other by what they do. */
 
-import { useMemo, useState } from 'react';
+import { useMemo, useState } from 'preact/compat';
 import type { AttemptDocument, EvaluationDocument, MessageChunk } from '../../documents/attemptDocuments.ts';
 import { MESSAGES_PER_CHUNK } from '../../documents/documents.ts';
 import type { HistoryRow } from '../../documents/trialDocuments.ts';
@@ -79,7 +79,7 @@ function SideHead({ name, row, rows, choose }: SideProps) {
     <section className="sidehead" aria-label={name}>
       <label>
         <strong>{name}</strong>{' '}
-        <select value={sideName(row, rows)} onChange={(event) => choose(event.target.value)}>
+        <select value={sideName(row, rows)} onChange={(event) => choose(event.currentTarget.value)}>
           {rows
             .filter((one) => one.attempt !== null)
             .map((one) => (
@@ -131,7 +131,11 @@ function Steps({ left, right }: { left: AttemptDocument; right: AttemptDocument 
         {partsAt === null ? <span className="quiet">they never part</span> : jump(partsAt, 'where they part')}
         {editsPartAt === null ? null : jump(editsPartAt, 'first different edit')}
         <label>
-          <input type="checkbox" checked={onlyTelling} onChange={(event) => hide(event.target.checked)} />{' '}
+          <input
+            type="checkbox"
+            checked={onlyTelling}
+            onChange={(event) => hide(event.currentTarget.checked)}
+          />{' '}
           only edits, tests and what one side did alone
         </label>
       </div>

@@ -1,5 +1,5 @@
 /** One attempt: its conversation, its time, its patch beside the gold patch and the test output, all attempts of its trial. */
-import { useMemo, useState } from 'react';
+import { useMemo, useState } from 'preact/compat';
 import type { AttemptDocument, RawChunk } from '../../documents/attemptDocuments.ts';
 import { staysText } from '../../documents/documents.ts';
 import type { Why } from '../../documents/why.ts';
@@ -8,7 +8,7 @@ import { Badge, type Fact, Facts, Flags, Foldout, parsed, Scrolled, save, Tabs, 
 import { href, setQuery, useRoute } from '../route.ts';
 import { rowsOfList } from '../tables/columns.tsx';
 import { plain } from '../text/foreignText.ts';
-import { cost, duration, integer, reward, rewardNames, short, time, tokens, words } from '../text/numbers.ts';
+import { cost, duration, integer, reward, rewardNames, time, tokensText, words } from '../text/numbers.ts';
 import { CopyButton, Output } from '../text/Text.tsx';
 import { PatchPanel } from '../trajectory/PatchPanel.tsx';
 import { Trajectory } from '../trajectory/Trajectory.tsx';
@@ -190,7 +190,7 @@ function factsOf({ attempt, evaluations, outline }: AttemptDocument): Fact[] {
     ['Cost', cost(money)],
     [
       'Tokens',
-      short(tokens(money)),
+      tokensText(money),
       `input ${money.inputTokens}, cache read ${money.cacheReadTokens}, cache write ${money.cacheWriteTokens}, output ${money.outputTokens}, of it reasoning ${money.reasoningTokens}`,
     ],
     ['Calls', integer(money.calls) + failed],

@@ -1,5 +1,5 @@
 /** Arms against each other on the same instances: what `compare` says, who resolved what, at which price. */
-import { useMemo } from 'react';
+import { useMemo } from 'preact/compat';
 import { dollars, money } from '../../../report/render/document.ts';
 import type { ComparedDocument } from '../../documents/compared.ts';
 import type { RunList } from '../../documents/resources.ts';
@@ -105,7 +105,7 @@ function Picker({ all, names }: { all: readonly Side[]; names: readonly string[]
           <select
             value={name}
             aria-label={`run ${i + 1}`}
-            onChange={(event) => choose(names.with(i, event.target.value))}
+            onChange={(event) => choose(names.with(i, event.currentTarget.value))}
           >
             {all.map((side) => (
               <option

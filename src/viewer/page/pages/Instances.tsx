@@ -1,5 +1,5 @@
 /** The trials of one run: filter, sort, choose columns, open one, take the rest away as CSV. */
-import { useMemo, useState } from 'react';
+import { useMemo, useState } from 'preact/compat';
 import { scoreOf, scoreText } from '../../../report/measure/score.ts';
 import type { TrialDocument } from '../../documents/documents.ts';
 import { useRunId, useTrials } from '../data/source.ts';
@@ -113,7 +113,7 @@ function ColumnPicker({ visible }: { visible: ReadonlySet<string> }) {
               type="checkbox"
               checked={visible.has(id)}
               disabled={i === 0}
-              onChange={(event) => choose(id, event.target.checked)}
+              onChange={(event) => choose(id, event.currentTarget.checked)}
             />
             {header}
           </label>

@@ -1,5 +1,5 @@
 /** One run as a report: what it came to, every instance at one look, what is missing, where money and time went; while it runs, each slot. */
-import { useMemo } from 'react';
+import { useMemo } from 'preact/compat';
 import { type RunMap, readCells } from '../../documents/mapGroups.ts';
 import type { RunDocument } from '../../documents/resources.ts';
 import { RunSeries } from '../charts/RunSeries.tsx';
@@ -12,7 +12,7 @@ import { InstanceMap } from '../report/InstanceMap.tsx';
 import { Now } from '../report/Now.tsx';
 import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
-import { cost, duration, integer, nano, percent, short, time, tokens, words } from '../text/numbers.ts';
+import { cost, duration, integer, nano, percent, time, tokens, tokensText, words } from '../text/numbers.ts';
 
 export function RunPage({ run }: { run: string }) {
   const found = useRunId(run);
@@ -136,7 +136,7 @@ function factsOf({ summary, breaker, pulling, report }: RunDocument): Fact[] {
   const pending = classes.not_run;
   return [
     ['Cost', shown(costNano !== null || money.calls > 0, cost(money) + ofBudget)],
-    ['Tokens', shown(tokens(money) > 0, short(tokens(money)))],
+    ['Tokens', shown(tokens(money) > 0, tokensText(money))],
     [
       'Trials with a result',
       `${integer(valid)} of ${integer(summary.planned)}`,

@@ -1,5 +1,5 @@
 /** Two attempts next to each other, their steps moved together. */
-import { useState } from 'react';
+import { useState } from 'preact/compat';
 import type { AttemptDocument } from '../../documents/attemptDocuments.ts';
 import { useDocument } from '../data/source.ts';
 import { Tabs, Up, Waiting } from '../parts.tsx';

@@ -1,5 +1,5 @@
 /** A report or a comparison as the program words it. */
-import type { ReactNode } from 'react';
+import type { ReactNode } from 'preact/compat';
 import type { Block } from '../../../report/render/document.ts';
 import { Foldout, Scrolled } from '../parts.tsx';
 import { plain } from '../text/foreignText.ts';

@@ -1,5 +1,5 @@
 /** What each arm came to, in the largest type of the page, and the share of each group of instances. */
-import type { CSSProperties } from 'react';
+import type { CSSProperties } from 'preact/compat';
 import { percent } from '../../../base/text/numbers.ts';
 import { scoreText } from '../../../report/measure/score.ts';
 import { writeChosen } from '../../documents/facets.ts';

@@ -1,7 +1,7 @@
 /** A cell for each trial: its verdict as colour, its cost as size. The whole night at one look; each cell leads to its trajectory. */
 // biome-ignore-all lint/a11y/useFocusableInteractive: focus stays on the list, which names its active cell (aria-activedescendant)
 // biome-ignore-all lint/a11y/noNoninteractiveElementToInteractiveRole: thousands of cells are as light as they can be
-import { type KeyboardEvent, type MouseEvent, memo, useMemo, useRef, useState } from 'react';
+import { type KeyboardEvent, type MouseEvent, memo, useMemo, useRef, useState } from 'preact/compat';
 import {
   type CellGroup,
   costSizes,
@@ -42,7 +42,7 @@ export function InstanceMap({ cells, total, run }: MapProps) {
         {possible.length > 1 ? (
           <label>
             grouped by{' '}
-            <select value={by} onChange={(event) => setQuery({ by: event.target.value })}>
+            <select value={by} onChange={(event) => setQuery({ by: event.currentTarget.value })}>
               {possible.map(([name, label]) => (
                 <option key={name} value={name}>
                   {label}
@@ -55,7 +55,9 @@ export function InstanceMap({ cells, total, run }: MapProps) {
           coloured by{' '}
           <select
             value={colour === 'exitClass' ? 'class' : 'verdict'}
-            onChange={(event) => setQuery({ colour: event.target.value === 'class' ? 'class' : undefined })}
+            onChange={(event) =>
+              setQuery({ colour: event.currentTarget.value === 'class' ? 'class' : undefined })
+            }
           >
             <option value="verdict">verdict</option>
             <option value="class">exit class</option>
@@ -106,7 +108,7 @@ function Cells({ groups, colour, nameOf }: CellsProps) {
     const attempt = place === undefined ? undefined : flat[place]?.attempt;
     if (attempt !== undefined && attempt !== null) go(href(['attempt', attempt]));
   };
-  const onKeyDown = (event: KeyboardEvent) => {
+  const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
     if (event.metaKey || event.ctrlKey || event.altKey) return;
     const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 10, ArrowUp: -10, j: 1, k: -1 }[event.key];
     const next =
@@ -117,7 +119,7 @@ function Cells({ groups, colour, nameOf }: CellsProps) {
     else return;
     event.preventDefault();
   };
-  const cellUnder = (event: MouseEvent): number | undefined => {
+  const cellUnder = (event: MouseEvent<HTMLElement>): number | undefined => {
     const found = (event.target as HTMLElement).closest<HTMLElement>('[data-at]')?.dataset.at;
     return found === undefined ? undefined : Number(found);
   };

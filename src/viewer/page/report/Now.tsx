@@ -1,5 +1,5 @@
 /** A run that works: how fast, what each slot does now, and the buttons that change it. */
-import { useEffect, useState } from 'react';
+import { useEffect, useState } from 'preact/compat';
 import type { RunDocument } from '../../documents/resources.ts';
 import { pace } from '../charts/RunSeries.tsx';
 import { mode } from '../data/source.ts';
@@ -53,7 +53,7 @@ function Controls({ run: { summary, slots } }: { run: RunDocument }) {
       placeholder={hint}
       size={7}
       value={value}
-      onChange={(event) => change(event.target.value.trim())}
+      onChange={(event) => change(event.currentTarget.value.trim())}
     />
   );
   return (
@@ -64,7 +64,7 @@ function Controls({ run: { summary, slots } }: { run: RunDocument }) {
       {button('Set slots', 'workers', workers)}
       {box('Budget in dollars', 'dollars', budget, setBudget)}
       {button('Set budget', 'budget', budget)}
-      <select aria-label="Trial" value={trial} onChange={(event) => setAsked(event.target.value)}>
+      <select aria-label="Trial" value={trial} onChange={(event) => setAsked(event.currentTarget.value)}>
         <option value="">a trial that runs</option>
         {slots.map((slot) => (
           <option key={slot.trial} value={slot.trial}>

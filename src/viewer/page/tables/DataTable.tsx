@@ -3,10 +3,18 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: focus stays on the grid, which names its active row (aria-activedescendant)
 // biome-ignore-all lint/a11y/useKeyWithClickEvents: the grid handles Enter for its active row
 
-import { useVirtualizer } from '@tanstack/react-virtual';
-import { type KeyboardEvent, type ReactNode, useEffect, useId, useMemo, useRef, useState } from 'react';
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  useEffect,
+  useId,
+  useMemo,
+  useRef,
+  useState,
+} from 'preact/compat';
 import { go } from '../route.ts';
 import { type Column, inOrder } from './columns.tsx';
+import { useVirtualRows } from './virtualRows.ts';
 
 export interface DataTableProps<Row> {
   label: string;
@@ -36,7 +44,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const shown = columns.filter((column) => (visible ? visible.has(column.id) : column.hidden !== true));
   const scroller = useRef<HTMLDivElement>(null);
   const gridId = useId();
-  const virtualizer = useVirtualizer({
+  const virtualizer = useVirtualRows({
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_HEIGHT,
@@ -52,7 +60,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
     const to = rows[index] && rowHref(rows[index]);
     if (to) go(to);
   };
-  const onKeyDown = (event: KeyboardEvent) => {
+  const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
     if (event.metaKey || event.ctrlKey || event.altKey) return;
     const page = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 320) / ROW_HEIGHT) - 2);
     const ends = { Home: -rows.length, End: rows.length };
@@ -150,9 +158,12 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
                   className={column.numeric ? 'numeric' : ''}
                 >
                   {i === 0 && to ? (
-                    <a href={to} tabIndex={-1}>
-                      {cellOf(column, row)}
-                    </a>
+                    <>
+                      <a href={to} tabIndex={-1}>
+                        {cellOf(column, row)}
+                      </a>
+                      <Beside column={column} row={row} />
+                    </>
                   ) : (
                     cellOf(column, row)
                   )}
@@ -165,6 +176,11 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
       {rows.length === 0 ? <div className="quiet pad">{empty}</div> : null}
     </div>
   );
+}
+
+function Beside<Row>({ column, row }: { column: Column<Row>; row: Row }) {
+  const text = column.beside?.(row);
+  return text ? <span className="beside quiet">{text}</span> : null;
 }
 
 function cellOf<Row>(column: Column<Row>, row: Row): ReactNode {

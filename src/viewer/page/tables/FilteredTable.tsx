@@ -1,5 +1,5 @@
 /** A table under its filter box: both are part of the address, so that a link shows what somebody saw. */
-import { type ReactNode, useMemo, useState } from 'react';
+import { type ReactNode, useMemo, useState } from 'preact/compat';
 import {
   type Chosen,
   type Facet,
@@ -74,8 +74,8 @@ export function FilteredTable<Row extends object>(props: FilteredTableProps<Row>
               placeholder="search"
               title={hint}
               value={text}
-              spellCheck={false}
-              onChange={(event) => setQuery({ f: event.target.value })}
+              spellcheck={false}
+              onChange={(event) => setQuery({ f: event.currentTarget.value })}
               aria-invalid={filter.problems.length > 0}
             />
             <button

@@ -1,6 +1,6 @@
 /** Instances down, runs across; a cell is a verdict and leads to its attempt. */
 
-import { type ReactNode, useMemo } from 'react';
+import { type ReactNode, useMemo } from 'preact/compat';
 import type { TrialDocument } from '../../documents/documents.ts';
 import type { Fields, FieldValue } from '../../documents/filter.ts';
 import type { RunList } from '../../documents/resources.ts';

@@ -1,6 +1,6 @@
 /** Columns of tables: what one shows, sorts by and exports; the order of rows by it; and the columns of a trial. */
 
-import type { ReactNode } from 'react';
+import type { ReactNode } from 'preact/compat';
 import { endingOf, type MoneyDocument, type TrialDocument } from '../../documents/documents.ts';
 import { type Facet, facetTest, readChosen } from '../../documents/facets.ts';
 import { compileFilter, type Fields, type FieldValue } from '../../documents/filter.ts';
@@ -14,6 +14,8 @@ export interface Column<Row> {
   /** What is sorted, filtered and exported. */
   readonly value: (row: Row) => FieldValue;
   readonly cell?: (row: Row) => ReactNode;
+  /** Of the first column: shown beside what leads to the row, as far as there is room. */
+  readonly beside?: (row: Row) => ReactNode;
   readonly width: number;
   readonly numeric?: boolean;
   /** Explains the column on hover and to screen readers. */
@@ -93,7 +95,9 @@ const strict = ({ resolved_strict }: TrialDocument): string | null =>
 const hidden = true;
 
 export const TRIAL_COLUMNS: readonly Column<TrialDocument>[] = [
-  textColumn('instance', 'Instance', 230, (r) => r.instance_id),
+  textColumn('instance', 'Instance', 230, (r) => r.instance_id, {
+    beside: ({ task }) => task && <span title={plain(task)}>{plain(task)}</span>,
+  }),
   badgeColumn('verdict', 'Verdict', 110, (r) => r.verdict, {
     title: 'resolved, unresolved, or why it is missing from the score',
   }),
@@ -119,7 +123,9 @@ export const TRIAL_COLUMNS: readonly Column<TrialDocument>[] = [
     cell: (r) => duration(r.elapsed_ms),
   }),
   column('flags', 'Flags', 100, (r) => r.flags, { cell: (r) => <Flags flags={r.flags} /> }),
-  textColumn('repo', 'Repository', 150, (r) => r.repo),
+  // The name of an instance begins with it, and the task has more to say in its place.
+  textColumn('repo', 'Repository', 150, (r) => r.repo, { hidden }),
+  textColumn('task', 'Task', 300, (r) => r.task, { title: 'its first line', hidden }),
   textColumn('difficulty', 'Difficulty', 120, (r) => r.difficulty),
   textColumn('model', 'Model', 160, (r) => r.model, { hidden }),
   numberColumn('attempts', 'Attempts', 85, (r) => r.attempts, { hidden }),
@@ -161,7 +167,7 @@ export const TRIAL_FIELDS: Fields<TrialDocument> = new Map(
 );
 
 export const trialWords = (row: TrialDocument): string =>
-  `${row.instance_id} ${row.repo} ${endingOf(row)} ${row.exit_class ?? ''} ${row.outcome ?? ''} ${row.verdict} ${row.arm} ${row.model} ${row.flags.join(' ')}`;
+  `${row.instance_id} ${row.repo} ${endingOf(row)} ${row.exit_class ?? ''} ${row.outcome ?? ''} ${row.verdict} ${row.arm} ${row.model} ${row.flags.join(' ')} ${row.task ?? ''}`;
 
 export const TRIAL_FACETS: readonly Facet<TrialDocument>[] = [
   { id: 'verdict', label: 'Verdict', values: (row) => [row.verdict] },

@@ -1,5 +1,5 @@
 /** What a model wrote as Markdown: headings, lists, emphasis and code. No links, no pictures, no markup of its own. */
-import type { ReactNode } from 'react';
+import type { ReactNode } from 'preact/compat';
 import { plain } from './foreignText.ts';
 
 const TOO_LONG = 50_000;

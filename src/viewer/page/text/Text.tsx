@@ -1,8 +1,8 @@
 /** Foreign text in its colours: of terminals, of JSON and of diffs; long text is folded. */
-import { memo, type ReactNode, useMemo, useState } from 'react';
+import { memo, type ReactNode, useMemo, useState } from 'preact/compat';
 import { ansiSpans, plain } from './foreignText.ts';
 import { colouringOf, diffPieces, jsonPieces } from './jsonTokens.ts';
-import { size } from './numbers.ts';
+import { integer, size } from './numbers.ts';
 
 const FOLD_OVER = 40;
 const HEAD = 16;
@@ -27,7 +27,7 @@ export function Output({ text, label, asked = '' }: { text: string; label: strin
     return (
       <>
         {pre(<Ansi text={text.slice(0, 20_000)} />)}
-        {button(MORE, `… show all ${text.length.toLocaleString('en-US')} characters of ${label}`)}
+        {button(MORE, `… show all ${integer(text.length)} characters of ${label}`)}
       </>
     );
   const head = lines.slice(0, Math.max(HEAD, shown));
@@ -44,10 +44,7 @@ export function Output({ text, label, asked = '' }: { text: string; label: strin
   return (
     <>
       {pre(<Coloured text={head.join('\n')} whole={text} />)}
-      {button(
-        shown + MORE,
-        `… ${rest.toLocaleString('en-US')} more lines of ${label} (${size(hidden.length)}${found})`,
-      )}
+      {button(shown + MORE, `… ${integer(rest)} more lines of ${label} (${size(hidden.length)}${found})`)}
       {pre(<Coloured text={lines.slice(-TAIL).join('\n')} whole={text} />)}
     </>
   );

@@ -1,6 +1,6 @@
 /** One message with its facts (who, which step, what it cost, how its commands ended) and its body: thoughts as text, actions as code,
  * observations as a terminal would show them. */
-import { memo, useMemo } from 'react';
+import { memo, useMemo } from 'preact/compat';
 import type { MessageChunk, MessageDocument, OutlineRow } from '../../documents/attemptDocuments.ts';
 import { MESSAGES_PER_CHUNK } from '../../documents/documents.ts';
 import { failureOf } from '../../steps/alignedAttempts.ts';

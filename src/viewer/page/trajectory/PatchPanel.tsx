@@ -1,10 +1,10 @@
 /** The predicted patch, the gold patch and the test output beside each other; a failed test leads to its line. */
-import { useVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'preact/compat';
 import { settleLines } from '../../../base/text/inert.ts';
 import type { AttemptDocument, EvaluationDocument } from '../../documents/attemptDocuments.ts';
 import { useDocument } from '../data/source.ts';
 import { Badge, Flags, Foldout, save, Waiting } from '../parts.tsx';
+import { useVirtualRows } from '../tables/virtualRows.ts';
 import { Diff } from '../text/Diff.tsx';
 import { plain } from '../text/foreignText.ts';
 import { duration, reward, rewardNames, words } from '../text/numbers.ts';
@@ -26,8 +26,12 @@ export function PatchPanel({ doc }: { doc: AttemptDocument }) {
     <div className="scroll">
       <div className="bar">
         <label>
-          <input type="checkbox" checked={split} onChange={(event) => setSplit(event.target.checked)} /> old
-          and new side by side
+          <input
+            type="checkbox"
+            checked={split}
+            onChange={(event) => setSplit(event.currentTarget.checked)}
+          />{' '}
+          old and new side by side
         </label>
         <button
           type="button"
@@ -38,7 +42,7 @@ export function PatchPanel({ doc }: { doc: AttemptDocument }) {
         {own.length > 1 ? (
           <label>
             verdict{' '}
-            <select value={shown?.id} onChange={(event) => setPicked(Number(event.target.value))}>
+            <select value={shown?.id} onChange={(event) => setPicked(Number(event.currentTarget.value))}>
               {own.map((evaluation) => (
                 <option key={evaluation.id} value={evaluation.id}>
                   {plain(
@@ -131,7 +135,7 @@ function Verdict({ id }: { id: number }) {
 function Log({ text, marked }: { text: string; marked: { line: number | null } }) {
   const lines = useMemo(() => settleLines(text).split('\n'), [text]);
   const scroller = useRef<HTMLDivElement>(null);
-  const virtualizer = useVirtualizer({
+  const virtualizer = useVirtualRows({
     count: lines.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => 18,

@@ -1,5 +1,4 @@
 /** The conversation of an attempt. Only messages in sight are fetched and drawn, so that thousands of them stay smooth. */
-import { useVirtualizer, type Virtualizer } from '@tanstack/react-virtual';
 import {
   type KeyboardEvent,
   type RefObject,
@@ -9,7 +8,7 @@ import {
   useMemo,
   useRef,
   useState,
-} from 'react';
+} from 'preact/compat';
 import type {
   AttemptDocument,
   MessageChunk,
@@ -20,6 +19,7 @@ import { MESSAGES_PER_CHUNK } from '../../documents/documents.ts';
 import { failureOf, type StepLine, stepLines } from '../../steps/alignedAttempts.ts';
 import { readDocument } from '../data/source.ts';
 import { setQuery, useRoute } from '../route.ts';
+import { useVirtualRows, type VirtualRows } from '../tables/virtualRows.ts';
 import { countIn, plain } from '../text/foreignText.ts';
 import { cost, duration, integer, nano } from '../text/numbers.ts';
 import { isFolded, MessageItem } from './Message.tsx';
@@ -47,7 +47,7 @@ export function Trajectory(props: TrajectoryProps) {
       <div className="bar">
         <label>
           conversation{' '}
-          <select value={current} onChange={(event) => choose(event.target.value)}>
+          <select value={current} onChange={(event) => choose(event.currentTarget.value)}>
             {doc.threads.map(({ name, label, calls, messages, ...money }) => (
               <option key={name} value={name} disabled={messages === 0}>
                 {plain(name)}
@@ -63,8 +63,6 @@ export function Trajectory(props: TrajectoryProps) {
   );
 }
 
-type Rows = Virtualizer<HTMLDivElement, Element>;
-
 const estimate = (row: OutlineRow): number =>
   isFolded(row) ? 76 : 70 + Math.min(620, Math.ceil(row.chars / 90) * 18);
 
@@ -75,7 +73,7 @@ function OneThread(props: TrajectoryProps) {
   const [asked, ask] = useState('');
   const search = useSearch(doc, asked);
   const { hits } = search;
-  const virtualizer = useVirtualizer({
+  const virtualizer = useVirtualRows({
     count: outline.length,
     getScrollElement: () => scroller.current,
     estimateSize: (i) => estimate(outline[i]!),
@@ -90,7 +88,7 @@ function OneThread(props: TrajectoryProps) {
     for (let i = active + by; i >= 0 && i < outline.length; i += by)
       if (isWanted(outline[i]!)) return show(i);
   };
-  const onKeyDown = (event: KeyboardEvent) => {
+  const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
     if (event.metaKey || event.ctrlKey || event.altKey) return;
     if (event.key === 'j' || event.key === 'ArrowDown') show(active + 1);
     else if (event.key === 'k' || event.key === 'ArrowUp') show(active - 1);
@@ -112,14 +110,18 @@ function OneThread(props: TrajectoryProps) {
             min={1}
             aria-label="go to step"
             onChange={(event) => {
-              const index = placeOfStep(outline, Number(event.target.value));
+              const index = placeOfStep(outline, Number(event.currentTarget.value));
               if (index >= 0) show(index);
             }}
           />
         </label>
         {attempt.state === 'running' ? (
           <label>
-            <input type="checkbox" checked={follows} onChange={(event) => follow(event.target.checked)} />{' '}
+            <input
+              type="checkbox"
+              checked={follows}
+              onChange={(event) => follow(event.currentTarget.checked)}
+            />{' '}
             follow the newest
           </label>
         ) : null}
@@ -193,8 +195,8 @@ function SearchBar({ outline, search: { hits, isReading }, asked, ask, seek }: S
         aria-label="Search this trajectory"
         placeholder="search all messages"
         value={asked}
-        spellCheck={false}
-        onChange={(event) => ask(event.target.value)}
+        spellcheck={false}
+        onChange={(event) => ask(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key === 'Enter') seek(event.shiftKey ? -1 : 1);
         }}
@@ -217,7 +219,7 @@ function SearchBar({ outline, search: { hits, isReading }, asked, ask, seek }: S
 }
 
 /** Messages come and go while somebody scrolls: their matches are marked whenever what is in sight has changed. */
-function useMarks(scroller: RefObject<HTMLDivElement | null>, asked: string, virtualizer: Rows): void {
+function useMarks(scroller: RefObject<HTMLDivElement | null>, asked: string, virtualizer: VirtualRows): void {
   const items = virtualizer.getVirtualItems();
   const inSight = useMemo(() => items.map((item) => `${item.key}:${item.size}`).join(), [items]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is in sight is what is marked
@@ -233,7 +235,7 @@ const PLACES = 240;
 interface MarksProps {
   outline: readonly OutlineRow[];
   hits: Found['hits'];
-  virtualizer: Rows;
+  virtualizer: VirtualRows;
   show: (index: number) => void;
 }
 
@@ -263,7 +265,7 @@ function ScrollMarks({ outline, hits, virtualizer, show }: MarksProps) {
 }
 
 /** The message that is read, and how it changes: by keys and addresses, and by the newest one while it is followed. */
-function usePlace({ doc, step, linked = true }: TrajectoryProps, virtualizer: Rows) {
+function usePlace({ doc, step, linked = true }: TrajectoryProps, virtualizer: VirtualRows) {
   const { outline } = doc;
   const { query } = useRoute();
   const [active, setActive] = useState(0);
@@ -416,7 +418,7 @@ function StepOutline({ outline, active, hits, show }: OutlineProps) {
   const lines = useMemo(() => (filter ? all.filter(filter) : all), [all, filter]);
   const current = lines.findLastIndex((line) => line.index <= active);
   const box = useRef<HTMLElement>(null);
-  const virtualizer = useVirtualizer({
+  const virtualizer = useVirtualRows({
     count: lines.length,
     getScrollElement: () => box.current,
     estimateSize: () => HEIGHT,

@@ -1,5 +1,5 @@
 /** Where the time of an attempt went: one lane a phase along the clock, with the sums as text. */
-import { useEffect, useMemo, useRef } from 'react';
+import { useEffect, useMemo, useRef } from 'preact/compat';
 import type { AttemptDocument } from '../../documents/attemptDocuments.ts';
 import { ink } from '../charts/Plot.tsx';
 import { PlainTable, Scrolled } from '../parts.tsx';
