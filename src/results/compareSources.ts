@@ -1,6 +1,6 @@
 /** `compare`: two or more runs, arms, reports or predictions on the same instances. */
 import { existsSync, statSync } from 'node:fs';
-import { percent } from '../base/text/numbers.ts';
+import { percent, plural } from '../base/text/numbers.ts';
 import { SourceError } from '../formats/foreignFile.ts';
 import { recogniseSource } from '../formats/formats.ts';
 import { type Comparisons, compareAll } from '../report/compare/compareSides.ts';
@@ -226,5 +226,5 @@ function lineOf(side: Side, words = 'a file of another tool'): string {
           `its own number is ${resolved} of ${total} = ${percent(resolved / total)}, with what has no verdict as a failure`,
         ]
       : [];
-  return `read as ${words}: ${[`${results.length} instances`, rate, ...missing, ...printed].join('; ')}`;
+  return `read as ${words}: ${[plural(results.length, 'instance'), rate, ...missing, ...printed].join('; ')}`;
 }

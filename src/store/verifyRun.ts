@@ -12,7 +12,7 @@ const CHECKS: Readonly<Record<string, string>> = {
   'a sealed trial has exactly one final attempt, and it has ended': `
     SELECT t.id FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id
     WHERE t.run_id = @run AND t.state = 'sealed' AND (f.id IS NULL OR f.state <> 'ended' OR f.trial_id <> t.id)`,
-  'no attempt runs unless its trial is running': `
+  'an attempt that runs belongs to a trial that runs': `
     SELECT a.id FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = @run AND a.state = 'running' AND t.state <> 'running'`,
   'a trial has at most one running attempt': `
     SELECT t.id FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = @run AND a.state = 'running' GROUP BY t.id HAVING count(*) > 1`,
@@ -31,7 +31,7 @@ const CHECKS: Readonly<Record<string, string>> = {
   'no cost is negative': `
     SELECT c.id FROM model_calls c JOIN attempts a ON a.id = c.attempt_id JOIN trials t ON t.id = a.trial_id
     WHERE t.run_id = @run AND c.cost_nano < 0`,
-  'every verdict of a trial is about a patch that one of its attempts left': `
+  'each verdict is about a patch of an attempt of its trial': `
     SELECT e.id FROM evaluations e WHERE e.run_id = @run AND e.trial_id IS NOT NULL AND NOT EXISTS
     (SELECT 1 FROM attempts a WHERE a.trial_id = e.trial_id AND a.patch_sha256 = e.patch_sha256)`,
   'exit class and exit reason fit each other': `
@@ -40,13 +40,13 @@ const CHECKS: Readonly<Record<string, string>> = {
   'a trial is sealed by its newest attempt, and never by one that was cancelled or not run': `
     SELECT t.id FROM trials t JOIN attempts f ON f.id = t.final_attempt_id WHERE t.run_id = @run AND t.state = 'sealed'
     AND (f.exit_class IN ('cancelled', 'not_run', 'config') OR EXISTS (SELECT 1 FROM attempts a WHERE a.trial_id = t.id AND a.number > f.number))`,
-  'a call that has ended says what it cost, or that nobody knows': `
+  'each call that ended has a cost, or a note that its cost is not known': `
     SELECT c.id FROM model_calls c JOIN attempts a ON a.id = c.attempt_id JOIN trials t ON t.id = a.trial_id
     WHERE t.run_id = @run AND c.state <> 'in_flight' AND c.cost_nano IS NULL AND c.notes = '[]'`,
   'every answered call of a program is in the ledger': `
     SELECT p.call FROM program_calls p JOIN attempts a ON a.id = p.attempt_id JOIN trials t ON t.id = a.trial_id WHERE t.run_id = @run
     AND p.failure IS NULL AND NOT EXISTS (SELECT 1 FROM model_calls c WHERE c.attempt_id = p.attempt_id AND c.call = p.call)`,
-  "the answer of a program's call is a message of the model": `
+  'each answer to a program is a message of the model in its conversation': `
     SELECT p.call FROM program_calls p JOIN attempts a ON a.id = p.attempt_id JOIN trials t ON t.id = a.trial_id
     LEFT JOIN messages m ON m.attempt_id = p.attempt_id AND m.seq = p.reply_message
     WHERE t.run_id = @run AND p.reply_message IS NOT NULL AND m.role IS NOT 'assistant'`,
@@ -67,8 +67,11 @@ export function verifyRun(db: Store, run: RunRow) {
   const found = (name: string, offenders: number) => ({ name, ok: offenders === 0, offenders });
   const checks = [
     found('the database is intact (integrity_check)', integrity === 'ok' ? 0 : 1),
-    found('every row belongs to what it names', (db.pragma('foreign_key_check') as unknown[]).length),
-    found('a patch is the one that its hash was made of', changedPatches(db, run.id)),
+    found(
+      'every row that another one refers to is there (foreign_key_check)',
+      (db.pragma('foreign_key_check') as unknown[]).length,
+    ),
+    found('each patch has the hash that was recorded of it', changedPatches(db, run.id)),
     ...Object.entries(CHECKS).map(([name, sql]) =>
       found(name, statement(db, sql).all({ run: run.id }).length),
     ),

@@ -1,6 +1,6 @@
 // On a narrow terminal a line leaves out whole parts, and the bar counts gradings as work.
 import { expect, test } from 'vitest';
-import { fitted } from '../../src/base/text/columns.ts';
+import { columns, fitted, wrapped } from '../../src/base/text/columns.ts';
 import { widthOf } from '../../src/cli/terminal/context.ts';
 import { slotRows } from '../../src/cli/terminal/progress.ts';
 import { apply, fitParts, newState, workDone } from '../../src/cli/terminal/progressState.ts';
@@ -70,6 +70,20 @@ test('a sentence that is wider than the terminal goes on in the next line, inden
   expect(lines[1]).toBe('  arms x instances x epochs)');
 });
 
+test('whole words stay together with their blanks, a number with its unit, and no line is wider than it may be', () => {
+  const text = '  resolved  64.3 % [38.8, 83.7] of valid';
+  expect(wrapped(text, 24, '    ')).toEqual(['  resolved  64.3 %', '    [38.8, 83.7] of', '    valid']);
+  expect(wrapped('abcdefgh ij', 4)).toEqual(['abcd', 'efgh', 'ij']);
+  expect(wrapped('', 4)).toEqual(['']);
+  const word = fc.stringMatching(/^[a-z%[\]漢]{1,12}$/);
+  fc.assert(
+    fc.property(fc.array(word), fc.integer({ min: 4, max: 60 }), (words, width) => {
+      for (const line of wrapped(words.join(' '), width, '  '))
+        expect(columns(line)).toBeLessThanOrEqual(width);
+    }),
+  );
+});
+
 test('a line of anything is broken to its end at every width, and nothing but spaces goes', () => {
   const without = (text: string) => text.replaceAll(/[ \n]+/g, '');
   const unit = fc.constantFrom(' ', '  ', 'a', 'word', '漢', '👩‍👩‍👧', 'e\u0301', '\u0301', '[');
@@ -77,6 +91,7 @@ test('a line of anything is broken to its end at every width, and nothing but sp
   fc.assert(
     fc.property(text, fc.integer({ min: 1, max: 90 }), (line, width) => {
       expect(without(fitted(line, width))).toBe(without(line));
+      expect(without(wrapped(line, width).join(''))).toBe(without(line));
     }),
   );
 });

@@ -40,7 +40,7 @@ test('agent, model and environment of the page work together in a run', async ()
     ...['-c', `agent.agent_class=${module('agent.ts')}`, '-c', `model.model_class=${module('model.ts')}`],
     ...['-c', `environment.environment_class=${module('environment.ts')}`, '-m', 'echo-1'],
   ]);
-  expect(result.stderr).toMatch(/submitted · 1 steps/);
+  expect(result.stderr).toMatch(/submitted · 1 step /);
   expect(result.code).toBe(0);
   // What the agent of the page says, and the row that the model of the page tells the ledger.
   expect(readFileSync(join(out, 'r1', 'run.log'), 'utf8')).toContain('"msg":"step"');

@@ -63,10 +63,13 @@ test.each([
     `UPDATE attempts SET exit_reason = 'cancelled', exit_class = 'cancelled' WHERE number = 2`,
     /never by one/,
   ],
-  [`UPDATE attempts SET model_patch = 'another' WHERE number = 2`, /a patch is the one/],
-  ['UPDATE model_calls SET cost_nano = NULL WHERE id = 2', /says what it cost/],
+  [`UPDATE attempts SET model_patch = 'another' WHERE number = 2`, /patch has the hash/],
+  ['UPDATE model_calls SET cost_nano = NULL WHERE id = 2', /has a cost, or a note/],
   [`UPDATE model_calls SET state = 'in_flight' WHERE id = 1`, /still in flight/],
-  ['PRAGMA foreign_keys = OFF; UPDATE model_calls SET attempt_id = 99 WHERE id = 1', /belongs to/],
+  [
+    'PRAGMA foreign_keys = OFF; UPDATE model_calls SET attempt_id = 99 WHERE id = 1',
+    /another one refers to is there/,
+  ],
   ['UPDATE trials SET final_attempt_id = NULL', /exactly one final attempt/],
   ['UPDATE attempts SET number = 7 WHERE number = 1', /numbered 1, 2, 3/],
 ] as const)('%s [T-65]', (sql, named) => {

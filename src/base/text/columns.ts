@@ -47,26 +47,9 @@ export function head(text: string, width: number): string {
   return kept;
 }
 
-/** The longest end that fits. */
-function tail(text: string, width: number): string {
-  if (PLAIN.test(text)) return width > 0 ? text.slice(-width) : '';
-  const enough = text.slice(-Math.max(1, width) * UNITS_A_COLUMN).replace(/^[\udc00-\udfff]/, '');
-  const parts = [...drawn(enough, width)];
-  let used = 0;
-  let at = parts.length;
-  while (at > 0) {
-    used += columns(parts[at - 1]!);
-    if (used > width) break;
-    at--;
-  }
-  return parts.slice(at).join('');
-}
-
-/** Cut from the left, where ids differ least, or from the right. */
-export function shorten(text: string, width: number, side: 'left' | 'right' = 'right'): string {
+export function shorten(text: string, width: number): string {
   if (columns(text) <= width) return text;
-  if (width <= 1) return '…'.slice(0, width);
-  return side === 'right' ? `${head(text, width - 1)}…` : `…${tail(text, width - 1)}`;
+  return width <= 1 ? '…'.slice(0, width) : `${head(text, width - 1)}…`;
 }
 
 export const pad = (text: string, width: number): string =>
@@ -103,72 +86,52 @@ const words = (text: string): string[] => text.split(/ (?!(?:%|pp)(?![^\s,;.:]))
 export const longestWord = (text: string): number =>
   words(text).reduce((most, word) => Math.max(most, columns(word)), 0);
 
-/** Lines of whole words, each as long as there is room; a word that is wider than all of it goes on in the next line. */
-export function byWords(text: string, width: number): string[] {
+/**
+ * Lines of whole words, the first as far in as the text begins and the others behind `indent`. Blanks between words stay, unless the line ends
+ * there. A word that is wider than a line goes on in the next one.
+ */
+export function wrapped(text: string, width: number, indent = ''): string[] {
   const lines: string[] = [];
-  for (const word of words(text)) {
-    const begun = lines.at(-1);
-    if (begun !== undefined && columns(begun) + 1 + columns(word) <= width)
-      lines[lines.length - 1] = `${begun} ${word}`;
-    else lines.push(...broken(word, width, width));
-  }
-  return lines;
-}
-
-/** Breaks between words; a word longer than a line is broken anywhere. */
-export function wrapped(text: string, width: number, indent: string): string[] {
-  const lines: string[] = [];
-  let current = /^ */.exec(text)![0];
-  let empty = true;
-  for (let word of words(text).filter(Boolean)) {
-    if (!empty && columns(current) + 1 + columns(word) > width) {
-      lines.push(current);
-      current = indent;
-      empty = true;
+  let line = '';
+  let used = 0;
+  let isBegun = false;
+  let last = 0;
+  for (const [at, word] of words(text).entries()) {
+    if (word === '') continue;
+    // Every blank is between two parts, of which those between blanks are empty.
+    const blanks = at - last;
+    last = at;
+    if (isBegun && used + blanks + columns(word) > width) {
+      lines.push(line);
+      line = indent;
+      used = indent.length;
+    } else {
+      line += ' '.repeat(isBegun ? blanks : Math.min(blanks, Math.max(0, width - 2)));
+      used = isBegun ? used + blanks : line.length;
     }
-    const pieces = broken(word, width - columns(current), width - columns(indent));
+    const pieces = broken(word, width - used, width - indent.length);
     for (const piece of pieces.slice(0, -1)) {
-      lines.push(current + piece);
-      current = indent;
+      lines.push(line + piece);
+      line = indent;
+      used = indent.length;
     }
-    word = pieces.at(-1)!;
-    current += empty ? word : ` ${word}`;
-    empty = false;
+    line += pieces.at(-1)!;
+    used += columns(pieces.at(-1)!);
+    isBegun = true;
   }
-  return [...lines, current];
+  return [...lines, line];
 }
 
-/** Lines that are wider go on in the next one, between words, further in than they began. What is coloured was laid out by whoever coloured it. */
+/** Lines that are wider go on in the next one, further in than they began. What is coloured was laid out by whoever coloured it. */
 export const fitted = (text: string, width: number): string =>
   text
     .split('\n')
-    .flatMap((line) => (line.length <= width || line.includes('\u001b') ? [line] : fittedLine(line, width)))
+    .flatMap((line) => {
+      if (columns(line) <= width || line.includes('\u001b')) return [line];
+      const begins = /^ */.exec(line)![0].length;
+      return wrapped(line, width, ' '.repeat(Math.min(begins + 2, width >> 1)));
+    })
     .join('\n');
-
-function fittedLine(line: string, width: number): string[] {
-  const begins = /^ */.exec(line)![0].length;
-  const further = ' '.repeat(Math.min(begins + 2, width >> 1));
-  const lines: string[] = [];
-  let at = 0;
-  let before = '';
-  for (;;) {
-    const room = width - before.length;
-    // A character takes at most two columns, and one that combines takes none.
-    const next = line.slice(at, at + 8 * width);
-    // One that is wider than all the room stands there all the same.
-    const shown = head(next, room) || (segments(next).next().value ?? '');
-    const end = at + shown.length;
-    if (end >= line.length) return [...lines, before + shown];
-    // Not further back: a line of megabytes without a space would be read again for each of its parts.
-    const space = line[end] === ' ' ? end : at + line.slice(at, end).lastIndexOf(' ');
-    const stop = space > at + (at === 0 ? begins : 0) ? space : end;
-    lines.push(before + line.slice(at, stop).trimEnd());
-    at = stop;
-    while (line[at] === ' ') at += 1;
-    before = further;
-    if (at >= line.length) return lines;
-  }
-}
 
 /** Made once: to make one takes longer than to read a line. */
 let segmenter: Intl.Segmenter | undefined;

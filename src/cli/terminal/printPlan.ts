@@ -1,9 +1,11 @@
 /** `run --dry-run` as a person reads it: what would run, what it needs, and what it can show. */
+
 import { inert } from '../../base/text/inert.ts';
+import { plural } from '../../base/text/numbers.ts';
 import { gigabytes } from '../../base/text/units.ts';
 import { formatCost } from '../../money.ts';
 import { type Forecast, type Range, USUAL_DISCORDANCE } from '../../report/measure/forecast.ts';
-import { duration, plural, toJson } from '../../report/render/document.ts';
+import { duration, toJson } from '../../report/render/document.ts';
 import { renderTerminal } from '../../report/render/renderers.ts';
 import { agentLine } from '../../run/plan/agentOrigins.ts';
 import type { DryRun } from '../../run/plan/dryRun.ts';

@@ -5,6 +5,7 @@
 
 import { MultiBar, Presets, type SingleBar } from 'cli-progress';
 import { inert } from '../../base/text/inert.ts';
+import { plural } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
 import { exitClassOf } from '../../outcome.ts';
 import type { RunEvent, TrialLabel } from '../../run/events.ts';
@@ -64,7 +65,7 @@ function lineOf(state: State, event: RunEvent): string | null {
   const at = `[${clock(Date.now() - state.startedAt)}]`;
   switch (event.type) {
     case 'run_started':
-      return `${at} run ${event.run}: ${event.toDo} of ${event.planned} trials to do on ${event.slots} slots`;
+      return `${at} run ${event.run}: ${event.toDo} of ${plural(event.planned, 'trial')} to do on ${plural(event.slots, 'slot')}`;
     case 'trial_ended': {
       // The code of a model's error says less than its message, which follows: a 500 is no NETWORK_ERROR to a person.
       const said = event.detail && event.exitClass === 'infra' && !/^[A-Z_]+$/.test(event.detail);
@@ -75,7 +76,7 @@ function lineOf(state: State, event: RunEvent): string | null {
       const patch = event.noPatch ? '' : ` · patch ${event.patchBytes} B${unused}`;
       const message =
         event.exitClass === 'infra' || event.exitClass === 'config' ? `: ${inert(event.message ?? '')}` : '';
-      return `${at} ${named(state, event.trial)} ${event.exitReason}${detail} · ${event.steps} steps · ${formatCost(event.costNano)} · ${clock(event.elapsedMs)}${patch}${message}`;
+      return `${at} ${named(state, event.trial)} ${event.exitReason}${detail} · ${plural(event.steps, 'step')} · ${formatCost(event.costNano)} · ${clock(event.elapsedMs)}${patch}${message}`;
     }
     case 'graded':
       return `${at} ${named(state, event.trial)} ${inert(gradedText(event))}`;

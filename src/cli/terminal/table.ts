@@ -1,5 +1,5 @@
 /** Plain columns for a terminal, and the numbers of a run as every verb shows them. */
-import { byWords, columns, longestWord, pad, shorten } from '../../base/text/columns.ts';
+import { columns, longestWord, pad, shorten, wrapped } from '../../base/text/columns.ts';
 import { formatCost } from '../../money.ts';
 import type { Spent } from '../../store/records/runs.ts';
 import { widthOf } from './context.ts';
@@ -64,7 +64,7 @@ export function* tableBlocks(
   };
   const line = (cells: readonly string[]): string => {
     if (!wraps || cells.every((c, i) => columns(c) <= widths[i]!)) return oneLine(cells);
-    const parts = cells.map((c, i) => byWords(shorten(c, LONGEST_CELL), widths[i]!));
+    const parts = cells.map((c, i) => wrapped(shorten(c, LONGEST_CELL), widths[i]!));
     const height = Math.max(...parts.map((part) => part.length));
     return Array.from({ length: height }, (_, k) => oneLine(parts.map((part) => part[k] ?? ''))).join('\n');
   };
@@ -95,7 +95,7 @@ function* asBlocks(
     yield [
       name,
       ...cells.flatMap((cell, i) =>
-        byWords(shorten(cell, LONGEST_CELL), width - names - 4).map(
+        wrapped(shorten(cell, LONGEST_CELL), width - names - 4).map(
           (part, k) => `  ${pad(k === 0 ? head[i + 1]! : '', names)}  ${paint(part)}`,
         ),
       ),

@@ -1,8 +1,10 @@
 /** `swebatch ctl RUN` and `ls RUN --watch`: one picture of a live run, followed from another terminal, from the database alone. */
+
 import { dirname } from 'node:path';
 import { pause } from '../../base/async/timer.ts';
 import { shorten } from '../../base/text/columns.ts';
 import { inert } from '../../base/text/inert.ts';
+import { plural } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
 import { isFinalReason } from '../../outcome.ts';
 import { workerOn } from '../../run/control/lock.ts';
@@ -36,7 +38,7 @@ export async function follow(store: Store, root: string, run: RunRow): Promise<v
 export function stateLines(state: LiveState | null): string[] {
   if (!state) return [];
   return [
-    `${state.slots} slots`,
+    plural(state.slots, 'slot'),
     ...state.engines.map(
       ({ name, active, lost }) =>
         `engine ${inert(name)} ${lost ? 'does not answer' : `${active} containers`}`,
@@ -48,7 +50,7 @@ export function stateLines(state: LiveState | null): string[] {
 function modelLine(model: LiveState['models'][number]): string {
   const { arm, inFlight, waiting, blockedMs, rateLimited, limit, rpm, tpm } = model;
   return [
-    `model of ${inert(arm)} ${inFlight} calls out`,
+    `model of ${inert(arm)} ${plural(inFlight, 'call')} out`,
     ...(limit === null ? [] : [`at most ${limit} at a time`]),
     ...(waiting > 0 ? [`${waiting} wait`] : []),
     ...(blockedMs > 0 ? [`none starts for ${Math.ceil(blockedMs / 1000)} s`] : []),

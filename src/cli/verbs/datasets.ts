@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, extname } from 'node:path';
 import { inert } from '../../base/text/inert.ts';
+import { plural } from '../../base/text/numbers.ts';
 import { type Dataset, datasetText } from '../../dataset/dataset.ts';
 import { hubAccess, pullDataset, verifySnapshot } from '../../dataset/hub.ts';
 import { IMAGE_BUILDERS } from '../../dataset/imageNames.ts';
@@ -121,7 +122,7 @@ async function show(options: Options): Promise<number> {
     printData(
       [
         `${dataset.files.join(', ')}`,
-        `${instances.length} instances, split ${dataset.split ?? '-'}, revision ${dataset.revision ?? 'not known'}`,
+        `${plural(instances.length, 'instance')}, split ${dataset.split ?? '-'}, revision ${dataset.revision ?? 'not known'}`,
         `sha256 ${dataset.fileHash}`,
         '',
         table(['repository', 'instances'], counts(summary.repositories)),
@@ -187,7 +188,7 @@ async function verify(options: Options): Promise<number> {
   if (options.json) printJson(result);
   else {
     for (const file of files) printData(`${file.ok ? 'ok  ' : 'BAD '} ${file.path}: ${file.message}`);
-    if (dataset) printData(`${dataset.rows.length} rows are well formed; sha256 ${dataset.fileHash}`);
+    if (dataset) printData(`${plural(dataset.rows.length, 'row')} well formed; sha256 ${dataset.fileHash}`);
     if (files.length === 0) say('no checksum is known for these files: they are not in the hub cache');
   }
   if (bad.length > 0)
@@ -213,7 +214,7 @@ async function convert(options: Options): Promise<number> {
     form,
   );
   await writeFile(options.out!, text, { flag: 'wx' });
-  say(`wrote ${dataset.rows.length} instances to ${options.out}`);
+  say(`wrote ${plural(dataset.rows.length, 'instance')} to ${options.out}`);
   return EXIT.done;
 }
 
@@ -303,10 +304,10 @@ function oracleLines({ passes, tried, others }: NonNullable<CheckedDataset['orac
 const checkText = (found: CheckedDataset): string =>
   [
     `${inert(found.path)}`,
-    `${found.instances} instances: ${Object.entries(found.kinds)
+    `${plural(found.instances, 'instance')}: ${Object.entries(found.kinds)
       .map(([kind, count]) => `${count} ${inert(kind)}`)
       .join(', ')}`,
-    `${found.gradable} can be graded; ${found.images} images`,
+    `${found.gradable} can be graded; ${plural(found.images, 'image')}`,
     `licence ${found.licence === null ? 'not stated' : inert(found.licence)}; revision ${found.revision ?? 'not known'}; sha256 ${found.sha256}`,
     ...(found.oracle ? oracleLines(found.oracle) : []),
     ...(found.unfit.length > 0 ? reasons(found.unfit) : []),

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { imageKey, OWN_HOST } from '../../base/imageReference.ts';
 import { inert } from '../../base/text/inert.ts';
+import { plural } from '../../base/text/numbers.ts';
 import { parseSize } from '../../base/text/units.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { selectInstances } from '../../dataset/select.ts';
@@ -142,7 +143,7 @@ function speaker(): (event: StageEvent) => void {
 
 const planText = (plan: ImagePlan, free: number | undefined): string =>
   [
-    `${plan.images.length} images: ${plan.here} here, ${plan.toPull} to pull, ${plan.unknown.length} not known`,
+    `${plural(plan.images.length, 'image')}: ${plan.here} here, ${plan.toPull} to pull, ${plan.unknown.length} not known`,
     `to download ${gb(plan.downloadBytes)} (layers that images share counted once), about ${gb(plan.diskBytes)} on disk`,
     ...(plan.estimated > 0
       ? [
@@ -236,7 +237,7 @@ async function gc({ policy = 'remove-after', dryRun }: ImagesArgs, service: Imag
     data: { removed, kept, dryRun },
     text: removed.map(({ image }) => image).join('\n'),
     said: [
-      `${dryRun ? 'would remove' : 'removed'} ${removed.length} images, ${gb(bytes)} with shared layers`,
+      `${dryRun ? 'would remove' : 'removed'} ${plural(removed.length, 'image')}, ${gb(bytes)} with shared layers`,
       ...kept.map(({ image, reason }) => `kept ${image}: ${inert(reason)}`),
     ],
   };

@@ -1,5 +1,7 @@
 /** `swebatch import`: results of others as runs of ours: folders and logs of other runners, and what the harness or sb-cli reported. */
+
 import { z } from 'zod';
+import { plural } from '../../base/text/numbers.ts';
 import { READ_FORMATS } from '../../formats/formats.ts';
 import { importResults } from '../../results/import/importResults.ts';
 import { resultsRoot } from '../../run/resultsRoot.ts';
@@ -49,7 +51,7 @@ export const importVerb = defineVerb({
     );
     if (args.json) printJson({ run, instances, trials, verdicts: verdicts.judged });
     say(
-      `imported ${trials === undefined ? '' : `${trials} trials of `}${instances} instances${verdicts.found > 0 ? ` and ${verdicts.judged} verdicts` : ''} as run ${run}; look at it with ${commandOn(root, `report ${run}`)}`,
+      `imported ${trials === undefined ? '' : `${plural(trials, 'trial')} of `}${plural(instances, 'instance')}${verdicts.found > 0 ? ` and ${plural(verdicts.judged, 'verdict')}` : ''} as run ${run}; look at it with ${commandOn(root, `report ${run}`)}`,
     );
     return EXIT.done;
   },

@@ -1,5 +1,6 @@
 /** `swebatch report RUN`: what a run says, for a terminal, a mail, a pull request or a program. */
 
+import { plural } from '../../base/text/numbers.ts';
 import { historyOf, type InstanceHistory, nightOf } from '../../report/measure/history.ts';
 import { RESAMPLING_SEED, summarize } from '../../report/measure/summary.ts';
 import type { Document } from '../../report/render/document.ts';
@@ -94,7 +95,7 @@ function historyDocument(run: string, histories: readonly InstanceHistory[]): Do
     { kind: 'heading', level: 1, text: `History of the instances of ${run}` },
     {
       kind: 'text',
-      text: `${histories.length} instances, ${flaky} flaky (changed at least twice). The label excludes nothing from any score.`,
+      text: `${plural(histories.length, 'instance')}, ${flaky} flaky (changed at least twice). The label excludes nothing from any score.`,
     },
     {
       kind: 'table',

@@ -1,6 +1,8 @@
 /** `swebatch view`: the web page over a results root, live until interrupted, or written as static files. */
+
 import { existsSync, statSync } from 'node:fs';
 import { z } from 'zod';
+import { plural } from '../../base/text/numbers.ts';
 import { openSource } from '../../results/import/openSource.ts';
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
@@ -69,7 +71,9 @@ function bundle(
   const runs = selectors && namesOf(results, selectors);
   const written = writeBundle(results, dir, runs ? { runs } : {});
   printResult(json, { dir, ...written }, () => dir);
-  say(`${written.files} files, ${(written.bytes / 1e6).toFixed(1)} MB; serve them with any web server`);
+  say(
+    `${plural(written.files, 'file')}, ${(written.bytes / 1e6).toFixed(1)} MB; serve them with any web server`,
+  );
   return EXIT.done;
 }
 

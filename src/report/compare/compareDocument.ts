@@ -1,7 +1,7 @@
 /** A comparison as blocks: what confounds it first, then the paired difference, then who changed. */
 
 import { compact } from '../../base/compact.ts';
-import { percent } from '../../base/text/numbers.ts';
+import { percent, plural } from '../../base/text/numbers.ts';
 import type { FactDifference } from '../measure/runFacts.ts';
 import {
   type Block,
@@ -10,7 +10,6 @@ import {
   dollarsWithin,
   type Fact,
   NAMES_SHOWN,
-  plural,
   pointDifference,
   pValue,
   range,

@@ -1,10 +1,10 @@
 /** The rules of the gate, one function each. A rule that the policy does not set says nothing. */
 
 import { compact } from '../../base/compact.ts';
-import { percent } from '../../base/text/numbers.ts';
+import { percent, plural } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
 import type { Comparison } from '../compare/compareSides.ts';
-import { plural, pointsInWords, pValue, rate, reward } from '../render/document.ts';
+import { pointsInWords, pValue, rate, reward } from '../render/document.ts';
 import type { AlongRecord } from '../statistics/alongRecord.ts';
 import {
   chanceOfFall,

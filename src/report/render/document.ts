@@ -151,5 +151,3 @@ export function duration(ms: number | null): string {
     ? `${minutes} m ${rest} s`
     : `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} m`;
 }
-
-export const plural = (n: number, noun: string, many = `${noun}s`): string => `${n} ${n === 1 ? noun : many}`;

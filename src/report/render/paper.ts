@@ -1,20 +1,11 @@
 /** What a paper needs of a run: one sentence and one row of a table for each arm, as text, Markdown or LaTeX. */
 import { inert } from '../../base/text/inert.ts';
-import { percent } from '../../base/text/numbers.ts';
+import { percent, plural } from '../../base/text/numbers.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import type { Comparisons } from '../compare/compareSides.ts';
 import { agentOf } from '../measure/runFacts.ts';
 import type { ArmSummary, Summary } from '../measure/summary.ts';
-import {
-  block,
-  type Document,
-  dollarsWithin,
-  money,
-  plural,
-  pointDifference,
-  pValue,
-  range,
-} from './document.ts';
+import { block, type Document, dollarsWithin, money, pointDifference, pValue, range } from './document.ts';
 
 export interface PaperRow {
   readonly arm: string;

@@ -3,7 +3,6 @@
 import { stripChars } from '../../base/python/text.ts';
 import {
   head as beginning,
-  byWords,
   longestWord,
   pad,
   padLeft,
@@ -58,7 +57,7 @@ function lines(all: readonly string[], width: number): string {
 }
 
 function heading(text: string, level: number, width: number): string {
-  const short = wrapped(text, width, '').join('\n');
+  const short = wrapped(text, width).join('\n');
   if (level === 1) return `\n${short}\n${'='.repeat(Math.min(width, longest(short)))}`;
   return level === 2 ? `\n${short}\n${'-'.repeat(Math.min(width, longest(short)))}` : `\n${short}`;
 }
@@ -73,7 +72,7 @@ function facts(rows: readonly (readonly [string, string])[], width: number): str
   return rows
     .flatMap(([text, value]) => {
       const label = line(text);
-      const values = wrapped(line(value), width - labels, '').map((part) => `${' '.repeat(labels)}${part}`);
+      const values = wrapped(line(value), width - labels).map((part) => `${' '.repeat(labels)}${part}`);
       if (size(label) > labels - 4) return [...wrapped(`  ${label}`, width, '    '), ...values];
       return [`${pad(`  ${label}`, labels)}${values[0]!.slice(labels)}`, ...values.slice(1)];
     })
@@ -107,7 +106,7 @@ function table(block: Extract<Block, { kind: 'table' }>, width: number): string 
   };
   return rows
     .flatMap((row) => {
-      const parts = row.map((text, j) => byWords(text, widths[j]!));
+      const parts = row.map((text, j) => wrapped(text, widths[j]!));
       const height = Math.max(...parts.map((part) => part.length));
       return Array.from({ length: height }, (_, k) => oneLine(parts.map((part) => part[k] ?? '')));
     })
@@ -122,7 +121,7 @@ function cellByCell([head = [], ...rows]: readonly (readonly string[])[], width:
     .flatMap(([name = '', ...cells]) => [
       ...wrapped(`  ${name}`, width, '    '),
       ...cells.flatMap((cell, j) =>
-        byWords(cell, room).map((part, k) =>
+        wrapped(cell, room).map((part, k) =>
           `    ${pad(k === 0 ? head[j + 1]! : '', names)}  ${part}`.trimEnd(),
         ),
       ),

@@ -1,7 +1,7 @@
 /** A summary as blocks: the headline first, then where the rest went. */
 
 import { compact } from '../../base/compact.ts';
-import { percent } from '../../base/text/numbers.ts';
+import { percent, plural } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
 import type { CacheSaved } from '../measure/accounting.ts';
 import type { RewardSummary } from '../measure/score.ts';
@@ -19,7 +19,6 @@ import {
   type Fact,
   money,
   NAMES_SHOWN,
-  plural,
   range,
   rate,
   reward,

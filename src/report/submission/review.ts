@@ -6,10 +6,10 @@
 import { z } from 'zod';
 import { compact } from '../../base/compact.ts';
 import { stripChars } from '../../base/python/text.ts';
+import { plural } from '../../base/text/numbers.ts';
 import { environmentKindOf } from '../../environment/environments.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { type Missing, type ScoredTrial, scoredTrials } from '../measure/score.ts';
-import { plural } from '../render/document.ts';
 export const CHECKLIST = {
   pass_at_1: 'Is a pass@1 submission (does not attempt the same task instance more than once)',
   no_test_knowledge: 'Does not use SWE-bench test knowledge (`PASS_TO_PASS`, `FAIL_TO_PASS`)',

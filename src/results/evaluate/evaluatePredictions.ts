@@ -192,7 +192,7 @@ async function evaluateGold(
   const { dataset: of, configHash, selected } = planned.request;
   const tag = sha256(JSON.stringify([of.source, of.split, of.fileHash, of.wanted, configHash])).slice(0, 8);
   const request = { ...planned.request, name: options.name ?? `evaluate-gold-${tag}` };
-  await preflight(planned.resolved, caller, !hasBegun(root, request.name));
+  await preflight({ ...planned.resolved, selected }, caller, !hasBegun(root, request.name));
   using store = makeAndOpen(root);
   const outcome = await beginRun(store, { ...planned, request }, caller);
   const run = requireRun(store, request.name);

@@ -7,7 +7,7 @@ import { pathInside } from '../../base/files/pathInside.ts';
 import { recordOf } from '../../base/isRecord.ts';
 import { durationOrNull } from '../../base/plausible.ts';
 import { sha256 } from '../../base/sha256.ts';
-import { percent } from '../../base/text/numbers.ts';
+import { percent, plural } from '../../base/text/numbers.ts';
 import { recordedRow } from '../../dataset/dataset.ts';
 import type { Instance } from '../../dataset/instance.ts';
 import { SourceError } from '../../formats/foreignFile.ts';
@@ -237,7 +237,9 @@ function readLine(data: RunData, words = 'results of another tool'): string {
     standing.valid ? [] : [{ trial, why: standing.why }],
   );
   const parts = [
-    rows.length === instances ? `${instances} instances` : `${rows.length} trials of ${instances} instances`,
+    rows.length === instances
+      ? plural(instances, 'instance')
+      : `${plural(rows.length, 'trial')} of ${plural(instances, 'instance')}`,
     ...(data.arms.length > 1 ? [`${data.arms.length} arms`] : []),
     valid.length > 0
       ? `${resolved} of ${valid.length} resolved = ${percent(resolved / valid.length)}`

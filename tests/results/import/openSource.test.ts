@@ -69,7 +69,7 @@ test('a file of predictions is read anew when a report comes below it', async ()
     JSON.stringify({ instance_id: 'a__a-1', model_name_or_path: 'm', model_patch: 'diff --git a/f b/f' }),
   );
   await openSource(file, caller);
-  expect(told.splice(0).join()).toMatch(/read as predictions: 1 instances; no verdicts/);
+  expect(told.splice(0).join()).toMatch(/read as predictions: 1 instance; no verdicts/);
   writeFileSync(
     join(home, 'preds', 'logs', 'a__a-1', 'report.json'),
     JSON.stringify({ 'a__a-1': { resolved: true } }),

@@ -21,7 +21,6 @@ import { asciiOnly, wellFormed } from '../../../src/base/replaceUnits.ts';
 import { closest } from '../../../src/base/text/closest.ts';
 import {
   broken,
-  byWords,
   columns,
   fitted,
   head,
@@ -92,13 +91,12 @@ export const BASE_READERS: readonly Reader[] = [
     columns,
     // Its callers cut texts before.
     broken: (text) => broken(text.slice(0, 20_000), 80, 76),
-    byWords: (text) => byWords(text.slice(0, 20_000), 80),
     fitted: (text) => fitted(text.slice(0, 20_000), 80),
     longestWord: (text) => longestWord(text.slice(0, 20_000)),
-    wrapped: (text) => wrapped(text.slice(0, 20_000), 80, '  '),
+    wrapped: (text) => wrapped(text.slice(0, 20_000), 80),
+    wrappedFurtherIn: (text) => wrapped(text.slice(0, 20_000), 80, '  '),
     head: (text) => head(text, 80),
     shorten: (text) => shorten(text, 80),
-    shortenLeft: (text) => shorten(text, 80, 'left'),
     pad: (text) => pad(text, 80),
     padLeft: (text) => padLeft(text, 80),
     lineDiff: (text) => lineDiff(text, `${text}x`),
