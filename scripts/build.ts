@@ -1,7 +1,16 @@
 // `npm run build`: dist as it is published. The program is a bundle: every module of src and of the packages that it uses, in files that load
 // fast; a module that is imported when it is needed stays a file of its own. Beside it lie the declarations of the library and what the
 // program reads at run time (SQL, shell, JSON, the relay), each at its place below src.
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { type Plugin, rolldown } from 'rolldown';
@@ -278,6 +287,7 @@ export async function bundle(): Promise<void> {
     writeFileSync(join(TARGET, file.fileName), code);
     rmSync(join(TARGET, `${file.fileName}.map`), { force: true });
   }
+  removeOldParts(new Set(output.map(({ fileName }) => fileName)));
   await listVerbs();
   const modules = [
     ...output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : [])),
@@ -285,6 +295,18 @@ export async function bundle(): Promise<void> {
   ];
   chmodSync(join(TARGET, 'cli', 'bin.js'), 0o755);
   writeFileSync(LAST_WRITTEN, licencesOf(modules));
+}
+
+const OLD_MS = 3_600_000;
+
+/** Parts of earlier bundles. A program that a test has started may still load one, but not an hour later. */
+function removeOldParts(made: ReadonlySet<string>): void {
+  for (const file of readdirSync(TARGET)) {
+    const part = file.replace(/\.map$/, '');
+    if (!/-[\w-]{8}\.js$/.test(part) || made.has(part)) continue;
+    if (Date.now() - statSync(join(TARGET, file)).mtimeMs > OLD_MS)
+      rmSync(join(TARGET, file), { force: true });
+  }
 }
 
 /** What help lists, so that it need not load every verb. */
@@ -337,7 +359,6 @@ export function copyAssets(): void {
 
 if (import.meta.main) {
   mkdirSync(TARGET, { recursive: true });
-  // Not in bundle(): a program that a test has started may still load a part that a later bundle does not have.
   for (const file of readdirSync(TARGET, { recursive: true, encoding: 'utf8' }))
     if (/^[^/]*\.js(?:\.map)?$|\.d\.ts$/.test(file)) rmSync(join(TARGET, file));
   rmSync(join(ROOT, '.cache', 'code'), { recursive: true, force: true });
