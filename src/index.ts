@@ -59,7 +59,8 @@ export const startRun = (options: RunOptions & Surroundings): Promise<Running<Ru
   startWork(options, async (caller) => {
     const results = resolve(caller.cwd, options.results);
     const planned = await plan({ ...options, results }, caller);
-    await preflight(planned.resolved, caller, !hasBegun(results, planned.request.name));
+    const { selected, name } = planned.request;
+    await preflight({ ...planned.resolved, selected }, caller, !hasBegun(results, name));
     using store = makeAndOpen(results);
     return await beginRun(store, planned, caller);
   });

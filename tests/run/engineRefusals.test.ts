@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Docker from 'dockerode';
+import tar from 'tar-stream';
 import { describe, expect, test } from 'vitest';
 import { cli, tempDir } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
@@ -30,8 +31,10 @@ const replies = join(folder, 'replies.json');
 writeFileSync(replies, '[]');
 const MODEL = ['-m', `scripted:${replies}`];
 
-const asked = async (...more: string[]) => {
-  const words = ['--subset', UNGRADABLE, ...MODEL, ...more];
+const asked = (...more: string[]) => askedOf(UNGRADABLE, ...more);
+
+const askedOf = async (dataset: string, ...more: string[]) => {
+  const words = ['--subset', dataset, ...MODEL, ...more];
   const [run, plan, doctor] = await Promise.all([
     cli(['run', ...words, '-o', join(folder, 'run')]),
     cli(['run', ...words, '-o', join(folder, 'plan'), '--dry-run']),
@@ -85,5 +88,48 @@ describe.skipIf(!docker)('an engine', () => {
     expect(doctor.stdout).toMatch(text);
     const names = (await new Docker().listContainers({ all: true })).flatMap(({ Names }) => Names);
     expect(names.filter((name) => name.includes('swebatch-preflight'))).toEqual([]);
+  });
+
+  // The copy says what it is built for; that no program in it could run here needs no emulator to show.
+  test('is not asked to start copies of images that are built for another platform', async () => {
+    const engine = new Docker();
+    const image = 'swebatch-test/one-file:platform';
+    const files = tar.pack();
+    files.entry({ name: 'file' }, 'x');
+    files.finalize();
+    const [repo, tag] = image.split(':');
+    // Its types know files of this machine alone.
+    const stream = files as unknown as NodeJS.ReadableStream;
+    const imported: NodeJS.ReadableStream = await engine.importImage(stream, { repo, tag });
+    await new Promise((done) => engine.modem.followProgress(imported, done));
+    const { Architecture } = await engine.getImage(image).inspect();
+    const other = Architecture === 'amd64' ? 'arm64' : 'amd64';
+    try {
+      const dataset = rows('there.jsonl', { image });
+      const platform = `environment.platform=linux/${other}`;
+      const text = `copies of ${image} are built for linux/${Architecture}, and environment.platform is linux/${other}`;
+      const { run, plan, doctor } = await askedOf(dataset, '-c', platform);
+      expect(run.code).toBe(2);
+      expect(run.stderr).toContain(text);
+      expect(run.stderr).toContain('with --pull always, or set environment.platform=linux/');
+      expect(plan.stderr).toContain('warning: a run would be refused: engine: its');
+      expect(plan.stderr).toContain(text);
+      expect(doctor.code).toBe(2);
+      expect(doctor.stdout).toContain(text);
+      const anew = await cli([
+        'run',
+        '--subset',
+        dataset,
+        ...MODEL,
+        '-c',
+        platform,
+        '--pull',
+        'always',
+        '--dry-run',
+      ]);
+      expect(anew.stderr).not.toContain(text);
+    } finally {
+      await engine.getImage(image).remove({ force: true });
+    }
   });
 });

@@ -1,8 +1,10 @@
 /** `swebatch doctor`: can this machine run? Each failure comes with its fix. */
+
 import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { bad, type Finding, good } from '../../base/finding.ts';
 import { inert } from '../../base/text/inert.ts';
+import { plural } from '../../base/text/numbers.ts';
 import { environmentFindings } from '../../environment/environments.ts';
 import { engineClient } from '../../environment/places/chosenEngine.ts';
 import { type EngineInfo, engineInfo } from '../../environment/places/engineInfo.ts';
@@ -14,6 +16,7 @@ import {
   limitFindings,
   refusalFindings,
 } from '../../run/plan/engineFit.ts';
+import { copyFindings } from '../../run/plan/localCopies.ts';
 import { checkedPlan, enginesNeeded, platformAsked } from '../../run/plan/preflight.ts';
 import { type ResolvedConfig, resolveConfig } from '../../run/plan/resolveConfig.ts';
 import { plan } from '../../run/plan.ts';
@@ -56,7 +59,9 @@ export const doctorVerb = defineVerb({
       disk('disk', root, 'free some space, or choose another results root with -o'),
       database(root),
       ...('problem' in resolved ? [resolved.problem] : await configuration(resolved, args)),
-      ...('problem' in resolved || resolved.dataset.subset === undefined ? [] : [await tasks(root, args)]),
+      ...('problem' in resolved || resolved.dataset.subset === undefined
+        ? []
+        : await tasks(root, args, resolved)),
     ];
     const lines = findings.map(
       (f) => `${f.ok ? 'ok  ' : 'FAIL'} ${f.what}: ${inert(f.detail)}${f.fix ? `\n     fix: ${f.fix}` : ''}`,
@@ -75,7 +80,7 @@ async function docker(resolved?: ResolvedConfig): Promise<Finding[]> {
   const asked = await Promise.all(
     hosts.map(async (host) => ({
       host,
-      what: host === undefined ? 'Docker' : `Docker ${host}`,
+      what: engineName(host),
       engine: await ask(host),
     })),
   );
@@ -91,6 +96,8 @@ async function docker(resolved?: ResolvedConfig): Promise<Finding[]> {
     ...(await Promise.all(refused)).flat(),
   ];
 }
+
+const engineName = (host: string | undefined): string => (host === undefined ? 'Docker' : `Docker ${host}`);
 
 const engineOf = (host: string | undefined) =>
   host === undefined ? engineClient() : requireEngine(process.env, host).docker;
@@ -167,20 +174,27 @@ const optionsOf = ({ config, model, subset, split, evaluate }: DoctorArgs) => ({
   settings: { grading: { enabled: evaluate } },
 });
 
-/** The dataset as a run would take it. */
-async function tasks(root: string, args: DoctorArgs): Promise<Finding> {
+/** The dataset as a run would take it, and the copies of its images on the engines. */
+async function tasks(root: string, args: DoctorArgs, resolved: ResolvedConfig): Promise<Finding[]> {
   try {
     const { request } = await plan(
       { results: root, ...optionsOf(args) },
       { ...thisProcess(), tell: () => {} },
     );
     const graded = request.grading.enabled ? ', which can all be graded' : '';
-    return good('dataset', `${request.selected.length} tasks of ${request.dataset.source}${graded}`);
+    const copies = enginesNeeded(resolved).map(async (host) => {
+      if (!(await ask(host)).ok) return [];
+      return copyFindings(engineOf(host), `images of ${engineName(host)}`, request, platformAsked(resolved));
+    });
+    return [
+      good('dataset', `${plural(request.selected.length, 'task')} of ${request.dataset.source}${graded}`),
+      ...(await Promise.all(copies)).flat(),
+    ];
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
     const { next } = error;
     const fix = next ? nextStepText(next) : 'correct the dataset, its split or its selection';
-    return bad('dataset', error.message, fix);
+    return [bad('dataset', error.message, fix)];
   }
 }
 

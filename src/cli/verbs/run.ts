@@ -1,7 +1,9 @@
 /** `swebatch run`: an agent over a selection of a dataset; the same run id again goes on where it stopped. `swebatch resume` does so by name. */
+
 import { z } from 'zod';
 import { errorText } from '../../base/text/errorText.ts';
 import { inert } from '../../base/text/inert.ts';
+import { plural } from '../../base/text/numbers.ts';
 import { PACKAGE_CONFIGS } from '../../config/readConfig.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { canBuild, DEMO_IMAGES } from '../../demo/baseImage.ts';
@@ -53,7 +55,7 @@ export const runVerb = defineVerb({
         const asked = { ...process.env, ...resolved.keys };
         refuseFailed(await endpointFindings(resolved.arms, asked, true));
       }
-      for (const problem of await wouldRefuse(resolved, checked, caller))
+      for (const problem of await wouldRefuse({ ...resolved, selected: request.selected }, checked, caller))
         say(inert(`warning: a run would be refused: ${problem}`));
       const [{ dryRun }, { printPlan }] = await Promise.all([
         import('../../run/plan/dryRun.ts'),
@@ -64,7 +66,7 @@ export const runVerb = defineVerb({
     const root = planned.options.results;
     if (resolved.replacedBy !== null && !resolved.replacedBy.startsWith(PACKAGE_CONFIGS))
       await sayReplaced(resolved, resolved.replacedBy, caller.cwd);
-    await preflight(resolved, caller, !hasBegun(root, request.name));
+    await preflight({ ...resolved, selected: request.selected }, caller, !hasBegun(root, request.name));
     await buildBundledImages(request.selected.map(({ instance }) => imageOf(instance)));
     using store = makeAndOpen(root);
     if (args.baseline) (await nights()).requireBaseline(store, args.baseline, request);
@@ -110,7 +112,7 @@ async function buildBundledImages(images: readonly string[]): Promise<void> {
   try {
     const { buildDemoImages } = await import('../../demo/demoDataset.ts');
     const { built } = await buildDemoImages(say);
-    say(`${built.length} images built`);
+    say(`${plural(built.length, 'image')} built`);
   } catch (error) {
     throw new UserError(errorText(error));
   }

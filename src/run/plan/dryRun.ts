@@ -83,7 +83,7 @@ export async function planRun(options: RunOptions & Surroundings): Promise<Plann
   refuseWrong(checked);
   return {
     ...(await dryRun(planned, caller)),
-    problems: await wouldRefuse(planned.resolved, checked, caller),
+    problems: await wouldRefuse({ ...planned.resolved, selected: planned.request.selected }, checked, caller),
     warnings,
   };
 }

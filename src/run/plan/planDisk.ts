@@ -1,7 +1,6 @@
 /** The images part of a dry run: which are here, which must be pulled, how large they are, and whether they fit. Pulls and removes nothing. */
 
 import { parseSize } from '../../base/text/units.ts';
-import { headOf, imageOf } from '../../dataset/instance.ts';
 import { onEngines } from '../../environment/environments.ts';
 import { type DiskRoom, type ImagePlan, tooMuch } from '../../environment/places/imagePlan.ts';
 import { imagesConfigSchema, parsePolicy } from '../../environment/places/imagesConfig.ts';
@@ -9,6 +8,7 @@ import type { Variables } from '../caller.ts';
 import { openImages } from '../places/engines.ts';
 import { enginesOf } from '../places/openImages.ts';
 import { UserError } from '../userError.ts';
+import { imagesOf } from './localCopies.ts';
 import type { RunRequest } from './planRecord.ts';
 
 export interface DiskPlan {
@@ -32,14 +32,6 @@ export interface DiskPlan {
 }
 
 export type DiskAnswer = DiskPlan | { readonly engines: readonly DiskPlan[] } | { readonly problem: string };
-
-/** The images that trials run in and are graded in. */
-function imagesOf({ arms, selected, grading }: RunRequest): string[] {
-  const inContainers = arms.filter(({ environment }) => onEngines(environment));
-  const rows = selected.map((row) => imageOf(headOf(row)));
-  const runs = inContainers.flatMap(({ environment }) => (environment.image ? [environment.image] : rows));
-  return [...new Set([...runs, ...(grading.enabled ? rows : [])])];
-}
 
 /** Null when no arm runs on engines. An engine that does not answer is reported; it is not a failure, because a plan starts nothing. */
 export async function planDisk(request: RunRequest, env: Variables): Promise<DiskAnswer | null> {

@@ -10,10 +10,15 @@ import { engineSilent, requireEngine } from '../places/engines.ts';
 import { UserError } from '../userError.ts';
 import { checkArm, deadEndpoints, templateFindings } from './armChecks.ts';
 import { engineFindings, limitFindings, type PlatformAsked, refusalFindings } from './engineFit.ts';
+import { copyFindings } from './localCopies.ts';
+import type { RunRequest } from './planRecord.ts';
 import type { ResolvedConfig } from './resolveConfig.ts';
 
 type Checked = Pick<ResolvedConfig, 'arms' | 'run' | 'grading'> &
-  Partial<Pick<ResolvedConfig, 'keys' | 'images' | 'unwritten' | 'replacedBy'>>;
+  Partial<Pick<ResolvedConfig, 'keys' | 'images' | 'unwritten' | 'replacedBy'>> & {
+    /** The tasks, where they are known. */
+    readonly selected?: RunRequest['selected'];
+  };
 
 /** What `run`, `run --dry-run` and `doctor` refuse, by the same words. */
 interface CheckedPlan {
@@ -56,10 +61,15 @@ async function placeProblems(checked: Checked, caller: Caller): Promise<PlacePro
   if (silent) return { problems, silent: { reasons, env: hosts.includes(undefined) ? caller.env : {} } };
   const limits = asked.flatMap(({ what, engine }) => limitFindings(engine, what, checked));
   const refused = asked.map(({ what, docker, engine }) => refusalFindings(docker, engine, what, checked));
+  const { selected = [] } = checked;
+  const copies = asked.map(({ what, docker, engine }) =>
+    engine.ok ? copyFindings(docker, what, { ...checked, selected }, platformAsked(checked)) : [],
+  );
   const found = [
     ...limits,
     ...engineFindings(asked, platformAsked(checked)),
     ...(await Promise.all(refused)).flat(),
+    ...(await Promise.all(copies)).flat(),
   ];
   return { problems: [...problems, ...found.filter(({ ok }) => !ok).map(textOf)], silent: null };
 }
