@@ -202,12 +202,7 @@ describe('viewer server', () => {
     store.close();
     await start();
     const { rows } = await json<TrialPage>(`runs/${run}/trials/0`);
-    expect(rows.map(({ task }) => task)).toEqual([
-      'Fix the <b>thing</b>',
-      '7',
-      undefined,
-      '修复'.repeat(80),
-    ]);
+    expect(rows.map(({ task }) => task)).toEqual(['Fix the <b>thing</b>', '7', undefined, '修复'.repeat(80)]);
   });
 
   test('checks Host and Origin exactly and sends a strict policy with every answer', async () => {
