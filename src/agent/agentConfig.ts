@@ -1,6 +1,6 @@
 /** What a user may set under `agent:`. Names are mini-swe-agent's where it has one. 0 (or none) means off for every limit. */
 import { z } from 'zod';
-import { identity } from '../base/fieldClass.ts';
+import { identity, runtime } from '../base/fieldClass.ts';
 
 /** The seeds' default asks for a block; what asks for a call of the tool says the same otherwise. */
 export const TOOL_CALL_INSTANCE_TEMPLATE =
@@ -15,6 +15,22 @@ export const PROMPT_TEMPLATE = `Resolve this issue in the repository at {{cwd}}:
 
 Change the files of the repository so that the issue is resolved for every case that it describes, and check your work. Nobody can answer
 questions, and there is no network. You need not commit: the changes that you leave in the work tree are your answer.`;
+
+const serverName = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 of A-Z a-z 0-9 _ -');
+const serverUrl = z
+  .string()
+  .regex(/^https?:\/\/\S+$/, 'must be an address that begins with http:// or https://');
+const mcpServerSchema = z.discriminatedUnion('transport', [
+  z.strictObject({
+    name: serverName,
+    transport: z.literal('stdio'),
+    command: z.string().min(1),
+    args: z.array(z.string()).default([]),
+  }),
+  z.strictObject({ name: serverName, transport: z.enum(['sse', 'streamable-http']), url: serverUrl }),
+]);
+
+const digest = z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in hex');
 
 export const agentConfigSchema = z.strictObject({
   agent_class: z
@@ -64,6 +80,30 @@ export const agentConfigSchema = z.strictObject({
     .enum(['allow', 'refuse'])
     .optional()
     .meta(identity('agent_class acp: the answer to what the program asks leave for; default: allow')),
+  skills: z
+    .string()
+    .min(1)
+    .optional()
+    .meta(runtime('a folder with a folder for each skill (SKILL.md), or one skill; the agent gets a copy')),
+  skills_sha256: digest
+    .optional()
+    .meta(
+      identity('hash over the files of agent.skills: other files are another experiment; default: found out'),
+    ),
+  instructions: z
+    .string()
+    .min(1)
+    .optional()
+    .meta(runtime('a file that the agent gets as its AGENTS.md, CLAUDE.md or GEMINI.md')),
+  instructions_sha256: digest.optional().meta(identity('hash of agent.instructions; default: found out')),
+  mcp_servers: z
+    .array(mcpServerSchema)
+    .optional()
+    .meta(
+      identity(
+        'servers of tools: name and transport, with command and args (stdio) or url; they run in the container',
+      ),
+    ),
   observation_template: z
     .string()
     .optional()

@@ -7,6 +7,7 @@ import type { Libc } from '../environment/programs/program.ts';
 import type { DialectName } from '../model/dialects/dialects.ts';
 import type { CallRecord, Message, Model, ProviderErrorMetadata } from '../model/model.ts';
 import type { AgentConfig } from './agentConfig.ts';
+import type { PlacedEquipment } from './equipment.ts';
 import type { AgentErrorResponse } from './errors.ts';
 import type { ArmGateway, GatewayCall } from './gateway/gateway.ts';
 
@@ -126,8 +127,10 @@ export interface AgentParts {
   /** For agents that are programs: it answers their calls of models. */
   readonly gateway?: ArmGateway | undefined;
   readonly config: AgentConfig;
-  /** Servers of tools that the task gives its agent; only for agents that take them. */
+  /** Servers of tools that the task and the arm give the agent; only for agents that take them. */
   readonly mcpServers?: readonly McpServer[];
+  /** Instructions and skills of the arm, where they are in the environment. */
+  readonly equipment?: PlacedEquipment | undefined;
   /** Only for a kind that `solves`. */
   readonly solution?: Solution | undefined;
   readonly callbacks?: AgentCallbacks;
@@ -180,6 +183,8 @@ export interface AgentKind {
   readonly dialect?: DialectName | null;
   /** How it reaches servers of tools; absent: it is given none. */
   readonly mcp?: readonly McpTransport[];
+  /** How it gets instructions and skills: it looks where they are put, or its line names the places; absent: not at all. */
+  readonly equipment?: 'found' | 'named';
   /** What `agents add` fetches, and containers get; absent: it brings nothing. */
   packages?(version: string, arch: PackageArchitecture): AgentPackages;
   /** Containers get what `agent.program` names, which its user added. */

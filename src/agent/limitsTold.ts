@@ -34,6 +34,10 @@ export function limitsAhead(limits: Limits, deadline: string): string {
   return `\n\nYou have at most ${new Intl.ListFormat('en-GB').format(parts)}. What is in the work tree then is your answer.`;
 }
 
+/** '' without a limit. */
+export const stepsLeft = ({ step_limit: steps }: Limits, used: number): number | '' =>
+  steps > 0 ? Math.max(0, steps - used) : '';
+
 /** The time at which the limit is over if no provider keeps the agent waiting; '' without one. */
 export const deadlineOf = ({ wall_time_limit_seconds: seconds }: Limits, nowMs: number): string =>
   seconds > 0 ? new Date(nowMs + seconds * 1000).toISOString() : '';

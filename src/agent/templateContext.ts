@@ -36,6 +36,7 @@ function commonVars(config: AgentConfig): Vars {
     model_cost: float(0.5),
     elapsed_seconds: 1,
     deadline: '2026-01-01T00:00:00.000Z',
+    steps_left: 9,
     task: 'task text',
     ...Object.fromEntries(config.expose_fields.map((field) => [field, 'field'])),
   };

@@ -10,3 +10,9 @@ export type McpServer =
   | { readonly name: string; readonly transport: 'sse' | 'streamable-http'; readonly url: string };
 
 export type McpTransport = McpServer['transport'];
+
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+
+/** Whether a container without network reaches the address. */
+export const isOwnLoopback = (url: string): boolean =>
+  URL.canParse(url) && LOOPBACK.test(new URL(url).hostname);

@@ -264,7 +264,10 @@ function templateProblems(config: AgentConfig): string[] {
     ),
     ...problemsWith('agent.prompt_template', prompt, sampleContexts('instance', config)),
     ...problemsWith('agent.command', command, [
-      { task: 'task text', prompt_file: '/prompt', model: 'model', deadline: '2026-01-01T00:00:00.000Z' },
+      {
+        ...{ task: 'task text', prompt_file: '/prompt', model: 'model', skills: '/skills' },
+        ...{ instructions: '/instructions', steps_left: 9, deadline: '2026-01-01T00:00:00.000Z' },
+      },
     ]),
   ];
 }

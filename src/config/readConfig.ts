@@ -84,6 +84,7 @@ export const BUILT_IN_CONFIGS = [
   'swebench-text',
   'agents',
   'demo-agents',
+  'demo-skill',
 ] as const;
 
 /** Finds the file of a `-c`: the path as given, then the package's `configs/`; the ending `.yaml` may be left out. */

@@ -4,6 +4,7 @@ import { dialectOf } from './clouds/chooseCloud.ts';
 import type { ToolSpec } from './model.ts';
 import type { ModelConfig } from './modelConfig.ts';
 import { baseUrlOf, sentModel } from './names.ts';
+import { programOverrides } from './parameters/programOverrides.ts';
 import { isFreeName, priceSource } from './prices.ts';
 
 interface RequestDescription {
@@ -19,6 +20,10 @@ interface RequestDescription {
   readonly alias: boolean;
   readonly price: string | null;
 }
+
+/** What a configuration sets over the parameters of a program's own requests; null where nothing is sent. */
+export const describeOverrides = async (config: ModelConfig) =>
+  sendsRequests(config) ? programOverrides(await dialectOf(config), config) : null;
 
 /** An address without what a URL may carry in secret. */
 export function shownAddress(text: string): string {

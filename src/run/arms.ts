@@ -2,6 +2,7 @@
 import type { AgentConfig } from '../agent/agentConfig.ts';
 import { loadAgent } from '../agent/agents.ts';
 import type { CreateAgent } from '../agent/contract.ts';
+import type { Equipment } from '../agent/equipment.ts';
 import type { ArmGateway, Gateway } from '../agent/gateway/gateway.ts';
 import { gatewayConfigSchema } from '../agent/gateway/gatewayConfig.ts';
 import type { Closing } from '../base/async/timer.ts';
@@ -19,6 +20,7 @@ import type { Divergence } from '../model/offline/replayed.ts';
 import type { Store } from '../store/open.ts';
 import type { ArmRow } from '../store/records/runs.ts';
 import { armProgram } from './agents/armAgent.ts';
+import { armEquipment } from './agents/equipment.ts';
 import { type Variables, variable } from './caller.ts';
 import type { RunEvents } from './events.ts';
 import { plannedArm } from './plan/planRecord.ts';
@@ -36,6 +38,8 @@ export interface ArmRuntime {
   readonly gateway: ArmGateway | undefined;
   /** It submits nothing: what it leaves in the work tree is its patch, whatever `run.patch` says. */
   readonly leavesPatch: boolean;
+  /** What it gives its agent beside the task. */
+  readonly equipment: Equipment | undefined;
   /** It is given the solution of its task. */
   readonly solves: boolean;
 }
@@ -103,6 +107,7 @@ export async function startArms(
       createAgent,
       leavesPatch,
       solves,
+      equipment: armEquipment(agent, around.cwd),
       gateway: gateway && { open: (request) => gateway.open({ ...request, config }) },
     });
   }

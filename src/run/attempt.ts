@@ -5,6 +5,7 @@
 
 import type { AgentConfig } from '../agent/agentConfig.ts';
 import type { AgentCallbacks, AgentResult } from '../agent/contract.ts';
+import { placeEquipment } from '../agent/equipment.ts';
 import { stackOf } from '../base/text/sourceLines.ts';
 import type { Instance } from '../dataset/instance.ts';
 import type { CapturedPatch, Environment } from '../environment/environment.ts';
@@ -127,9 +128,14 @@ async function runAgent(
     // A replay plays the recorded attempts of a trial in order.
     earlier: journal.infraAttemptsBefore(),
   });
+  const ofTask = needsOf(instance).toolServers ?? [];
+  // A task's own server keeps its name.
+  const ofArm = (arm.agent.mcp_servers ?? []).filter((one) => ofTask.every(({ name }) => name !== one.name));
+  const mcpServers = [...ofTask, ...ofArm];
+  const placement = arm.equipment && (await placeEquipment(environment, arm.equipment));
+  const equipment = placement?.placed;
   const runOne = (task: string, config: AgentConfig, callbacks: AgentCallbacks, part?: string) => {
     const { gateway } = arm;
-    const mcpServers = needsOf(instance).toolServers ?? [];
     const agent = arm.createAgent({
       instanceId,
       model,
@@ -137,6 +143,7 @@ async function runAgent(
       gateway,
       config,
       mcpServers,
+      equipment,
       callbacks,
       signal,
       now,
@@ -145,23 +152,27 @@ async function runAgent(
     return orAbort(agent.run(task, exposedFields(arm.agent, instance)), signal);
   };
   const lead = suiteOf(instance).lead?.(instance);
-  if (!lead)
-    return runOne(
-      instance.problem_statement,
-      withinTaskTime(arm.agent, instance),
-      journal.recorder.callbacks,
+  try {
+    if (!lead)
+      return await runOne(
+        instance.problem_statement,
+        withinTaskTime(arm.agent, instance),
+        journal.recorder.callbacks,
+      );
+    return await lead(
+      ledAttempt({
+        environment,
+        journal,
+        signal,
+        now,
+        config: arm.agent,
+        runAgent: runOne,
+        gradeRequest: () => run.stepGrading.request(trial, journal.number, signal),
+      }),
     );
-  return lead(
-    ledAttempt({
-      environment,
-      journal,
-      signal,
-      now,
-      config: arm.agent,
-      runAgent: runOne,
-      gradeRequest: () => run.stepGrading.request(trial, journal.number, signal),
-    }),
-  );
+  } finally {
+    await placement?.remove();
+  }
 }
 
 /** A task may give its agent less time than the configuration does, never more. */

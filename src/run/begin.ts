@@ -49,7 +49,7 @@ export function beginRun(
     const existing = runByName(store, request.name);
     if (existing) await continued(store, existing, plan, caller);
     else {
-      const asked = { env: caller.env, command: caller.command, failedIn: options.failedIn };
+      const asked = { env: caller.env, cwd: caller.cwd, command: caller.command, failedIn: options.failedIn };
       const manifest = await gatherManifest(request, resolved, asked);
       insertRun(store, runRows({ ...request, manifest }));
     }

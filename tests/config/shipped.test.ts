@@ -8,11 +8,12 @@ import { readTextFile } from './readTextFile.ts';
 const load = (spec: string) => loadConfig({ specs: [spec], readFile: readTextFile, cwd: '/nowhere' });
 const names = readdirSync(PACKAGE_CONFIGS).filter((f) => f.endsWith('.yaml'));
 
-test('the seven are here', () => {
+test('the eight are here', () => {
   expect(names.sort()).toEqual([
     'agents.yaml',
     'default.yaml',
     'demo-agents.yaml',
+    'demo-skill.yaml',
     'demo.yaml',
     'nightly.yaml',
     'swebench-text.yaml',

@@ -3,6 +3,7 @@
 // terms: SWEBATCH_TEST_CLAUDE_CODE=1 runs it too.
 import { describe, expect, test } from 'vitest';
 import { AGENTS, addedFromNpm, agentBench } from '../support/agents/agentBench.ts';
+import { hasEquipment } from '../support/agents/programEquipment.ts';
 import { outlastsStorm, outlivesRelay, solvesTwo, survivesKill } from '../support/agents/programFaults.ts';
 import { dockerAvailable } from '../support/docker.ts';
 
@@ -17,6 +18,16 @@ describe.skipIf(!available)('a real program (needs Docker and npm)', () => {
       const missing = await addedFromNpm(one);
       if (missing) return context.skip(missing);
       await solvesTwo(one);
+    },
+  );
+
+  test.for(AGENTS)(
+    '$agent gets instructions, a skill, a server of tools and a temperature of its arm',
+    { timeout: 400_000 },
+    async (one, context) => {
+      const missing = await addedFromNpm(one);
+      if (missing) return context.skip(missing);
+      await hasEquipment(one);
     },
   );
 

@@ -44,6 +44,31 @@ for n in range(int(sys.argv[1])):
   const containers = async (run: string) =>
     (await docker.listContainers({ all: true })).filter(({ Labels }) => Labels['swebatch.run'] === run);
 
+  test('gets SIGTERM when its time is over, and what it writes then is in its patch', async () => {
+    const { provider, bench } = await play(
+      script(
+        `exec python3 -c '
+import signal, sys, time
+def end(*_):
+    open("late.txt", "w").write("so far\\n")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, end)
+while True: time.sleep(0.1)
+'`,
+        { wall_time_limit_seconds: 3 },
+      ),
+    );
+    await using _ = provider;
+    const done = await bench.run();
+    expect(done.code, done.stderr).toBe(0);
+    const [ended] = bench.query<Attempt & { model_patch: string }>(
+      'SELECT exit_reason, error_evidence, model_patch FROM attempts',
+    );
+    expect(ended!.exit_reason).toBe('limit_wall_time');
+    expect(ended!.model_patch).toContain('+so far');
+    expect(JSON.parse(ended!.error_evidence)).toMatchObject({ exit_code: 0 });
+  });
+
   test('has its prompt, asks its model, and what it leaves in the tree is its patch', async () => {
     const { provider, bench } = await play(
       script(`grep -c issue {{prompt_file}}; ${ASK} 2 {{model}}; echo two > new.txt`),

@@ -127,6 +127,8 @@ export interface GatewaySession {
   readonly dialect: DialectName;
   /** One connection of the program. Never throws. */
   handle(connection: Duplex): void;
+  /** Of calls that have not begun none is made any more; the program is told why. */
+  refuse(why: string): void;
   /** May never resolve; never rejects. */
   readonly ended: Promise<GatewayEnd>;
   state(): GatewaySummary;

@@ -247,6 +247,7 @@ function sessionOf(
     dialect: wire.dialect,
     ended: core.ended,
     state: core.state,
+    refuse: core.refuse,
     handle(connection) {
       connections.add(connection);
       connection.on('close', () => connections.delete(connection));

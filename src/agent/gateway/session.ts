@@ -38,6 +38,8 @@ export interface SessionCore {
   ask(ask: Ask): Answer;
   isStreamed(answer: Answer): boolean;
   note(text: string): void;
+  /** Of calls that have not begun none is made any more. */
+  refuse(why: string): void;
   /** A request that was refused outside of it. */
   refuses(why: string): void;
   state(): GatewaySummary;
@@ -293,6 +295,7 @@ export function createSessionCore(spec: SessionSpec, wire: Wire): SessionCore {
     ask: (asked) => ask(session, asked),
     isStreamed: (answer) => session.streamed.has(answer),
     note: (text) => note(session, text),
+    refuse: (why) => makeNoMore(session, why),
     refuses(why) {
       session.refusal ??= why;
     },

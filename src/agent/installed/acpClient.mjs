@@ -4,10 +4,13 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 const [promptFile, line] = process.argv.slice(2);
-const { SWEBATCH_ACP_PERMISSIONS: policy = 'allow', SWEBATCH_ACP_CANCEL_S: cancelAfter = '0' } = process.env;
+const { SWEBATCH_ACP_PERMISSIONS: policy = 'allow' } = process.env;
+const mcpServers = JSON.parse(process.env.SWEBATCH_ACP_MCP ?? '[]');
 /** The summary must fit into what an attempt keeps of an output. */
 const LONGEST = 3500;
 const TAIL = 1200;
+/** Its host waits ten seconds. */
+const UNANSWERED_MS = 8000;
 
 const program = spawn('/bin/sh', ['-c', line], { stdio: ['pipe', 'pipe', 'inherit'] });
 const seen = { stop_reason: null, tool_calls: new Map(), plan: [], permissions: 0, said: '', error: null };
@@ -97,7 +100,7 @@ function summary() {
 async function work() {
   const clientCapabilities = { fs: { readTextFile: false, writeTextFile: false }, terminal: false };
   const { authMethods = [] } = await ask('initialize', { protocolVersion: 1, clientCapabilities });
-  const open = () => ask('session/new', { cwd: process.cwd(), mcpServers: [] });
+  const open = () => ask('session/new', { cwd: process.cwd(), mcpServers });
   const opened = await open().catch(async (error) => {
     // Its key is in a variable: the method that takes one from there.
     const method = authMethods.find(({ id }) => /api[-_]?key|openai/i.test(id)) ?? authMethods[0];
@@ -114,20 +117,27 @@ async function work() {
   seen.stop_reason = stopReason;
 }
 
-if (Number(cancelAfter) > 0)
-  setTimeout(() => {
-    if (session !== null) send({ method: 'session/cancel', params: { sessionId: session } });
-  }, Number(cancelAfter) * 1000).unref();
-
 const lost = gone.then((code) => {
   throw new Error(`the program ended with ${code} before it answered`);
 });
+/** The limit was reached. A program that does not end its turn then is told about all the same, while there is time. */
+const cancelled = new Promise((_, reject) => {
+  process.once('SIGTERM', () => {
+    if (session === null) return reject(new Error('the limit was reached before its session began'));
+    send({ method: 'session/cancel', params: { sessionId: session } });
+    setTimeout(
+      () => reject(new Error('it did not end its turn when that was cancelled')),
+      UNANSWERED_MS,
+    ).unref();
+  });
+});
 try {
-  await Promise.race([work(), lost]);
+  await Promise.race([work(), lost, cancelled]);
 } catch (error) {
   seen.error = String(error.message);
 }
 lost.catch(() => {});
+cancelled.catch(() => {});
 program.stdin.end();
 program.kill();
 process.stdout.write(`\n${summary()}\n`, () => process.exit(seen.error === null ? 0 : 1));

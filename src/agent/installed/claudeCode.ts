@@ -12,6 +12,7 @@ export const claudeCode = installedAgent({
   dialect: 'messages',
   commandTools: ['Bash'],
   mcp: ['stdio', 'sse', 'streamable-http'],
+  finds: (home) => ({ instructions: `${home}/CLAUDE.md`, skills: `${home}/skills` }),
   exitCode: /Exit code (\d+)/,
   endUnknown:
     /<tool_use_error>|Command timed out|running in (?:the )?background|was (?:aborted|interrupted)|The user doesn't want/,

@@ -1,7 +1,7 @@
 /** Any program that the image, or the user's line, brings. It is told where the gateway is in the variables that clients read. */
 import { shellWord } from '../../base/text/shellWord.ts';
 import { render } from '../../template/render.ts';
-import { deadlineOf } from '../limitsTold.ts';
+import { deadlineOf, stepsLeft } from '../limitsTold.ts';
 import { ADDED_BIN } from './addedProgram.ts';
 import { installedAgent } from './installedAgent.ts';
 import type { InstalledProgram } from './launch.ts';
@@ -12,6 +12,7 @@ export const ownLine = (agentClass: string, example: string) =>
     dialect: null,
     commandTools: 'any',
     takesProgram: true,
+    equipment: 'named',
     missing: ({ command }) =>
       command === undefined
         ? {
@@ -23,7 +24,7 @@ export const ownLine = (agentClass: string, example: string) =>
 
 export const commandAgent = installedAgent({
   ...ownLine('command', 'my-agent {{task}}'),
-  launch: ({ origin, key, prompt, promptFile, model, config }) => ({
+  launch: ({ origin, key, prompt, promptFile, model, config, equipment }) => ({
     env: {
       OPENAI_BASE_URL: `${origin}/v1`,
       ANTHROPIC_BASE_URL: origin,
@@ -38,6 +39,9 @@ export const commandAgent = installedAgent({
       renderCommand(config.command ?? '', {
         ...{ task: prompt, promptFile, model },
         deadline: deadlineOf(config, Date.now()),
+        stepsLeft: stepsLeft(config, 0),
+        skills: equipment?.skillsFolder ?? '',
+        instructions: equipment?.instructionsFile ?? '',
       }),
     ].join('\n'),
   }),
@@ -51,6 +55,26 @@ export const renderCommand = (
     promptFile,
     model,
     deadline = '',
-  }: { task: string; promptFile: string; model: string; deadline?: string },
+    stepsLeft = '',
+    skills = '',
+    instructions = '',
+  }: {
+    task: string;
+    promptFile: string;
+    model: string;
+    deadline?: string;
+    stepsLeft?: number | '';
+    skills?: string;
+    instructions?: string;
+  },
 ): string =>
-  render(template, { task: shellWord(task), prompt_file: promptFile, model: shellWord(model), deadline });
+  render(template, {
+    ...{ task: shellWord(task), prompt_file: promptFile, model: shellWord(model) },
+    ...{ deadline, steps_left: stepsLeft, skills, instructions },
+  });
+
+const NAMES = { skills: /\{\{\s{0,9}skills\b/, instructions: /\{\{\s{0,9}instructions\b/ } as const;
+
+/** Whether the line names the place of what its arm gives. */
+export const namesEquipment = (command: string | undefined, what: keyof typeof NAMES): boolean =>
+  NAMES[what].test(command ?? '');

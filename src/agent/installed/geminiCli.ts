@@ -15,6 +15,7 @@ export const geminiCli = installedAgent({
   dialect: 'gemini',
   commandTools: ['run_shell_command'],
   mcp: ['stdio', 'sse', 'streamable-http'],
+  finds: (home) => ({ instructions: `${home}/.gemini/GEMINI.md`, skills: `${home}/.gemini/skills` }),
   exitCode: /Exit Code: (\d+)/,
   outputOf: (answer) => {
     const { output } = objectOf(answer);
@@ -29,7 +30,7 @@ export const geminiCli = installedAgent({
       },
     ],
   }),
-  launch: ({ origin, key, model, folder, promptFile, programs, mcpServers }) => ({
+  launch: ({ origin, key, model, folder, home, promptFile, programs, mcpServers, equipment }) => ({
     files: {
       'settings.json': JSON.stringify({
         security: { auth: { selectedType: 'gemini-api-key' } },
@@ -45,6 +46,7 @@ export const geminiCli = installedAgent({
       GEMINI_CLI_TRUST_WORKSPACE: 'true',
       GEMINI_CLI_SYSTEM_SETTINGS_PATH: `${folder}/settings.json`,
       GEMINI_CLI_NO_RELAUNCH: 'true',
+      ...(equipment && { GEMINI_CLI_HOME: home }),
     },
     command: `exec ${NODE} ${programs}/gemini/bundle/gemini.js --yolo --model ${shellWord(model)} --output-format json <${promptFile}`,
   }),

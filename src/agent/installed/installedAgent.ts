@@ -5,13 +5,14 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
 import { startTimer } from '../../base/async/timer.ts';
 import { float } from '../../base/python/values.ts';
 import { shellWord } from '../../base/text/shellWord.ts';
 import { type CommandResult, type Environment, EnvironmentError } from '../../environment/environment.ts';
 import { environmentKindOf, environmentNames } from '../../environment/environments.ts';
 import { PROGRAM_FOLDER } from '../../environment/programs/program.ts';
+import { shellScript } from '../../environment/shellScript.ts';
 import type { Message, ToolCall } from '../../model/model.ts';
 import { render, type Vars } from '../../template/render.ts';
 import { PROMPT_TEMPLATE } from '../agentConfig.ts';
@@ -23,6 +24,7 @@ import type {
   AgentResult,
   ProgramCallRecord,
 } from '../contract.ts';
+import type { PlacedEquipment } from '../equipment.ts';
 import type {
   ArmGateway,
   CallFacts,
@@ -31,8 +33,8 @@ import type {
   GatewaySession,
   GatewaySummary,
 } from '../gateway/gateway.ts';
-import { deadlineOf, limitsAhead } from '../limitsTold.ts';
-import { type Deadline, startDeadline } from '../loop/deadline.ts';
+import { deadlineOf, limitsAhead, stepsLeft } from '../limitsTold.ts';
+import { type Deadline, startDeadline, timeExceeded } from '../loop/deadline.ts';
 import { callListener, guardDisplay } from '../loop/listeners.ts';
 import { textResult } from '../loop/protocol.ts';
 import { type InstalledProgram, type Launch, objectOf } from './launch.ts';
@@ -40,11 +42,17 @@ import { type InstalledProgram, type Launch, objectOf } from './launch.ts';
 const PORT = 13131;
 /** Every further call is refused: a program that heeds that ends by itself, and its last words are kept. */
 const LEAVE_MS = 5000;
+/** A program that was told to end (SIGTERM) may write so long what it has; then it is killed. */
+const GRACE_MS = 10_000;
+/** It tells the program to end when the file is there. */
+const WITH_GRACE = shellScript('withGrace.sh', import.meta.url);
+const STOP_FILE = 'stop';
 /** What an attempt keeps of the program's output. */
 const OUTPUT_KEPT = 4000;
 
 export const installedAgent = (program: InstalledProgram): InstalledProgram & AgentKind => ({
   ...program,
+  ...(program.finds && { equipment: 'found' }),
   leavesPatch: true,
   create: (parts) => ({ run: (task, extraVars) => work(program, parts, task, extraVars ?? {}) }),
 });
@@ -56,6 +64,8 @@ interface Run {
   readonly end: GatewayEnd | null;
   readonly broken: EnvironmentError | null;
   readonly summary: GatewaySummary;
+  /** The wall time was over before it ended. */
+  readonly timeIsUp: boolean;
 }
 
 const eitherOf = new Intl.ListFormat('en-GB', { type: 'disjunction' });
@@ -80,7 +90,7 @@ async function work(
   const session = openSession(gateway, parts, follow);
   try {
     const run = await runBehind(session, program, parts, deadline, promptOf(parts, task, extraVars));
-    return conclude(run, follow.transcript, program);
+    return conclude(run, follow.transcript, program, config.wall_time_limit_seconds);
   } catch (error) {
     try {
       follow.transcript.breakOff();
@@ -200,7 +210,7 @@ const openSession = (gateway: ArmGateway, parts: AgentParts, follow: Follow): Ga
 async function runBehind(
   session: GatewaySession,
   program: InstalledProgram,
-  { environment, config, signal, mcpServers = [] }: AgentParts,
+  { environment, config, signal, mcpServers = [], equipment }: AgentParts,
   deadline: Deadline,
   prompt: string,
 ): Promise<Run> {
@@ -215,11 +225,11 @@ async function runBehind(
     const over = Promise.race([
       session.ended.then((decided) => {
         end = decided;
-        return LEAVE_MS;
+        return 'leaves' as const;
       }),
       door.broken.then((error) => {
         broken = error;
-        return 1;
+        return 'is lost' as const;
       }),
     ]);
     const launch = program.launch({
@@ -233,23 +243,31 @@ async function runBehind(
       home: folders.home,
       programs: PROGRAM_FOLDER,
       mcpServers,
+      equipment,
     });
+    const equipped = equipment && program.finds ? equipLine(equipment, program.finds(folders.home)) : '';
     const limitS = config.wall_time_limit_seconds;
     const timeUp = limitS > 0 ? deadline.signal : undefined;
-    result = await runProgram({ environment, launch, folders, prompt, limitS, timeUp, signal, over });
+    timeUp?.addEventListener('abort', () => session.refuse(timeExceeded(limitS).message), { once: true });
+    result = await runProgram({
+      ...{ environment, folders, prompt, limitS, timeUp, signal, over },
+      launch: { ...launch, command: `${equipped}${launch.command}` },
+    });
   } finally {
     summary = await session.close();
     await door?.close();
     await folders.remove();
   }
-  return { result, end, broken, summary };
+  const timeIsUp = config.wall_time_limit_seconds > 0 && deadline.signal.aborted;
+  return { result, end, broken, summary, timeIsUp };
 }
 
 /** What the gateway decided counts first, then what the environment saw, then how the program ended. */
 function conclude(
-  { result, end, broken, summary }: Run,
+  { result, end, broken, summary, timeIsUp }: Run,
   transcript: Transcript,
   { says }: InstalledProgram,
+  limitS: number,
 ): AgentResult {
   if (broken) throw broken;
   if (end?.kind === 'thrown') throw end.error;
@@ -264,7 +282,10 @@ function conclude(
     ended('ModelFailed', message, { error: { code, message, ...(metadata && { metadata }) } });
   if (end?.kind === 'limit') return ended('LimitsExceeded', end.message, { limit: end.limit });
   if (end?.kind === 'model') return failed(end.failure);
-  if (result?.timedOut) return ended('TimeExceeded', result.exceptionInfo, { limit: 'wall_time' });
+  if (timeIsUp || result?.timedOut)
+    return ended('TimeExceeded', result?.exceptionInfo || timeExceeded(limitS).message, {
+      limit: 'wall_time',
+    });
   if (summary.lastFailure) return failed(summary.lastFailure);
   if (result && summary.calls === 0) neverAsked(result, summary, evidence);
   return ended('Submitted', '');
@@ -314,6 +335,7 @@ function promptOf({ config, environment, model }: AgentParts, task: string, extr
     n_model_calls: 0,
     model_cost: float(0),
     elapsed_seconds: 0,
+    steps_left: stepsLeft(config, 0),
     task,
     deadline,
     ...extraVars,
@@ -354,8 +376,8 @@ interface ProgramRun {
   /** Fires when they are over; the time in which a provider keeps the program waiting is none of it. */
   readonly timeUp?: AbortSignal | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Something else has ended the attempt: resolves to how many milliseconds the program may still take to leave by itself. */
-  readonly over: Promise<number>;
+  /** Something else has ended the attempt: the program may leave by itself, or nothing that it does can be known any more. */
+  readonly over: Promise<'leaves' | 'is lost'>;
 }
 
 /** null: it had to be killed, and its output is not known. Throws EnvironmentError, and the signal's reason. */
@@ -365,16 +387,29 @@ export async function runProgram(run: ProgramRun): Promise<CommandResult | null>
   for (const [name, content] of Object.entries(files))
     await environment.putFile(`${folders.files}/${name}`, content);
   const killing = new AbortController();
-  let timer: ReturnType<typeof startTimer> | undefined;
+  const graceOver = new AbortController();
+  const kill = (): void => killing.abort(new Error('the program did not leave'));
+  const timers: ReturnType<typeof startTimer>[] = [];
   let running = true;
-  void run.over.then((leaveMs) => {
-    if (running) timer = startTimer(leaveMs, () => killing.abort(new Error('the program did not leave')));
+  const after = (ms: number, act: () => void): void => {
+    if (running) timers.push(startTimer(ms, act));
+  };
+  const tellToEnd = (then: () => void): void => {
+    after(GRACE_MS, then);
+    // Where it cannot be told any more, it is killed untold.
+    environment.putFile(`${folders.files}/${STOP_FILE}`, '').catch(() => undefined);
+  };
+  void run.over.then((how) => {
+    if (how === 'is lost') after(1, kill);
+    else after(LEAVE_MS, () => tellToEnd(kill));
   });
+  const onTimeUp = (): void => tellToEnd(() => graceOver.abort());
+  timeUp?.addEventListener('abort', onTimeUp, { once: true });
   const signals = signal ? [signal, killing.signal] : [killing.signal];
   try {
     return await environment.execute(lineOf(launch, folders), {
       timeoutS: limitS,
-      timeUp,
+      ...(timeUp && { timeUp: graceOver.signal }),
       env: launch.env,
       signal: AbortSignal.any(signals),
     });
@@ -384,15 +419,33 @@ export async function runProgram(run: ProgramRun): Promise<CommandResult | null>
     throw error;
   } finally {
     running = false;
-    timer?.cancel();
+    timeUp?.removeEventListener('abort', onTimeUp);
+    for (const timer of timers) timer.cancel();
   }
+}
+
+/** A copy of what its arm gives it, where it looks; '' where it gives nothing. */
+function equipLine(
+  { instructions, skills, instructionsFile, skillsFolder }: PlacedEquipment,
+  to: ReturnType<NonNullable<InstalledProgram['finds']>>,
+): string {
+  const copy = (from: string, path: string, folder: string): string =>
+    `mkdir -p ${shellWord(folder)} && cp -R ${shellWord(from)} ${shellWord(path)} || exit 125\n`;
+  return [
+    ...(instructions === null
+      ? []
+      : [copy(instructionsFile, to.instructions, posix.dirname(to.instructions))]),
+    ...(skills === null ? [] : [copy(`${skillsFolder}/.`, to.skills, to.skills)]),
+  ].join('');
 }
 
 /** The copy is for programs that write beside their configuration, and run as whom the image says. */
 const lineOf = ({ command }: Launch, { files, home }: ProgramFolders): string =>
   [
     `mkdir -p ${shellWord(home)} && cp -R ${shellWord(`${files}/.`)} ${shellWord(home)} || exit 125`,
-    command,
+    `stop_file=${shellWord(`${files}/${STOP_FILE}`)}`,
+    `agent_line() {\n${command}\n}`,
+    WITH_GRACE,
   ].join('\n');
 
 // The calls that the gateway answered, as messages and commands of the record. A program runs its commands itself: what it ran is read

@@ -4,6 +4,7 @@ import type { McpServer } from '../../base/mcpServer.ts';
 import type { DialectName } from '../../model/dialects/dialects.ts';
 import type { AgentConfig } from '../agentConfig.ts';
 import type { AgentKind } from '../contract.ts';
+import type { PlacedEquipment } from '../equipment.ts';
 
 /** What is known when the program is about to start. */
 export interface LaunchFacts {
@@ -22,8 +23,10 @@ export interface LaunchFacts {
   /** Where its packages are, see PROGRAM_FOLDER. */
   readonly programs: string;
   readonly config: AgentConfig;
-  /** Servers of tools that the task gives it; only such as `mcp` has. */
+  /** Servers of tools that the task and its arm give it; only such as `mcp` has. */
   readonly mcpServers: readonly McpServer[];
+  /** Instructions and skills of its arm, where they are. */
+  readonly equipment?: PlacedEquipment | undefined;
 }
 
 export interface Launch {
@@ -35,7 +38,8 @@ export interface Launch {
 }
 
 /** What each installed agent says about itself; `installedAgent` makes a class of agents of it. */
-export interface InstalledProgram extends Pick<AgentKind, 'mcp' | 'packages' | 'missing' | 'takesProgram'> {
+export interface InstalledProgram
+  extends Pick<AgentKind, 'mcp' | 'packages' | 'missing' | 'takesProgram' | 'equipment'> {
   /** What it speaks; null: any of them. */
   readonly dialect: DialectName | null;
   /** Its tools that run a command; any: each that is called with one. */
@@ -46,6 +50,8 @@ export interface InstalledProgram extends Pick<AgentKind, 'mcp' | 'packages' | '
   readonly endUnknown?: RegExp;
   /** The output in what such a tool answers; default: all of it. */
   readonly outputOf?: (answer: string) => string;
+  /** Where it looks for instructions and skills of its user, with the folder of its own. */
+  readonly finds?: (home: string) => { readonly instructions: string; readonly skills: string };
   /** What its output says of its own work, for the record; it decides nothing. */
   readonly says?: (output: string) => Readonly<Record<string, unknown>>;
   launch(facts: LaunchFacts): Launch;

@@ -14,6 +14,10 @@ export const openCode = installedAgent({
   dialect: 'chat',
   commandTools: ['bash'],
   mcp: ['stdio', 'sse', 'streamable-http'],
+  finds: (home) => ({
+    instructions: `${home}/config/opencode/AGENTS.md`,
+    skills: `${home}/config/opencode/skills`,
+  }),
   packages(version, arch) {
     const name = `opencode-linux-${arch}`;
     return {

@@ -19,8 +19,9 @@ import type {
   AgentResult,
   CreateAgent,
 } from '../contract.ts';
+import { equipmentText } from '../equipment.ts';
 import { errorResponse } from '../errors.ts';
-import { deadlineOf, usedOfLimits } from '../limitsTold.ts';
+import { deadlineOf, stepsLeft, usedOfLimits } from '../limitsTold.ts';
 import { bashTool } from '../tool.ts';
 import { type Deadline, startDeadline, timeExceeded } from './deadline.ts';
 import { fullHistory, shortened } from './degrade.ts';
@@ -66,14 +67,15 @@ export class DefaultAgent implements Agent {
     this.deadline = this.startClock();
   }
 
-  async run(task: string, extraVars: Vars = {}): Promise<AgentResult> {
-    this.extraTemplateVars = { task, ...extraVars };
+  async run(problem: string, extraVars: Vars = {}): Promise<AgentResult> {
+    this.extraTemplateVars = { task: problem, ...extraVars };
     this.messages = [];
     this.streaks = createStreaks(this.parts.config, this.behaviour);
     this.deadline = this.startClock();
     try {
       this.addMessage({ role: 'system', content: this.renderTemplate(this.templates.system) });
-      this.addMessage({ role: 'user', content: this.renderTemplate(this.templates.instance) });
+      const task = this.renderTemplate(this.templates.instance);
+      this.addMessage({ role: 'user', content: `${task}${equipmentText(this.parts.equipment)}` });
       for (;;) {
         try {
           await this.step();
@@ -181,6 +183,7 @@ export class DefaultAgent implements Agent {
       n_model_calls: this.meter.steps,
       model_cost: float(nanoToDollars(this.meter.spentNano)),
       deadline: this.endsAt,
+      steps_left: stepsLeft(this.parts.config, this.meter.steps),
       elapsed_seconds: Math.floor(this.deadline.elapsedMs() / 1000),
       ...this.extraTemplateVars,
       ...vars,
@@ -306,7 +309,12 @@ export class DefaultAgent implements Agent {
 }
 
 export const createAgent: CreateAgent = (parts) => new DefaultAgent(parts);
-export const builtInAgent: AgentKind = { create: createAgent, asksItself: true, prompted: true };
+export const builtInAgent: AgentKind = {
+  create: createAgent,
+  asksItself: true,
+  prompted: true,
+  equipment: 'found',
+};
 
 // What trajectories keep beside each message, in mini-swe-agent's names.
 

@@ -35,6 +35,7 @@ import {
 import type { ModelConfig } from '../modelConfig.ts';
 import { addressWithReferences, literalsInAddress } from '../namedCredentials.ts';
 import { baseUrlOf, nameMeans, sentModel } from '../names.ts';
+import { overridden, programOverrides } from '../parameters/programOverrides.ts';
 import { type HttpCall, type Shared, tryOnce, withEstimatedUsage } from './httpCall.ts';
 import {
   addressUnder,
@@ -499,22 +500,31 @@ const settled =
 async function forward(
   shared: Shared,
   post: Post,
-  request: WireRequest,
+  overrides: ReturnType<typeof programOverrides>,
+  asked: WireRequest,
   sink: WireSink | null,
   { signal, listener, answered = false }: WireOptions,
 ): Promise<WireAnswer> {
   if (signal?.aborted) throw abortError(signal);
-  const endpoint = endpointFor(shared.endpoint, request);
+  const endpoint = endpointFor(shared.endpoint, asked);
+  const counts = asked.operation === 'count_tokens';
+  const request = counts ? asked : { ...asked, body: overridden(asked.body, overrides) };
+  const longest = (!counts && maxOutput(shared.endpoint.config)) || request.maxOutput;
   const held = holdBack(sink);
   let last: TryAnswer | undefined;
   const call: HttpCall = {
     endpoint,
     requestBytes: request.body.length,
-    maxOutput: request.maxOutput,
+    maxOutput: longest,
     free: request.operation === 'count_tokens',
     send: async (stop) => (last = await forwardOnce(post, endpoint, request, held, stop)),
     begun: held.isOpen,
-    settle: settled(request, endpoint, () => last),
+    settle: (record) => {
+      const row = settled({ ...request, maxOutput: longest }, endpoint, () => last)(record);
+      const set = counts ? [] : Object.keys(overrides);
+      const note = `set by model_kwargs over the program's own: ${set.join(', ')}`;
+      return set.length === 0 ? row : { ...row, notes: [...row.notes, note] };
+    },
   };
   const response = await withRetries({
     config: endpoint.config.retry,
@@ -534,7 +544,7 @@ async function forward(
 }
 
 function createWire(shared: Shared, transport: HttpTransport, apiKey: string, baseUrl: string): Wire {
-  const { dialect, model } = shared.endpoint;
+  const { dialect, model, sent } = shared.endpoint;
   const post: Post = (request, to, body, exchange) => {
     const { path, headers } = wireTarget(to, request, apiKey);
     const all = { ...headers, ...request.headers, 'content-type': 'application/json' };
@@ -545,9 +555,10 @@ function createWire(shared: Shared, transport: HttpTransport, apiKey: string, ba
       exchange,
     } as RequestInit);
   };
+  const overrides = programOverrides(dialect, sent);
   return {
     dialect: dialect.name,
     model,
-    send: (request, sink, options = {}) => forward(shared, post, request, sink, options),
+    send: (request, sink, options = {}) => forward(shared, post, overrides, request, sink, options),
   };
 }

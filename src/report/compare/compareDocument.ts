@@ -57,6 +57,7 @@ function pairBlocks(c: Comparison, pHolm: number | null, several: boolean): Bloc
     several && block.heading(2, `${c.a.label} → ${c.b.label}`),
     ...c.warnings.map(block.warning),
     ...confounds(c.differences),
+    ...equipment(c.differences),
     block.facts(facts(c, pHolm)),
     ...resourceTable(c),
     block.ids('Broken', c.broken),
@@ -225,6 +226,28 @@ function confounds(list: readonly FactDifference[]): Block[] {
     short.length > 0 && block.table(['differs', 'A', 'B'], short.map(factRow)),
     ...loud.flatMap((d) => (d.diff ? [block.text(`${d.key}:`), block.lines(d.diff)] : [])),
   ]);
+}
+
+const EQUIPMENT: Readonly<Record<string, string>> = {
+  'agent.skills_sha256': 'skills',
+  'agent.instructions_sha256': 'instructions',
+  'agent.mcp_servers': 'servers of tools',
+};
+
+/** With and without a skill is a paired experiment, and is to be read as one. */
+function equipment(list: readonly FactDifference[]): Block[] {
+  const said = list.flatMap(({ key, a, b }) => {
+    const what = EQUIPMENT[key];
+    if (what === undefined) return [];
+    const sides = [a, b].map((one) => (one === '(none)' ? 'none' : 'its own'));
+    return [
+      a === '(none)' || b === '(none)' ? `${what}: A ${sides[0]}, B ${sides[1]}` : `${what}: not the same`,
+    ];
+  });
+  if (said.length === 0) return [];
+  const alone = list.every(({ group, loud }) => group === 'equipment' || !loud);
+  const end = alone ? ' The conditions are otherwise the same: this is a paired experiment about that.' : '';
+  return [block.text(`What the arms give their agents differs (${said.join('; ')}).${end}`)];
 }
 
 function quiet(list: readonly FactDifference[]): Block[] {

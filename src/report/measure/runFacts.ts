@@ -17,6 +17,7 @@ const FACT_GROUPS = [
   'model',
   'sampling',
   'agent',
+  'equipment',
   'version',
   'other',
 ] as const;
@@ -86,6 +87,8 @@ export function agentOf({ agent }: StoredArm): string | null {
   return typeof named === 'string' && named !== 'default' ? named : null;
 }
 
+/** What an arm gives its agent: comparing with and without is the question, not a difference of conditions. */
+const EQUIPMENT = /^agent\.(?:skills|skills_sha256|instructions|instructions_sha256|mcp_servers)$/;
 const AGENT = /^agent\.(?:agent_class|program|command)$/;
 /** How one agent is spoken to; another one has ways of its own, and these keys say nothing about it. */
 const isOfOneAgent = (key: string): boolean =>
@@ -95,6 +98,7 @@ const isOfOneAgent = (key: string): boolean =>
   /^agent\.(?:protocol|compat|action_regex|expose_fields)$/.test(key);
 
 function groupOf(key: string): FactGroup {
+  if (EQUIPMENT.test(key)) return 'equipment';
   if (AGENT.test(key)) return 'agent';
   if (key.startsWith('dataset.')) return 'dataset';
   if (/^grading\.(harness|harnesses_seen|network|timeout|memory|parsers)/.test(key)) return 'harness';

@@ -1,6 +1,8 @@
 /** The agent that an arm names: which version it means, whether it is here, and what containers get of it. */
-import { agentNamed, parseAgentSpec, parseProgram } from '../../agent/agents.ts';
+import { agentNamed, parseAgentSpec, parseProgram, refusalOfServers } from '../../agent/agents.ts';
 import type { AgentKind, AgentProblem } from '../../agent/contract.ts';
+import { namesEquipment } from '../../agent/installed/commandAgent.ts';
+import { isOwnLoopback } from '../../base/mcpServer.ts';
 import { environmentKindOf, environmentKinds } from '../../environment/environments.ts';
 import type { Program } from '../../environment/programs/program.ts';
 import { cloudNameOf, dialectNameOf } from '../../model/names.ts';
@@ -59,10 +61,41 @@ export async function agentProblem(arm: Named, env: Variables): Promise<AgentPro
       message: `agent.program has no effect on ${name}`,
       fix: 'leave it out, or say in agent.command how the program is started and set agent_class accordingly',
     };
-  if (kind?.dialect === undefined) return null;
+  const unequipped = await equipmentProblem(arm, kind);
+  if (unequipped || kind?.dialect === undefined) return unequipped;
   const brings = kind.packages !== undefined || program !== undefined;
   const lacks = kind.missing?.(arm.agent) ?? (brings ? notAdded(arm, env) : null);
   return lacks ?? wrongPlace(arm, kind) ?? wrongModel(arm, kind);
+}
+
+/** Why an agent cannot have what its arm gives it. A module of the user's looks itself at what it gets. */
+async function equipmentProblem(
+  { agent, environment }: Named,
+  kind: AgentKind | undefined,
+): Promise<AgentProblem | null> {
+  const { agent_class: name, command, mcp_servers: servers = [] } = agent;
+  for (const what of ['skills', 'instructions'] as const) {
+    if (agent[what] === undefined || !kind) continue;
+    if (kind.equipment === undefined)
+      return { message: `agent.${what} has no effect on ${name}`, fix: 'leave it out' };
+    if (kind.equipment === 'named' && !namesEquipment(command, what))
+      return {
+        message: `nobody knows where ${name} looks for agent.${what}`,
+        fix: `say in agent.command where they go: {{${what}}} is their place in the container`,
+      };
+  }
+  const refused = await refusalOfServers(name, servers);
+  if (refused !== undefined)
+    return { message: `${refused} (agent.mcp_servers)`, fix: 'leave them out, or name another agent' };
+  const twice = servers.find(({ name: one }, k) => servers.findIndex((other) => other.name === one) < k);
+  if (twice)
+    return { message: `agent.mcp_servers has ${twice.name} twice`, fix: 'give each server its own name' };
+  const away = servers.find((server) => 'url' in server && !isOwnLoopback(server.url));
+  if (!away || environment.network !== 'none') return null;
+  return {
+    message: `the server ${away.name} of agent.mcp_servers is at an address that a container without network does not reach`,
+    fix: 'start it in the container (transport: stdio), or leave it out',
+  };
 }
 
 function notAdded({ agent }: Named, env: Variables): AgentProblem | null {

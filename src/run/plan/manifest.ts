@@ -14,8 +14,9 @@ import { sha256 } from '../../base/sha256.ts';
 import { headOf, imageOf } from '../../dataset/instance.ts';
 import { DEFAULT_SEED } from '../../dataset/select.ts';
 import { type EngineInfo, engineInfo } from '../../environment/places/engineInfo.ts';
-import { describeRequests } from '../../model/describe.ts';
+import { describeOverrides, describeRequests } from '../../model/describe.ts';
 import { broughtBy } from '../agents/armAgent.ts';
+import { equipmentFacts } from '../agents/equipment.ts';
 import type { Caller } from '../caller.ts';
 import { requireEngine } from '../places/engines.ts';
 import { contentsHere, enginesOf } from '../places/openImages.ts';
@@ -53,7 +54,12 @@ const factsOf = (engine: EngineInfo) =>
 export async function gatherManifest(
   request: RunRequest,
   resolved: ResolvedConfig,
-  { env, command, failedIn }: Pick<Caller, 'env' | 'command'> & { readonly failedIn: string | undefined },
+  {
+    env,
+    cwd,
+    command,
+    failedIn,
+  }: Pick<Caller, 'env' | 'cwd' | 'command'> & { readonly failedIn: string | undefined },
 ): Promise<Record<string, unknown>> {
   const engines = await Promise.all(
     enginesOf(resolved.arms).map(async (host) => ({
@@ -72,6 +78,9 @@ export async function gatherManifest(
   ];
   const programs = await eachArm(request, async ({ agent }) => isProgram(agent));
   const brought = Object.entries(byArm(request, ({ agent }) => broughtBy(agent, env))).filter(
+    ([, what]) => what !== null,
+  );
+  const equipped = Object.entries(byArm(request, ({ agent }) => equipmentFacts(agent, cwd))).filter(
     ([, what]) => what !== null,
   );
   const known = await contentsHere(env, resolved.arms, images);
@@ -105,6 +114,7 @@ export async function gatherManifest(
       );
     }),
     ...(brought.length > 0 && { agents: Object.fromEntries(brought) }),
+    ...(equipped.length > 0 && { equipment: Object.fromEntries(equipped) }),
     models: await eachArm(request, async (arm) => ({
       ...(await describeRequests(
         arm.model,
@@ -112,7 +122,10 @@ export async function gatherManifest(
         new Date(request.createdAt),
       )),
       // Each program writes its own requests.
-      ...(programs[arm.name] && { parameters: null, cache_control: null }),
+      ...(programs[arm.name] && {
+        ...{ parameters: null, cache_control: null },
+        overrides: await describeOverrides(arm.model),
+      }),
       ...(resolved.addressFrom[arm.name] !== undefined && {
         endpoint_from: resolved.addressFrom[arm.name],
       }),

@@ -21,6 +21,7 @@ import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { takeCredentialsOut } from '../../model/namedCredentials.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import { withVersion } from '../agents/armAgent.ts';
+import { withEquipment } from '../agents/equipment.ts';
 import type { Caller, Variables } from '../caller.ts';
 import { UserError } from '../userError.ts';
 import type { ArmConfig } from './planRecord.ts';
@@ -86,7 +87,9 @@ export function resolveConfig(
   const loaded = loadLayers(asked.config ?? [], settings, cwd);
   const { config } = loaded;
   const open = withoutCredentials(loaded.arms);
-  const { arms, warnings, addressFrom } = settled(open.arms.map(withoutModel), env);
+  const settledArms = settled(open.arms.map(withoutModel), env);
+  const { warnings, addressFrom } = settledArms;
+  const arms = settledArms.arms.map((arm) => withEquipment(arm, cwd));
   return {
     arms,
     run: config.run,

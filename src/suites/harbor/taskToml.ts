@@ -1,6 +1,7 @@
 /** task.toml of a Harbor task, schema 1.4 and older: every key that the format has. Keys that it does not have are told and left out. */
 import { parse, TomlError } from 'smol-toml';
 import { z } from 'zod';
+import { isOwnLoopback } from '../../base/mcpServer.ts';
 import { errorText, issueText } from '../../base/text/errorText.ts';
 
 /** Newest schema whose keys are read here. */
@@ -285,8 +286,6 @@ export function refusalsOf(toml: TaskToml, names: ReadonlySet<string>): string[]
 
 // MCP servers of a task: which of them an agent in the task's container can have, and why not the others.
 
-const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
-
 function problemOf(server: TomlMcpServer, network: Network): string | undefined {
   const { transport, url, command, headers } = server;
   // Their values are of the machine that runs the task, which no task gets.
@@ -296,7 +295,7 @@ function problemOf(server: TomlMcpServer, network: Network): string | undefined 
   if (!URL.canParse(url)) return `has an address that cannot be read: ${url}`;
   const { protocol, hostname } = new URL(url);
   if (protocol !== 'http:' && protocol !== 'https:') return `is not reached by ${protocol}`;
-  if (network === 'none' && !LOOPBACK.test(hostname))
+  if (network === 'none' && !isOwnLoopback(url))
     return `is at ${hostname}, which a container without network does not reach`;
   return undefined;
 }

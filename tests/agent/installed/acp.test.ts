@@ -24,6 +24,7 @@ lines.on('line', (line) => {
   else if (m.method === 'session/prompt') {
     prompt = m;
     for (const one of play.sends ?? []) send(one);
+    if (play.ends) process.stderr.write('prompted');
     if (play.dies) process.exit(3);
     if (!play.waits) send({ id: m.id, result: { stopReason: 'end_turn' } });
   } else if (m.method === 'session/cancel') send({ id: prompt.id, result: { stopReason: 'cancelled' } });
@@ -48,6 +49,7 @@ function played(
       (_, stdout) =>
         resolve({ code: child.exitCode ?? -1, acp: acpSummary(stdout).acp as Record<string, unknown> }),
     );
+    child.stderr!.on('data', (text: string) => text.includes('prompted') && child.kill('SIGTERM'));
   });
 }
 
@@ -95,9 +97,10 @@ test('it authenticates with a key where a session wants that', async () => {
   expect((await played({ auth: true })).acp).toMatchObject({ stop_reason: 'end_turn', error: null });
 });
 
-test('before the wall time is over the turn is cancelled', async () => {
-  const { acp } = await played({ waits: true }, { SWEBATCH_ACP_CANCEL_S: '1' });
-  expect(acp.stop_reason).toBe('cancelled');
+test('SIGTERM cancels the turn, and what the program said of itself is told', async () => {
+  const said = update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'so far' } });
+  const { acp } = await played({ waits: true, sends: [said], ends: true });
+  expect(acp).toMatchObject({ stop_reason: 'cancelled', said: 'so far', error: null });
 });
 
 test('a program that ends in the middle is told, and so is one that says very much', async () => {

@@ -85,6 +85,7 @@ async function play({ program, summary, config, signal, callbacks }: Played) {
         return {
           ...{ key: 'sk-attempt', model: 'm-1', dialect: 'chat', handle: () => {}, ended: ended.promise },
           state: () => used,
+          refuse: (why) => void happened.push(`refused: ${why}`),
           close: async () => {
             happened.push('session closed');
             return used;
@@ -122,7 +123,7 @@ describe('an installed agent', () => {
     const [[command, options]] = line() as [[string, ExecuteOptions]];
     expect(command).toContain(`solve 'Resolve this issue in the repository at /testbed:`);
     expect(command).toContain(`it'\\''s broken`);
-    expect(command).toMatch(/ \/opt\/swebatch-agent\/prompt\.txt$/);
+    expect(command).toMatch(/ \/opt\/swebatch-agent\/prompt\.txt$/m);
     expect(options.env).toEqual({
       OPENAI_BASE_URL: 'http://127.0.0.1:13131/v1',
       ANTHROPIC_BASE_URL: 'http://127.0.0.1:13131',

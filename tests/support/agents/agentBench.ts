@@ -124,6 +124,7 @@ export interface AgentBenchOptions {
   /** Tries of a call after its first one. */
   readonly retries?: number;
   readonly gateway?: Readonly<Record<string, unknown>>;
+  readonly modelKwargs?: Readonly<Record<string, unknown>>;
   readonly grading?: boolean;
   readonly arms?: readonly Readonly<Record<string, unknown>>[];
   readonly environment?: Readonly<Record<string, unknown>>;
@@ -145,6 +146,7 @@ export function agentBench(options: AgentBenchOptions): AgentBench {
       model: {
         ...{ model_name: 'fake-1', base_url: base, dialect, api_key_env: 'FAKE_KEY' },
         prices: { input: 1, output: 2 },
+        ...(options.modelKwargs && { model_kwargs: options.modelKwargs }),
         retry: { base_delay_ms: 1, max_delay_ms: 5, max_retries: retries },
       },
       run: { breaker: { consecutive: 0, fraction: 0, empty_patches: 0 }, retry: { attempts: 1 }, ...run },

@@ -9,7 +9,7 @@ import { type AgentUnderTest, agentBench } from './agentBench.ts';
 import { startFakeProvider, type Turn } from './playedProvider.ts';
 
 /** How each of them calls the tool look_up of the server tickets. */
-const CALLS: Readonly<
+export const CALLS: Readonly<
   Record<AgentUnderTest['agent'], Pick<Extract<Turn, { tool: string }>, 'tool' | 'namespace'>>
 > = {
   codex: { tool: 'look_up', namespace: 'mcp__tickets' },
@@ -49,7 +49,7 @@ export async function asksServer(one: AgentUnderTest): Promise<void> {
 
 // A Harbor task of two steps whose image holds an MCP server (stdio): its one tool tells words that stand nowhere else, which the tests want.
 /** It is made when the tool is called, so that no search of files finds it. */
-const SERVER = `import json, sys
+export const SERVER = `import json, sys
 for line in sys.stdin:
     asked = json.loads(line)
     if "id" not in asked:
