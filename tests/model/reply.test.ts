@@ -169,6 +169,22 @@ describe('stream', () => {
     expect(argumentsOf(message)).toEqual(['{"a":1}', '{"b":2}']);
   });
 
+  test.each([
+    ['one index', { index: 0 }],
+    ['no index', {}],
+  ])('calls of %s in one chunk that say nothing yet stay apart by their ids', (_how, rest) => {
+    const call = (id: string) => ({ ...rest, id, function: { name: 'list', arguments: '' } });
+    const message = assembled({ tool_calls: [call('a'), call('b')] });
+    expect((message.tool_calls as { id: string }[]).map(({ id }) => id)).toEqual(['a', 'b']);
+  });
+
+  test('what a function of a call has beside its name and arguments is kept', () => {
+    const call = { index: 0, id: 'a', function: { name: 'f', arguments: '{}', thought_signature: 's' } };
+    expect(assembled({ tool_calls: [call] })).toMatchObject({
+      tool_calls: [{ function: { name: 'f', arguments: '{}', thought_signature: 's' } }],
+    });
+  });
+
   test('pieces of calls without an index follow the call that was begun last', () => {
     const message = assembled(
       piece({ id: 'a' }, 'bash', ''),

@@ -1,6 +1,6 @@
 /**
  * The answer to one call as it comes, for whoever waits for it. A program that asked twice reads the same answer twice, and one that went
- * away does not end it.
+ * away does not end it. Of a very long one the beginning is kept; all of it passes.
  */
 import type { Refusal } from '../../model/dialects/programSide.ts';
 import type { WireSink } from '../../model/model.ts';
@@ -40,8 +40,10 @@ export interface Answer {
   head(): Head | null;
   finish(outcome: AnswerOutcome): void;
   outcome(): AnswerOutcome | null;
-  /** What has come so far. */
+  /** What has come so far, as far as it is kept. */
   bytes(): Uint8Array;
+  /** Everything that has come is kept: somebody who asks for it now gets all of it. */
+  isKept(): boolean;
   /** Calls back once, when nothing more comes from the provider. */
   ended(tell: () => void): void;
   /** Tells everything that has come, then what comes. */
@@ -51,17 +53,38 @@ export interface Answer {
   isDelivered(): boolean;
 }
 
-export function createAnswer(): Answer {
-  /** Tells each reader what it has not got yet, as far as it has room. */
-  const readers = new Set<() => void>();
-  const tellAll = (): void => {
-    for (const tell of readers) tell();
-  };
-  const chunks: Uint8Array[] = [];
+/** The longest answers of models are a tenth of that, with all that stands around their words in a stream. */
+const KEPT_BYTES = 67_108_864;
+
+export function createAnswer(keptBytes = KEPT_BYTES): Answer {
+  /** By reader: tells it what it has not got yet, as far as it has room; the number of the next piece that it gets. */
+  const readers = new Map<() => void, () => number>();
+  const kept: Uint8Array[] = [];
+  let bytesKept = 0;
+  /** Behind what is kept: each piece goes when everybody has it. `passedFrom` is the number of the first that is here. */
+  const passing: Uint8Array[] = [];
+  let passedFrom = 0;
+  let isKept = true;
+  const taken: (() => void)[] = [];
   const over = Promise.withResolvers<void>();
   let head: Head | null = null;
   let outcome: AnswerOutcome | null = null;
   const got = new Set<object>();
+
+  const count = (): number => (isKept ? kept.length : passedFrom + passing.length);
+  const pieceAt = (at: number): Uint8Array | undefined =>
+    at < kept.length ? kept[at] : passing[at - passedFrom];
+  /** What every reader has is let go, and the provider may say more. */
+  const letGo = (): void => {
+    const first = Math.min(count(), ...[...readers.values()].map((next) => next()));
+    passedFrom += passing.splice(0, Math.max(0, first - passedFrom)).length;
+    if (passing.length > 0) return;
+    for (const go of taken.splice(0)) go();
+  };
+  const tellAll = (): void => {
+    for (const tell of [...readers.keys()]) tell();
+    if (!isKept) letGo();
+  };
   return {
     sink: {
       head(status, headers) {
@@ -69,8 +92,15 @@ export function createAnswer(): Answer {
         tellAll();
       },
       data(bytes) {
-        chunks.push(bytes);
+        if (isKept && bytesKept + bytes.length > keptBytes) {
+          isKept = false;
+          passedFrom = kept.length;
+        }
+        if (isKept) bytesKept += bytes.length;
+        (isKept ? kept : passing).push(bytes);
         tellAll();
+        if (passing.length === 0) return undefined;
+        return new Promise<void>((resolve) => taken.push(resolve));
       },
     },
     head: () => head,
@@ -80,32 +110,36 @@ export function createAnswer(): Answer {
       tellAll();
     },
     outcome: () => outcome,
-    bytes: () => Buffer.concat(chunks),
+    bytes: () => Buffer.concat(kept),
+    isKept: () => isKept,
     ended: (tell) => void over.promise.then(tell),
     read(reader) {
       let begun = false;
       let next = 0;
       let room = true;
-      const leave = (): void => void readers.delete(tell);
       const tell = (): void => {
         if (!begun && head) {
           begun = true;
           reader.head(head);
         }
-        while (room && next < chunks.length) {
+        while (room && next < count()) {
           next += 1;
-          room = reader.data(chunks[next - 1]!);
+          room = reader.data(pieceAt(next - 1)!);
         }
-        if (!outcome || next < chunks.length || !readers.delete(tell)) return;
+        if (!outcome || next < count() || !readers.delete(tell)) return;
         reader.end(outcome);
       };
-      readers.add(tell);
+      readers.set(tell, () => next);
       tell();
       return {
-        leave,
+        leave() {
+          readers.delete(tell);
+          if (!isKept) letGo();
+        },
         more() {
           room = true;
           if (readers.has(tell)) tell();
+          if (!isKept) letGo();
         },
       };
     },

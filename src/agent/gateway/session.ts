@@ -118,12 +118,18 @@ function mayBeMade(session: Session, { kind }: CallLabel): void {
 
 /** The record's side of a call that has ended. */
 function tell(
-  { spec, threads, wire }: Session,
+  session: Session,
   { ask, allowed, translation, facts, answer, startedAt }: OpenCall,
   reply: ModelReply | null,
   failure: ModelErrorResponse | null,
 ): void {
+  const { spec, threads, wire } = session;
   const got = answerOf(answer);
+  if (!answer.isKept())
+    note(
+      session,
+      `gateway: a long answer passed whole; its first ${got.bytes.length >> 20} MB are in the record`,
+    );
   const counted = facts.label.kind === 'count_tokens';
   const { thread, messages } = counted
     ? { thread: 'count_tokens', messages: [] }
@@ -328,6 +334,8 @@ function createCallBook() {
     find(key: string, again: boolean): Answer | null {
       const answer = known.get(key);
       const outcome = answer?.outcome();
+      // Its beginning is not here any more: who asks for it again has it made again.
+      if (answer && !answer.isKept()) return null;
       if (!answer || outcome === null) return answer ?? null;
       if (outcome?.kind === 'whole' && (again || !answer.isDelivered())) return answer;
       known.delete(key);
@@ -465,7 +473,7 @@ function outcomeOf(result: WireAnswer, answer: Answer, translation: Translation 
   const said = translation.answer(result);
   if (said.kind === 'failed') return said.outcome;
   answer.sink.head(200, { 'content-type': said.type });
-  answer.sink.data(Buffer.from(said.text));
+  void answer.sink.data(Buffer.from(said.text));
   return { kind: 'whole' };
 }
 
@@ -481,7 +489,8 @@ function answerOf(answer: Answer): ProgramAnswer {
       bytes: Buffer.from(outcome.text),
     };
   return {
-    end: outcome?.kind ?? 'cut',
+    // Played again it would be half of what it was.
+    end: answer.isKept() ? (outcome?.kind ?? 'cut') : 'cut',
     status: head?.status ?? 400,
     headers: returnedHeaders(head?.headers ?? {}),
     bytes: answer.bytes(),

@@ -4,6 +4,7 @@
  */
 
 import { randomBytes } from 'node:crypto';
+import { sha256 } from '../../base/sha256.ts';
 import type { DialectName } from '../../model/dialects/dialects.ts';
 import { dialectNamed } from '../../model/dialects/everyDialect.ts';
 import type { CommonRequest, RequestBody, WrittenReply } from '../../model/dialects/programSide.ts';
@@ -38,9 +39,11 @@ export interface Translation {
 
 const NOTHING: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0 };
 
-/** Turns that programs send back are found by the calls in them. */
-const turnKey = (message: Message): string | null =>
-  message.tool_calls?.length ? JSON.stringify(message.tool_calls.map(({ id }) => id)) : null;
+/** Turns that programs send back are found by the calls in them, and turns without any by their text. */
+function turnKey({ tool_calls: calls, content }: Message): string | null {
+  if (calls?.length) return JSON.stringify(calls.map(({ id }) => id));
+  return typeof content === 'string' && content !== '' ? `text ${sha256(content)}` : null;
+}
 
 /** A reply that is none: the model said nothing, or refused. The program is to hear that in its own words. */
 function withoutReply({ response }: WireAnswer): Pick<ModelReply, 'content' | 'finishReason'> | null {

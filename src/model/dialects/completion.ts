@@ -155,6 +155,7 @@ interface PartialCall {
   arguments: string;
   /** What else stands beside them: thought signatures (`extra_content`). */
   readonly rest: Fields;
+  readonly inFunction: Fields;
 }
 
 function isWhole(text: string): boolean {
@@ -167,13 +168,16 @@ function isWhole(text: string): boolean {
 
 /** Servers number calls alike, or not at all, and some repeat a name, or make up an id, with every piece: a call that is whole tells them apart. */
 function beginsAnother(last: PartialCall, { id, function: called }: z.output<typeof deltaCall>): boolean {
-  const other = !!id && last.id !== null && id !== last.id;
+  const other = isOther(last, id);
   if (!called?.name || (id && !other)) return false;
   if (isWhole(last.arguments)) return other || !!called.arguments?.trim();
   return other && called.name !== last.name;
 }
 
-/** The call that a piece belongs to, one of `many` in its chunk. */
+const isOther = (call: PartialCall, id: string | null | undefined): boolean =>
+  !!id && call.id !== null && id !== call.id;
+
+/** The call that a piece belongs to, one of `many` in its chunk, which are of several calls where their ids differ. */
 function callFor(
   calls: PartialCall[],
   delta: z.output<typeof deltaCall>,
@@ -182,12 +186,14 @@ function callFor(
 ): PartialCall {
   const { id } = delta;
   const index = delta.index ?? null;
-  const numbered = calls.filter((call) => index === null || call.index === index);
+  const numbered = calls.filter(
+    (call) => (index === null || call.index === index) && !(many && isOther(call, id)),
+  );
   const last =
     numbered.findLast((call) => !!id && call.id === id) ??
     (index === null && many ? calls[position] : numbered.at(-1));
   if (last && !beginsAnother(last, delta)) return last;
-  const call: PartialCall = { index, id: null, name: '', arguments: '', rest: {} };
+  const call: PartialCall = { index, id: null, name: '', arguments: '', rest: {}, inFunction: {} };
   calls.push(call);
   return call;
 }
@@ -229,6 +235,7 @@ function addUnknown(into: Fields, more: Fields, known: ReadonlySet<string>): voi
 const TEXT_FIELDS = ['content', 'refusal', 'reasoning_content', 'reasoning'] as const;
 const IN_DELTA: ReadonlySet<string> = new Set([...TEXT_FIELDS, 'role', 'tool_calls', 'function_call']);
 const IN_CALL: ReadonlySet<string> = new Set(['index', 'id', 'type', 'function']);
+const IN_FUNCTION: ReadonlySet<string> = new Set(['name', 'arguments']);
 
 export function assembleStream(): Assembly {
   const head: Fields = {};
@@ -249,6 +256,7 @@ export function assembleStream(): Assembly {
     call.arguments += delta.function?.arguments ?? '';
     characters += delta.function?.arguments?.length ?? 0;
     addUnknown(call.rest, delta, IN_CALL);
+    if (delta.function) addUnknown(call.inFunction, delta.function, IN_FUNCTION);
   }
 
   return {
@@ -279,10 +287,10 @@ export function assembleStream(): Assembly {
     body() {
       const toolCalls = calls
         .toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0))
-        .map(({ id, name, arguments: written, rest }) => ({
+        .map(({ id, name, arguments: written, rest, inFunction }) => ({
           id,
           type: 'function',
-          function: { name, arguments: written },
+          function: { name, arguments: written, ...inFunction },
           ...rest,
         }));
       const message = {

@@ -187,7 +187,7 @@ async function* readBody(
     for await (const part of body) {
       timers.gotBytes();
       exchange.received += part.length;
-      if (exchange.received > MAX_REPLY_BYTES)
+      if (exchange.received > MAX_REPLY_BYTES && !(exchange.passes && exchange.streaming))
         throw new TransportError('too_large', `reply larger than ${MAX_REPLY_BYTES >> 20} MB`);
       yield part;
     }
@@ -333,6 +333,8 @@ export interface Exchange {
   /** The body when it is read whole; streams are read by the caller. */
   text: string;
   streaming: boolean;
+  /** Somebody else reads the stream as it comes, and little of it is kept here. */
+  passes?: boolean;
   /** Stream events seen, for the text of the idle deadline. */
   chunks: number;
   failure: TransportError | null;

@@ -47,6 +47,21 @@ async function post(
 const streamed = (sample: Sample) => ({ path: sample.streamPath, body: sample.streamRequest as unknown });
 
 describe.each(SAMPLES)('$dialect', (sample) => {
+  test('parameters of the arm go over those of the program, and the ledger says so', async () => {
+    const model_kwargs = { temperature: 0.25, parallel_tool_calls: false };
+    const here = await start(sample.dialect, { model: { model_kwargs } });
+    provider.script(json(sample.answer));
+    await post(here, sample);
+    const sent = JSON.parse(provider.got[0]!.body.toString()) as Record<string, unknown>;
+    const set = sample.dialect === 'gemini' ? 'generationConfig' : 'temperature';
+    const own = sample.request as Record<string, unknown>;
+    const value = sample.dialect === 'gemini' ? { ...(own[set] as object), temperature: 0.25 } : 0.25;
+    expect(sent).toEqual({ ...own, [set]: value });
+    expect(here.rows[0]!.notes).toContain(`set by model_kwargs over the program's own: ${set}`);
+    // The record has what the program asked.
+    expect(here.calls[0]!.request).toEqual(own);
+  });
+
   test('bytes pass unchanged in both directions, the key does not', async () => {
     const here = await start(sample.dialect);
     const written = ` ${JSON.stringify(sample.request).replace('{', '{ "extra": 1.0, ')}\n`;

@@ -83,6 +83,41 @@ describe('translation', () => {
     expect(listOf(other.messages)[1]!.content).toEqual([use]);
   });
 
+  test.each([
+    ['with calls', [call('c1', 'bash', '{}')]],
+    ['of words alone', []],
+  ])(
+    'gives reasoning_details, thought signatures and unknown fields of a turn %s back to a chat model',
+    (_how, calls) => {
+      const translator = createTranslator();
+      const kept = {
+        reasoning_details: [{ type: 'reasoning.encrypted', data: 'AbC' }],
+        extra_content: { google: { thought_signature: 's' } },
+        new_field: { a: 1 },
+      };
+      const tool_calls = calls.map((one) => ({
+        ...one,
+        extra_content: { google: { thought_signature: 't' } },
+      }));
+      const message = {
+        ...{ role: 'assistant' as const, content: 'I see.', ...kept },
+        ...(calls.length > 0 && { tool_calls }),
+      };
+      const input = [{ role: 'user', content: 'fix it' }];
+      translation(translator, 'responses', 'chat', { input }).answer(
+        answerOf({ content: 'I see.', toolCalls: tool_calls, message }),
+      );
+      const said = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'I see.' }] };
+      const items = calls.map(({ id, function: { name, arguments: args } }) => ({
+        ...{ type: 'function_call', call_id: id, name, arguments: args },
+      }));
+      const next = [...input, said, ...items, { role: 'user', content: 'go on' }];
+      const { body } = translation(translator, 'responses', 'chat', { input: next });
+      const sent = JSON.parse(body.toString()) as { messages: Record<string, unknown>[] };
+      expect(sent.messages[1]).toEqual(message);
+    },
+  );
+
   test('keeps tools that are called with text, and tools of a namespace, as what the program knows', () => {
     const inner = { type: 'function', name: 'spawn', description: 'd', parameters: { type: 'object' } };
     const request = {
