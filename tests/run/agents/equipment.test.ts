@@ -105,7 +105,7 @@ describe('an arm is refused before anything starts', () => {
         {},
       )
     )?.message;
-  const stdio = { name: 'tickets', transport: 'stdio', command: 'python3', args: [] } as const;
+  const stdio = { name: 'tickets', transport: 'stdio' as const, command: 'python3', args: [] };
   const away = { name: 'web', transport: 'streamable-http', url: 'http://10.0.0.1:8000/mcp' } as const;
 
   test('where its agent cannot have what it gives', async () => {
