@@ -316,7 +316,12 @@ async function makeRoot(root: string, dataset: string, config: string, trials: n
       const caller = { env: {}, cwd: root, tell: () => {} };
       const options = { results: root, name, dataset: { subset: dataset, limit: trials }, config: [config] };
       const { request, resolved } = await plan(options, caller);
-      const manifest = await gatherManifest(request, resolved, { env: {}, cwd: '', command: [], failedIn: undefined });
+      const manifest = await gatherManifest(request, resolved, {
+        env: {},
+        cwd: '',
+        command: [],
+        failedIn: undefined,
+      });
       insertRun(store, runRows({ ...request, manifest }));
     }
   }

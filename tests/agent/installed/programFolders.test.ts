@@ -12,7 +12,7 @@ test('each of two programs on this machine reads its own prompt', async () => {
   const cwd = mkdtempSync(join(tmpdir(), 'swebatch-two-'));
   const config = environmentConfigSchema.parse({ environment_class: 'local', cwd });
   const factory = createLocalFactory(config);
-  const gate = Promise.withResolvers<number>();
+  const gate = Promise.withResolvers<'leaves'>();
   const play = async (prompt: string) => {
     const environment = await factory.start({
       instanceId: prompt,
