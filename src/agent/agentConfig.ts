@@ -94,7 +94,11 @@ export const agentConfigSchema = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .meta(runtime('a file that the agent gets as its AGENTS.md, CLAUDE.md or GEMINI.md')),
+    .meta(
+      runtime(
+        'a file that the agent gets as the instructions of its user: its AGENTS.md, or what it calls that',
+      ),
+    ),
   instructions_sha256: digest.optional().meta(identity('hash of agent.instructions; default: found out')),
   mcp_servers: z
     .array(mcpServerSchema)

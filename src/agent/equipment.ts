@@ -98,3 +98,9 @@ export function equipmentText(equipment: PlacedEquipment | undefined): string {
         ]),
   ].join('');
 }
+
+const NAMES = { skills: /\{\{\s{0,9}skills\b/, instructions: /\{\{\s{0,9}instructions\b/ } as const;
+
+/** Whether the line names the place of what its arm gives. */
+export const namesEquipment = (command: string | undefined, what: keyof typeof NAMES): boolean =>
+  NAMES[what].test(command ?? '');

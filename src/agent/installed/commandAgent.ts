@@ -72,9 +72,3 @@ export const renderCommand = (
     ...{ task: shellWord(task), prompt_file: promptFile, model: shellWord(model) },
     ...{ deadline, steps_left: stepsLeft, skills, instructions },
   });
-
-const NAMES = { skills: /\{\{\s{0,9}skills\b/, instructions: /\{\{\s{0,9}instructions\b/ } as const;
-
-/** Whether the line names the place of what its arm gives. */
-export const namesEquipment = (command: string | undefined, what: keyof typeof NAMES): boolean =>
-  NAMES[what].test(command ?? '');

@@ -382,11 +382,24 @@ export async function* readEvents(
       yield parse(event);
     }
   }
-  if (plain) other(plain + decoder.decode());
-  // The last event of a body counts also without the empty line that should end it.
-  else parser.reset({ consume: true });
+  if (plain) {
+    other(plain + decoder.decode());
+    return;
+  }
+  // The last event of a body counts also without the empty line that should end it; one that broke off in its middle never came.
+  parser.feed(`${decoder.decode()}\n\n`);
   for (const event of ready) {
     if (event.data.startsWith(DONE)) return;
-    yield parse(event);
+    const last = wholeOrNull(event);
+    if (last) yield last;
+  }
+}
+
+function wholeOrNull(event: EventSourceMessage): StreamEvent | null {
+  try {
+    return parse(event);
+  } catch (error) {
+    if (error instanceof UnreadableEvent) return null;
+    throw error;
   }
 }

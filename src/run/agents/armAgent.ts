@@ -1,7 +1,7 @@
 /** The agent that an arm names: which version it means, whether it is here, and what containers get of it. */
 import { agentNamed, parseAgentSpec, parseProgram, refusalOfServers } from '../../agent/agents.ts';
 import type { AgentKind, AgentProblem } from '../../agent/contract.ts';
-import { namesEquipment } from '../../agent/installed/commandAgent.ts';
+import { namesEquipment } from '../../agent/equipment.ts';
 import { isOwnLoopback } from '../../base/mcpServer.ts';
 import { environmentKindOf, environmentKinds } from '../../environment/environments.ts';
 import type { Program } from '../../environment/programs/program.ts';

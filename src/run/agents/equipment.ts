@@ -2,8 +2,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { AgentConfig } from '../../agent/agentConfig.ts';
-import type { Equipment, Skill, SkillFile } from '../../agent/equipment.ts';
-import { namesEquipment } from '../../agent/installed/commandAgent.ts';
+import { type Equipment, namesEquipment, type Skill, type SkillFile } from '../../agent/equipment.ts';
 import { orPackaged } from '../../base/files/packageFile.ts';
 import { recordOf } from '../../base/isRecord.ts';
 import { sha256 } from '../../base/sha256.ts';
