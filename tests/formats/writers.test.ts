@@ -35,6 +35,21 @@ test.each(['inspect', 'harbor'].flatMap((format) => RUNS.map((run) => [format, .
   },
 );
 
+test('harbor: the name of an eval leads its viewer to the trials of that agent, model and source', async () => {
+  const dir = join(tempDir(), 'out');
+  const store = recordedEnds(1, ['a', 'b']);
+  store.exec(`UPDATE runs SET dataset_source = 'datasets/demo/demo.jsonl'`);
+  await exportForeign({ store, run: requireRun(store, 'r1'), dir, version: '1.2.3' }, 'harbor');
+  const read = (...path: string[]) => JSON.parse(readFileSync(join(dir, ...path), 'utf8'));
+  const trials = readdirSync(dir, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const named = trials.map(({ name }) => {
+    const { agent_info, source } = read(name, 'result.json');
+    return [agent_info.name, agent_info.model_info.name, source].join('__');
+  });
+  expect(named.length).toBeGreaterThan(0);
+  expect(Object.keys(read('result.json').stats.evals).sort()).toEqual([...new Set(named)].sort());
+});
+
 test('hf: the value of an arm is its rate, and what it is of stands beside it', async () => {
   const dir = tempDir();
   const store = recordedEnds(2, ['a', 'b']);

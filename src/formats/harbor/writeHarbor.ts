@@ -33,7 +33,8 @@ export function* writeHarbor(run: WrittenRun): Generator<WrittenFile> {
       if (trial.verdict) yield { path: `${name}/verifier/reward.txt`, content: `${rewardOf(trial)}\n` };
       written.push({
         name,
-        eval: [agentOf(arm), modelOf(arm.model).name, pathName(run.dataset.source)].join('__'),
+        // Its viewer takes the name apart at "__", and looks for the trials of that agent, model and source.
+        eval: [agentOf(arm), modelOf(arm.model).name, run.dataset.source].join('__'),
         reward: trial.verdict ? rewardOf(trial)! : null,
         exception: result.exception_info?.exception_type ?? null,
         usage: used,

@@ -62,7 +62,14 @@ export function facetCounts<Row>(
       for (const row of rows.filter(passes))
         for (const value of facet.values(row)) counts.set(value, (counts.get(value) ?? 0) + 1);
       const sorted = [...counts].map(([value, n]) => ({ value, n }));
-      return [facet.id, sorted.sort((a, b) => a.value.localeCompare(b.value, 'en', { numeric: true }))];
+      return [facet.id, sorted.sort((a, b) => byText(a.value, b.value))];
     }),
   );
+}
+
+let collator: Intl.Collator | undefined;
+/** As people order names with numbers in them. A collator is made once: to make one takes longer than a thousand comparisons. */
+export function byText(a: string, b: string): number {
+  collator ??= new Intl.Collator('en', { numeric: true });
+  return collator.compare(a, b);
 }

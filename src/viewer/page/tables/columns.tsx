@@ -2,7 +2,7 @@
 
 import type { ReactNode } from 'preact/compat';
 import { endingOf, type MoneyDocument, type TrialDocument } from '../../documents/documents.ts';
-import { type Facet, facetTest, readChosen } from '../../documents/facets.ts';
+import { byText, type Facet, facetTest, readChosen } from '../../documents/facets.ts';
 import { compileFilter, type Fields, type FieldValue } from '../../documents/filter.ts';
 import { Badge, Flags } from '../parts.tsx';
 import { plain } from '../text/foreignText.ts';
@@ -35,10 +35,7 @@ export function inOrder<Row>(rows: readonly Row[], columns: readonly Column<Row>
   return rows.toSorted((one, other) => {
     const [a, b] = [sortedValue(one), sortedValue(other)];
     if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);
-    const order =
-      typeof a === 'number' && typeof b === 'number'
-        ? a - b
-        : String(a).localeCompare(String(b), 'en', { numeric: true });
+    const order = typeof a === 'number' && typeof b === 'number' ? a - b : byText(String(a), String(b));
     return isDown ? -order : order;
   });
 }
