@@ -1,3 +1,5 @@
+import type { Services } from './services.ts';
+
 /** What a task asks of its own containers. What is absent stays as the configuration has it. */
 export interface ContainerNeeds {
   /** Working directory of every command; `image` is the one that the image names. */
@@ -16,4 +18,10 @@ export interface ContainerNeeds {
   readonly startupCommand?: string | undefined;
   /** What the ENTRYPOINT of the image is started with, beside the work; absent: it does not run. */
   readonly entryArguments?: readonly string[] | undefined;
+  /** In the place of the image's ENTRYPOINT. */
+  readonly entryProgram?: readonly string[] | undefined;
+  /** The arguments are a command of their own where the image has no ENTRYPOINT. */
+  readonly entryAlone?: boolean | undefined;
+  /** Containers beside it, which are there as long as it is, and while its end state is judged. */
+  readonly services?: Services | undefined;
 }

@@ -1,68 +1,17 @@
 /** The layers of a configuration: a file's place and text, read as PyYAML reads it, and `a.b=value`. */
 import { isAbsolute, join } from 'node:path';
-import { type Document, LineCounter, parseDocument } from 'yaml';
 import { PACKAGE_ROOT } from '../base/files/packageFile.ts';
 import { closest } from '../base/text/closest.ts';
-import { errorText } from '../base/text/errorText.ts';
+import { parseYaml, YamlError } from '../base/text/yaml.ts';
 import { nest, type Tree } from './merge.ts';
-
-// The library takes the square of the time for brackets inside brackets.
-
-/** A template may have as many characters; the shipped configurations have 20,000. */
-const LONGEST = 1_000_000;
-/** A hundred times as deep as a configuration goes; deeper by far, reading takes seconds. */
-const DEEPEST = 500;
-
-/** How many brackets are open at most; those in quotes and templates count too, where they close again. */
-function deepestOf(text: string): number {
-  let open = 0;
-  let deepest = 0;
-  for (let i = 0; i < text.length && deepest <= DEEPEST; i++) {
-    const char = text[i];
-    if (char === '[' || char === '{') deepest = Math.max(deepest, ++open);
-    else if ((char === ']' || char === '}') && open > 0) open--;
-  }
-  return deepest;
-}
-
-/** Thousands of mistakes in one text are thousands of errors; their stacks, which nobody reads, would take most of the time. */
-function quickly<T>(work: () => T): T {
-  const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = 0;
-  try {
-    return work();
-  } finally {
-    Error.stackTraceLimit = stackTraceLimit;
-  }
-}
-
-const MOST_SHOWN = 20;
-
-function mistakes({ errors }: Document.Parsed, lines: LineCounter, path: string): string[] {
-  const shown = errors.slice(0, MOST_SHOWN).map(({ message, pos }) => {
-    const { line, col } = lines.linePos(pos[0]);
-    return `${path}: ${message} at line ${line}, column ${col}`;
-  });
-  const more = errors.length - shown.length;
-  return more > 0 ? [...shown, `${path}: and ${more} more`] : shown;
-}
 
 /** YAML with merge keys; a key given twice is an error here. Throws a ConfigError that names the file. */
 export function readYaml(text: string, path: string): unknown {
-  if (text.length > LONGEST)
-    throw new ConfigError([`${path}: longer than ${LONGEST.toLocaleString('en')} characters`]);
-  if (deepestOf(text) > DEEPEST)
-    throw new ConfigError([`${path}: brackets are open more than ${DEEPEST} deep; close them`]);
-  const lines = new LineCounter();
-  const document = quickly(() =>
-    parseDocument(text, { merge: true, prettyErrors: false, lineCounter: lines }),
-  );
-  if (document.errors.length > 0) throw new ConfigError(mistakes(document, lines, path));
   try {
-    // Aliases and merge keys are followed only here: one that leads nowhere is the person's mistake too.
-    return document.toJS();
+    return parseYaml(text);
   } catch (error) {
-    throw new ConfigError([`${path}: ${errorText(error)}`]);
+    if (!(error instanceof YamlError)) throw error;
+    throw new ConfigError(error.problems.map((problem) => `${path}: ${problem}`));
   }
 }
 

@@ -91,8 +91,15 @@ export interface Environment {
    * reached by it. Throws EnvironmentError when it cannot be opened. Absent where an environment has no such way.
    */
   listen?(port: number, onConnection: (connection: Duplex) => void): Promise<Doorway>;
+  /** The end of what each service beside it printed; absent where it has none. */
+  serviceLogs?(): Promise<readonly ServiceLog[]>;
   /** Kills and removes. Safe to call twice; never throws. */
   close(): Promise<void>;
+}
+
+export interface ServiceLog {
+  readonly service: string;
+  readonly text: string;
 }
 
 export interface PlacedFile {

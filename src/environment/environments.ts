@@ -26,6 +26,7 @@ const foreign = (name: string): EnvironmentKind => ({
   grades: false,
   canKeepWork: false,
   listens: false,
+  runsServices: false,
   bringsPrograms: false,
   create: (config, { baseDir = '.' }) => loadModule(config, baseDir),
 });

@@ -20,7 +20,12 @@ export const LABELS = {
   started: 'swebatch.started',
   /** The container's own name, which no other container has: labels can be copied. */
   name: 'swebatch.name',
+  /** Of a container with services, of these, and of their networks and volumes: what they are called together. */
+  services: 'swebatch.services',
 } as const;
+
+/** Of a service alone: its name in its task. */
+export const SERVICE_LABEL = 'swebatch.service';
 
 /** Of what unpacks programs: volumes with one in them, and the containers that fill them. */
 export const PROGRAM_LABELS = { program: 'swebatch.program', fills: 'swebatch.fills' } as const;

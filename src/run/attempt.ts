@@ -15,6 +15,7 @@ import { needsOf, solutionOf, suiteOf } from '../suites/suites.ts';
 import {
   captureWork,
   enterEnvironment,
+  keepServiceLogs,
   leaveWork,
   probeEnvironment,
   removeEnvironment,
@@ -73,6 +74,7 @@ export async function runAttempt(
     turn.onAgentDone();
     crashPoint('before_capture');
     if (environment) {
+      await keepServiceLogs(run, trial, journal, environment);
       const work = await captureWork(run, journal, environment, ending);
       captured = work.captured;
       if (needsOf(trial.instance).endState) workImage = await leaveWork(run, journal, environment, ending);

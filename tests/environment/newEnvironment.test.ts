@@ -27,6 +27,7 @@ export const toy: EnvironmentKind = {
   grades: true,
   canKeepWork: false,
   listens: false,
+  runsServices: false,
   bringsPrograms: false,
   create: async (config) => (await import('./toyFactory.ts')).toyFactory(String(recordOf(recordOf(config).toy).greeting)),
   findings: async (arms) => arms.map(({ name }) => ({ what: \`toy of \${name}\`, ok: true, detail: 'it is there', fix: null })),

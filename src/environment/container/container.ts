@@ -57,6 +57,8 @@ export interface Container extends ContainerControl {
   readonly listen?: NonNullable<Environment['listen']> | undefined;
   /** Its file system as an image; absent where there are none. */
   readonly keep?: () => Promise<string>;
+  /** Of what stands beside it; absent where nothing does. */
+  readonly serviceLogs?: NonNullable<Environment['serviceLogs']>;
   /** Never rejects. */
   remove(): Promise<void>;
 }
@@ -138,7 +140,7 @@ function environmentIn(
   snapshot: GitSnapshot | TreeSnapshot | undefined,
   info: EnvironmentInfo,
 ): Environment {
-  const { watch, listen, keep } = container;
+  const { watch, listen, keep, serviceLogs } = container;
   let closing: Promise<void> | undefined;
   const doorways: Doorway[] = [];
   /** What cannot be done because the container is gone is the container's death. */
@@ -194,6 +196,7 @@ function environmentIn(
     getFile: (path) => orDeath(container.getFile(path).then((content) => content ?? missing(path))),
     putFiles: async (files) => (files.length > 0 ? orDeath(container.put(files)) : undefined),
     getFiles: (path, maxBytes) => orDeath(filesAt(container, path, maxBytes)),
+    ...(serviceLogs && { serviceLogs }),
     ...(keep && {
       async keepWork() {
         await channel.killAll();

@@ -12,11 +12,12 @@ import { archiveOf, type Container, wholeOf } from '../container/container.ts';
 import { EnvironmentError, REFUSED_OPTION, type StartRequest } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { keeperEntrypoint } from '../exec/keeper.ts';
-import { ownerLabels } from '../owner.ts';
+import { LABELS, ownerLabels } from '../owner.ts';
 import { daemonAnswer, readFault, withDaemonRetry } from '../places/dockerFault.ts';
 import type { EngineWatch } from '../places/engineWatch.ts';
 import { PROGRAM_FOLDER } from '../programs/program.ts';
 import { QUIET_ENV } from '../quietEnv.ts';
+import type { AmongServices } from './services.ts';
 
 const NANO = 1e9;
 
@@ -33,6 +34,8 @@ interface ContainerOptions {
   readonly watch: EngineWatch;
   readonly discard: Discard;
   readonly beforeStart?: ((container: Docker.Container) => Promise<void>) | undefined;
+  /** Among services; absent where it has none. */
+  readonly place?: AmongServices | undefined;
 }
 
 /** Removes a container, now or as soon as the engine does. Never rejects. */
@@ -43,9 +46,13 @@ type SpecOptions = Omit<ContainerOptions, 'request' | 'watch' | 'discard'> & {
 };
 
 export function containerSpec(options: SpecOptions, name: string): Docker.ContainerCreateOptions {
-  const { config, request } = options;
+  const { config, request, place } = options;
   const memory = parseSize(config.memory);
   const lifetime = parseDuration(config.container_timeout);
+  const mounts = [
+    ...(options.programVolume === undefined ? [] : [programMount(options.programVolume)]),
+    ...(place?.mounts ?? []),
+  ];
   const env = { ...(options.quietEnv ? QUIET_ENV : {}), ...config.env };
   return {
     name,
@@ -56,7 +63,10 @@ export function containerSpec(options: SpecOptions, name: string): Docker.Contai
     // It hears no signal, so a stop need not wait for it.
     StopSignal: 'SIGKILL',
     Env: Object.entries(env).map(([key, value]) => `${key}=${value}`),
-    Labels: ownerLabels(request.owner, request.instanceId, new Date(), name),
+    Labels: {
+      ...ownerLabels(request.owner, request.instanceId, new Date(), name),
+      ...(place && { [LABELS.services]: place.services }),
+    },
     ...(config.user ? { User: config.user } : {}),
     ...(config.platform ? { platform: config.platform } : {}),
     AttachStdin: false,
@@ -65,16 +75,18 @@ export function containerSpec(options: SpecOptions, name: string): Docker.Contai
     Tty: false,
     // The image's own check would run beside the agent, cost an exec each time, and might write into the work tree.
     Healthcheck: { Test: ['NONE'] },
+    ...(place && { NetworkingConfig: { EndpointsConfig: place.endpoints } }),
     HostConfig: {
       // One of the engine's would die with its only child.
       Init: false,
       NetworkMode: config.network,
+      ...place?.host,
       SecurityOpt: ['no-new-privileges'],
       ...(options.capAdd?.length ? { CapAdd: [...options.capAdd] } : {}),
       ...(memory > 0 ? { Memory: memory, MemorySwap: memory } : {}),
       ...(config.pids_limit > 0 ? { PidsLimit: config.pids_limit } : {}),
       ...(config.cpus > 0 ? { NanoCpus: Math.round(config.cpus * NANO) } : {}),
-      ...(options.programVolume !== undefined ? { Mounts: [programMount(options.programVolume)] } : {}),
+      ...(mounts.length > 0 ? { Mounts: mounts } : {}),
       ...(options.storageBytes > 0 ? { StorageOpt: { size: String(options.storageBytes) } } : {}),
     },
   };
@@ -105,6 +117,7 @@ export async function createContainer(docker: Docker, options: ContainerOptions)
         START_LIMIT_MS,
       );
       try {
+        await options.place?.connect(container);
         await options.beforeStart?.(container);
         await daemonAnswer(container.start(), START_LIMIT_MS);
         return container;

@@ -10,6 +10,7 @@ export const docker: EnvironmentKind = {
   grades: true,
   canKeepWork: true,
   listens: true,
+  runsServices: true,
   bringsPrograms: true,
   async create(config, options) {
     const { createDockerEnvironments } = await import('./dockerFactory.ts');

@@ -6,6 +6,7 @@ import type Docker from 'dockerode';
 import pLimit, { type LimitFunction } from 'p-limit';
 import tar from 'tar-stream';
 import { WORK_IMAGES } from '../../base/imageReference.ts';
+import type { Services } from '../../base/services.ts';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
 import { type Container, environmentWhenReady, openChannel, ownConfig } from '../container/container.ts';
 import { createPreparedStarts } from '../container/preparedStarts.ts';
@@ -31,7 +32,13 @@ import { daemonAnswer, readFault, withDaemonRetry } from '../places/dockerFault.
 import { createEngineWatch, type EngineWatch } from '../places/engineWatch.ts';
 import { createHostsFactory } from '../places/hostsFactory.ts';
 import { createFactoryPulls } from '../places/imageService.ts';
-import { discardWork, removeContainer, workLabels } from '../places/leftovers.ts';
+import {
+  discardWork,
+  removeContainer,
+  servicesLabel,
+  servicesOfWork,
+  workLabels,
+} from '../places/leftovers.ts';
 import { enginePoolOf, requiredEngine } from '../places/places.ts';
 import { LOST_AFTER_MS } from '../places/poolState.ts';
 import type { EnsureImage } from '../places/pullStage.ts';
@@ -42,6 +49,7 @@ import { containerFiles, createContainer, type Discard, deathOf } from './contai
 import { createDiskWatch, createQuotaProbe, type QuotaProbe } from './diskWatch.ts';
 import { entryLabel, entryOf, type ImageEntry, type RunningEntry, startEntry } from './imageEntry.ts';
 import { commitContainer, createSealer, type Sealer } from './seal.ts';
+import { joinServices, type RunningServices, startServices } from './services.ts';
 import { createDemux, processStarter } from './startProcess.ts';
 import { putBack, readChanges, systemChangesOf } from './systemChanges.ts';
 
@@ -93,8 +101,18 @@ export function createDockerFactory(
     });
   };
 
+  const parked = new Set<RunningServices>();
+  const dismiss: DockerShared['dismiss'] = ({ name, remove }) =>
+    removals.discard({
+      name,
+      remove,
+      byHand: `docker rm -f $(docker ps -aq --filter label=${servicesLabel(name)})`,
+    });
   const shared = {
     docker,
+    ensureNamed: ensureFrom,
+    parked,
+    dismiss,
     watch,
     discard,
     config,
@@ -133,6 +151,8 @@ export function createDockerFactory(
     async close() {
       closing.abort();
       await prepared.close();
+      // Nobody judges what they stayed for any more.
+      await Promise.all([...parked].map((services) => shared.dismiss(services)));
       await pulls.close();
       await removals.close();
       if (!options.watch) watch.close();
@@ -195,6 +215,11 @@ interface DockerShared {
   readonly programs: ProgramVolumes;
   readonly watch: EngineWatch;
   readonly discard: Discard;
+  /** By its own name, whatever `environment.image` says. */
+  readonly ensureNamed: EnsureImage;
+  /** Services that stay for whoever judges an end state. */
+  readonly parked: Set<RunningServices>;
+  readonly dismiss: (services: Pick<RunningServices, 'name' | 'remove'>) => Promise<void>;
 }
 
 async function startEnvironment(arm: DockerShared, request: StartRequest): Promise<Environment> {
@@ -210,8 +235,10 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
       ? await daemonAnswer(docker.getImage(id).inspect())
       : undefined;
   const folder = facts?.Config.WorkingDir || '/';
-  const own = facts && needs?.entryArguments && entryOf(facts);
-  const entry = own && own.program.length > 0 ? { own, given: needs.entryArguments } : undefined;
+  const ofImage = facts && needs?.entryArguments && entryOf(facts);
+  const own = ofImage && { ...ofImage, ...(needs.entryProgram && { program: [...needs.entryProgram] }) };
+  const runs = own && (own.program.length > 0 || needs.entryAlone);
+  const entry = runs ? { own, given: needs.entryArguments ?? [] } : undefined;
   const config = ownConfig(arm.config, needs, folder);
   const shared = { ...arm, config };
   const notes: string[] = [];
@@ -240,9 +267,17 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
 
   phase('start');
   const from = made?.image ?? id;
-  const opened = await openContainer(shared, request, from, notes, program, entry);
-  const { container, channel, enter } = opened;
+  const beside = needs?.services && (await servicesFor(shared, request, needs.services));
+  const opened = await openContainer(shared, request, from, notes, program, entry, beside).catch(
+    async (error: unknown) => {
+      if (beside) await arm.dismiss(beside);
+      throw error;
+    },
+  );
+  const { channel, enter } = opened;
+  const container = beside ? withServices(opened.container, beside, arm) : opened.container;
   return environmentWhenReady(container, channel, notes, async () => {
+    await beside?.ready();
     const entered = await enter();
     if (made) {
       phase('verify');
@@ -260,10 +295,49 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
         `${failed}; start the image by itself to see what it prints`,
       );
     if (failed !== undefined) notes.push(failed);
+    await beside?.check();
     signal?.throwIfAborted();
     const named = config.image ?? request.image;
     return { kind: 'docker', image: named, imageDigest: image.digest, history, config, snapshot };
   });
+}
+
+/** Its own, or those of the end state that it begins in. */
+async function servicesFor(
+  shared: DockerShared,
+  request: StartRequest,
+  services: Services,
+): Promise<RunningServices> {
+  const left = request.image.startsWith(`${WORK_IMAGES}:`)
+    ? await servicesOfWork(shared.docker, request.image)
+    : undefined;
+  return left === undefined
+    ? startServices(shared, request, services)
+    : joinServices(shared, request, services, left);
+}
+
+/** They go with it, unless they are needed for whoever judges what was left in it. */
+function withServices(
+  container: Container,
+  services: RunningServices,
+  { parked, dismiss }: Pick<DockerShared, 'parked' | 'dismiss'>,
+): Container {
+  const { keep, remove } = container;
+  return {
+    ...container,
+    serviceLogs: services.logs,
+    ...(keep && {
+      async keep() {
+        const image = await keep();
+        parked.add(services);
+        return image;
+      },
+    }),
+    async remove() {
+      await remove();
+      if (!parked.has(services)) await dismiss(services);
+    },
+  };
 }
 
 const HERE: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64', ia32: '386', arm: 'arm' };
@@ -306,11 +380,24 @@ async function openContainer(
   notes: string[],
   programVolume?: string,
   entry?: { readonly own: ImageEntry; readonly given: readonly string[] },
+  beside?: RunningServices,
 ): Promise<OpenContainer> {
   const { docker, config, options, quotaBytes, watch, discard, starting } = shared;
   const { quietEnv = true, capAdd = [] } = options;
   const beforeStart = request.putBack && putBackFrom(shared, request, request.putBack);
-  const spec = { config, image, request, quietEnv, capAdd, programVolume, watch, discard, beforeStart };
+  const place = beside?.place;
+  const spec = {
+    config,
+    image,
+    request,
+    quietEnv,
+    capAdd,
+    programVolume,
+    watch,
+    discard,
+    beforeStart,
+    place,
+  };
   const since = watch.mark();
   const handle = await starting(async () => {
     const storageBytes = await quotaBytes.bytes();

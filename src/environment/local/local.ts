@@ -10,6 +10,7 @@ export const local: EnvironmentKind = {
   grades: true,
   canKeepWork: false,
   listens: true,
+  runsServices: false,
   bringsPrograms: false,
   async create(config) {
     const { createLocalFactory } = await import('./localFactory.ts');

@@ -44,8 +44,8 @@ function contextOf(files: readonly BuildFile[]): NodeJS.ReadableStream {
 }
 
 /** As a number: for the text "2" the client library opens a session of its own beside it, which a context that is sent needs not. */
-function builderOf(files: readonly BuildFile[]): { version?: '2' } {
-  const dockerfile = files.find(({ path }) => path === 'Dockerfile');
+function builderOf(files: readonly BuildFile[], name: string): { version?: '2' } {
+  const dockerfile = files.find(({ path }) => path === name);
   const wants = dockerfile && needsBuildKit(Buffer.from(dockerfile.content).toString('utf8'));
   return wants ? { version: 2 as unknown as '2' } : {};
 }
@@ -99,6 +99,7 @@ export async function buildImage(docker: Docker, request: BuildRequest): Promise
     new Error(`${BUILD_FAILED}: ${why}. The end of its log: ${log.trim().slice(-SHOWN)}`);
   try {
     const files = recipe.files();
+    const { dockerfile = 'Dockerfile', target, args } = recipe;
     const stream = await docker.buildImage(contextOf(files), {
       t: image,
       rm: true,
@@ -107,7 +108,10 @@ export async function buildImage(docker: Docker, request: BuildRequest): Promise
       abortSignal: signal,
       labels: { 'swebatch.build': image },
       ...(platform !== undefined && { platform }),
-      ...builderOf(files),
+      dockerfile,
+      ...(target !== undefined && { target }),
+      ...(args !== undefined && { buildargs: { ...args } }),
+      ...builderOf(files, dockerfile),
     });
     signal.addEventListener('abort', () => (stream as unknown as { destroy(): void }).destroy(), {
       once: true,

@@ -11,6 +11,11 @@ export interface BuildRecipe {
   /** Read when it is built. Throws when they are no longer what the name says. */
   readonly files: () => readonly BuildFile[];
   readonly timeoutS: number;
+  /** Among the files; absent: Dockerfile. */
+  readonly dockerfile?: string;
+  /** The stage that is the image; absent: the last. */
+  readonly target?: string;
+  readonly args?: Readonly<Record<string, string>>;
 }
 
 const recipes = new Map<string, BuildRecipe>();

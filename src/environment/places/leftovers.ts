@@ -12,6 +12,7 @@ import {
   type Liveness,
   type MachineFacts,
   PROGRAM_LABELS,
+  SERVICE_LABEL,
   thisMachine,
   WORK_LABELS,
 } from '../owner.ts';
@@ -111,7 +112,10 @@ export async function reapLeft({ docker, owner, isOver, limitMs }: LeftRequest):
   ];
   const label = wanted.map(([name, value]) => `${name}=${value}`);
   const found = await daemonAnswer(docker.listContainers({ all: true, filters: { label } }), limitMs);
-  const over = found.filter(({ Labels }) => isOver(Labels[LABELS.attempt] ?? ''));
+  // A service outlives its attempt until the end state is judged.
+  const over = found.filter(
+    ({ Labels }) => isOver(Labels[LABELS.attempt] ?? '') && Labels[SERVICE_LABEL] === undefined,
+  );
   const own = await Promise.all(over.map((container) => labelsAreItsOwn(docker, container)));
   const gone = await Promise.all(
     over
@@ -181,6 +185,100 @@ export async function removeProgramVolume(docker: Docker, volume: string): Promi
     if (readFault(error).status === 409) return false;
     throw error;
   }
+}
+
+// Services: containers, networks and volumes of one attempt, which are called by one name.
+
+export const servicesLabel = (name: string): string => `${LABELS.services}=${name}`;
+
+/** Whether all of them are gone. Never rejects. */
+export async function removeServices(docker: Docker, name: string, limitMs?: number): Promise<boolean> {
+  try {
+    const filters = { label: [servicesLabel(name)] };
+    const containers = await daemonAnswer(docker.listContainers({ all: true, filters }), limitMs);
+    const own = await Promise.all(containers.map((container) => labelsAreItsOwn(docker, container)));
+    const gone = await Promise.all(
+      containers.filter((_, i) => own[i]).map(({ Id }) => removeContainer(docker.getContainer(Id), limitMs)),
+    );
+    const [networks, volumes] = await Promise.all([
+      daemonAnswer(docker.listNetworks({ filters }), limitMs),
+      daemonAnswer(docker.listVolumes({ filters: JSON.stringify(filters) }), limitMs),
+    ]);
+    const parts = await Promise.all([
+      ...networks.map(({ Id }) => isRemoved(docker.getNetwork(Id).remove(), limitMs)),
+      ...volumes.Volumes.map(({ Name }) => isRemoved(docker.getVolume(Name).remove(), limitMs)),
+    ]);
+    return [...gone, ...parts].every(Boolean);
+  } catch {
+    return false;
+  }
+}
+
+async function isRemoved(removing: Promise<unknown>, limitMs?: number): Promise<boolean> {
+  try {
+    await daemonAnswer(removing, limitMs);
+    return true;
+  } catch (error) {
+    return readFault(error).status === 404;
+  }
+}
+
+export interface ServicePart {
+  readonly what: 'network' | 'volume';
+  readonly name: string;
+  readonly run: string;
+  readonly instance: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly owner: Liveness;
+}
+
+/** Networks and volumes of services; nobody but us has our labels on one, as they come from no image. */
+async function serviceParts(docker: Docker, machine: MachineFacts, limitMs?: number): Promise<ServicePart[]> {
+  const filters = { label: [LABELS.services, LABELS.pid, LABELS.bootId] };
+  const [networks, volumes] = await Promise.all([
+    daemonAnswer(docker.listNetworks({ filters }), limitMs),
+    daemonAnswer(docker.listVolumes({ filters: JSON.stringify(filters) }), limitMs),
+  ]);
+  const part = (what: ServicePart['what'], name: string, labels: Readonly<Record<string, string>>) => ({
+    what,
+    name,
+    run: labels[LABELS.run] ?? '',
+    instance: labels[LABELS.instance] ?? '',
+    host: labels[LABELS.host] ?? '',
+    pid: Number(labels[LABELS.pid]),
+    owner: labels[LABELS.name] === name ? isOwnerAlive(labels, machine) : ('unknown' as const),
+  });
+  return [
+    ...networks.map(({ Name, Labels }) => part('network', Name, Labels ?? {})),
+    ...volumes.Volumes.map(({ Name, Labels }) => part('volume', Name, Labels ?? {})),
+  ];
+}
+
+/** What dead processes left of services beside their containers, which are removed before. */
+export async function reapServiceParts(
+  docker: Docker,
+  options: { dryRun?: boolean; machine?: MachineFacts; limitMs?: number } = {},
+) {
+  const { dryRun = false, machine = thisMachine(), limitMs } = options;
+  const all = await serviceParts(docker, machine, limitMs);
+  const orphans = all.filter(({ owner }) => owner === 'dead');
+  const kept = all.filter(({ owner }) => owner !== 'dead');
+  if (dryRun) return { orphans, removed: [], failed: [], kept };
+  const gone = await Promise.all(
+    orphans.map(({ what, name }) =>
+      isRemoved(
+        what === 'network' ? docker.getNetwork(name).remove() : docker.getVolume(name).remove(),
+        limitMs,
+      ),
+    ),
+  );
+  return {
+    orphans,
+    kept,
+    removed: orphans.filter((_, i) => gone[i]),
+    failed: orphans.filter((_, i) => !gone[i]),
+  };
 }
 
 export interface Leftovers {
@@ -297,9 +395,19 @@ export async function listWorkImages(
   });
 }
 
+/** What the services of an end state are called; undefined where it has none, or is gone. */
+export async function servicesOfWork(docker: Docker, image: string): Promise<string | undefined> {
+  const labels = await labelsOfImage(docker, image);
+  return labels?.[WORK_LABELS.owner + LABELS.services.slice('swebatch.'.length)] || undefined;
+}
+
 /** Only what `keepWork` made; one that is gone already is no error. */
 export async function discardWork(docker: Docker, image: string): Promise<void> {
   if (!image.startsWith(`${WORK_IMAGES}:`)) return;
+  // They stayed for whoever judges it.
+  const services = await servicesOfWork(docker, image);
+  if (services !== undefined && !(await removeServices(docker, services)))
+    throw new Error(`the services ${services} of ${image} could not be removed`);
   try {
     await daemonAnswer(docker.getImage(image).remove({ force: false }));
   } catch (error) {

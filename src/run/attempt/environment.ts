@@ -3,6 +3,9 @@
  * removed, each within a limit of its own.
  */
 import { startTimer, type Timer } from '../../base/async/timer.ts';
+import { writeAtomically } from '../../base/files/atomicWrite.ts';
+import { makeFolder } from '../../base/files/makeFolder.ts';
+import { pathInside } from '../../base/files/pathInside.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import {
   type CapturedPatch,
@@ -118,6 +121,30 @@ export async function leaveWork(
     journal.note(`the end state of the container could not be kept, so its patch is graded: ${message}`);
     journal.warn('the work could not be kept', { message });
     return null;
+  }
+}
+
+/** Of one attempt, below the run's folder. */
+const SERVICES = 'services';
+
+/** What the services beside the container printed, as files of the attempt; a secret in them is replaced. Never throws for an engine. */
+export async function keepServiceLogs(
+  run: Run,
+  { id, label }: Pick<PlannedTrial, 'id' | 'label'>,
+  journal: AttemptJournal,
+  environment: Environment,
+): Promise<void> {
+  if (!environment.serviceLogs) return;
+  try {
+    const logs = await inTime(run, environment.serviceLogs());
+    const below = `${SERVICES}/${label.instanceId}.${id}.${journal.number}`;
+    const folder = pathInside(run.dir, ...below.split('/'));
+    makeFolder(folder);
+    for (const { service, text } of logs)
+      await writeAtomically(pathInside(folder, `${service}.log`), run.redactor.text(text));
+    if (logs.length > 0) journal.note(`what its services printed is in ${below}`);
+  } catch (error) {
+    journal.warn('the logs of the services could not be kept', { message: errorText(error) });
   }
 }
 

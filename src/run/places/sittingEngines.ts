@@ -13,6 +13,8 @@ import {
   listWorkImages,
   reap,
   reapLeft,
+  reapServiceParts,
+  type ServicePart,
   type WorkImage,
 } from '../../environment/places/leftovers.ts';
 import { imagesOfWork } from '../../grading/gradingFrame.ts';
@@ -123,6 +125,9 @@ export async function reapOrphans(arms: readonly ArmConfig[], caller: Caller): P
         tell({ level: 'note', text: `removed ${removed.length} container(s) that a dead process had left` });
       for (const { name } of failed)
         tell({ level: 'warning', text: `container ${name} could not be removed; the next run tries again` });
+      const parts = await reapServiceParts(docker, { limitMs: REAP_LIMIT_MS });
+      for (const { what, name } of parts.failed)
+        tell({ level: 'warning', text: `${what} ${name} could not be removed; the next run tries again` });
     } catch (error) {
       if (host === undefined) throw error;
     }
@@ -231,9 +236,23 @@ async function cleanEngine(
     const { docker } = requireEngine(env, host);
     const limitMs = REAP_LIMIT_MS;
     const containers = await reap({ docker, ...how, limitMs });
+    const parts = await reapServiceParts(docker, { ...how, limitMs });
     const work = await cleanWork(docker, store, how);
+    const partsOf = (what: ServicePart['what']) => {
+      const only = (list: readonly ServicePart[]) => list.filter((part) => part.what === what);
+      const { orphans, removed, failed, kept } = parts;
+      const found = {
+        orphans: only(orphans),
+        removed: only(removed),
+        failed: only(failed),
+        kept: only(kept),
+      };
+      return found.orphans.length + found.kept.length > 0 ? [{ what, place, ...found }] : [];
+    };
     return [
       { what: 'container', place, ...containers },
+      ...partsOf('network'),
+      ...partsOf('volume'),
       { what: 'end state', place, ...work },
     ];
   } catch (error) {

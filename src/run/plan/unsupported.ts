@@ -83,6 +83,12 @@ const refusalOfKeeping = (who: string, { environment }: ArmFacts): string | unde
     ? undefined
     : `${who} are kept with environment.environment_class ${environmentNames((kind) => kind.canKeepWork).join(' or ')} alone, and not with ${environment.environment_class}`;
 
+/** What a task has beside its container is not started everywhere. */
+const refusalOfServices = ({ environment }: ArmFacts): string | undefined =>
+  environmentKindOf(environment).runsServices
+    ? undefined
+    : `its services are started with environment.environment_class ${environmentNames((kind) => kind.runsServices).join(' or ')} alone, and not with ${environment.environment_class}`;
+
 async function refusalOfSolving(instance: Instance, { agent }: ArmFacts): Promise<string | undefined> {
   const { solves = false } = (await agentNamed(agent.agent_class)) ?? {};
   return solves && !solutionOf(instance) ? 'it brings no solution that could be applied' : undefined;
@@ -99,12 +105,13 @@ export async function beyondAgents<R extends LoadedRow>(
   return Promise.all(
     rows.map(async (row) => {
       if (!isOpen(row)) return row;
-      const { toolServers = [], keepsEndStates } = needsOf(row.instance);
+      const { toolServers = [], keepsEndStates, container } = needsOf(row.instance);
       const reasons = new Set<string>();
       for (const arm of arms) {
         const refusals = [
           await refusalOfServers(arm.agent.agent_class, toolServers),
           keepsEndStates === undefined ? undefined : refusalOfKeeping(keepsEndStates, arm),
+          container?.services ? refusalOfServices(arm) : undefined,
           await refusalOfSolving(row.instance, arm),
         ];
         for (const reason of refusals) if (reason !== undefined) reasons.add(reason);
@@ -135,13 +142,29 @@ export async function withinEngines<R extends LoadedRow>(
   resolved: Pick<ResolvedConfig, 'arms' | 'grading'>,
   env: Variables,
 ): Promise<readonly R[]> {
-  if (!rows.some((row) => askedBy(row) > 0)) return rows;
+  const graded = resolved.grading.enabled ? rows : rows.map((row) => withoutServices(row, UNGRADED));
+  if (!graded.some((row) => askedBy(row) > 0 || hasServices(row))) return graded;
   const asked = enginesNeeded(resolved).map(async (host) => {
     const docker = host === undefined ? undefined : requireEngine(env, host).docker;
-    const engine = await engineInfo(docker, ANSWER_MS);
-    return engine.ok && engine.cpus > 0 ? engine.cpus : Number.POSITIVE_INFINITY;
+    return engineInfo(docker, ANSWER_MS);
   });
-  const answered = await Promise.allSettled(asked);
-  const cpus = answered.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-  return beyondEngine(rows, Math.min(...cpus));
+  const answered = (await Promise.allSettled(asked)).flatMap((one) =>
+    one.status === 'fulfilled' && one.value.ok ? [one.value] : [],
+  );
+  const cpus = answered.map((engine) => (engine.cpus > 0 ? engine.cpus : Number.POSITIVE_INFINITY));
+  const within = beyondEngine(graded, Math.min(...cpus));
+  const odd = answered.find(({ name }) => name !== 'Docker');
+  return odd === undefined ? within : within.map((row) => withoutServices(row, notDocker(odd.name)));
+}
+
+const hasServices = (row: LoadedRow): boolean =>
+  !row.head && row.refused === undefined && needsOf(row.instance).container?.services !== undefined;
+
+const UNGRADED =
+  'its services end with the run, so it is graded in the run: set grading.enabled, or --evaluate';
+const notDocker = (name: string) =>
+  `its services are started on engines of Docker alone, and this one is ${name}`;
+
+function withoutServices<R extends LoadedRow>(row: R, refused: string): R {
+  return hasServices(row) ? { ...row, refused } : row;
 }

@@ -13,11 +13,12 @@ import { type Instance, imageOf } from '../../dataset/instance.ts';
 import type { PlannedGrading } from '../../grading/gradingFrame.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
 import type { Suite, SuitePrompts } from '../suite.ts';
+import { recipeOfBuild } from './builds.ts';
 import { type HarborTask, harborTaskOf, readTask } from './readTask.ts';
 import { gradeSteps, type TaskStep, verifierOfStep, workThroughSteps } from './steps.ts';
-import { builtImage, hasFile, placedFiles, TaskFolderError, taskFiles, taskText } from './taskFolder.ts';
+import { hasFile, placedFiles, TaskFolderError, taskFiles, taskText } from './taskFolder.ts';
 import { readTaskToml, withDefaults } from './taskToml.ts';
-import { HARBOR_COMMAND, roomNeeds, verification } from './verification.ts';
+import { mainNeeds, verification } from './verification.ts';
 
 // What agents are asked: the instruction of the task as it is, and below it how the container is worked in. There is no repository, and nothing is
 // handed in.
@@ -70,11 +71,15 @@ export const harbor: Suite = {
     extra.harbor === undefined ? String(extra.refused ?? 'its task could not be read') : undefined,
   needs(instance) {
     const task = harborTaskOf(instance);
-    const { room, verifier, steps } = task;
+    const { room, verifier, steps, services } = task;
     const verifiers = steps?.map((step) => step.verifier) ?? [verifier];
     return {
       container: containerOf(task),
-      processors: Math.max(room.cpus ?? 0, ...verifiers.map(({ separate }) => separate?.room.cpus ?? 0)),
+      processors: Math.max(
+        room.cpus ?? 0,
+        ...verifiers.map(({ separate }) => separate?.room.cpus ?? 0),
+        ...(services?.containers.map(({ cpus = 0 }) => cpus) ?? []),
+      ),
       agentS: task.agent.timeout_s,
       toolServers: task.mcp_servers ?? [],
       // Of a task of several steps each end state is kept as it goes on.
@@ -83,14 +88,9 @@ export const harbor: Suite = {
   },
   builds(instance) {
     const { folder, builds } = harborTaskOf(instance);
-    return builds.map(({ image, folder: part, timeout_s }) => ({
-      image,
-      timeoutS: timeout_s,
-      files() {
-        const files = taskFiles(folder, part);
-        if (builtImage(files) === image) return files;
-        throw new TaskFolderError(`${part} of ${instance.instance_id} has changed since its image was named`);
-      },
+    return builds.map((build) => ({
+      image: build.image,
+      ...recipeOfBuild(folder, instance.instance_id, build),
     }));
   },
   lead(instance) {
@@ -128,17 +128,14 @@ function lifeOf({ agent, steps }: HarborTask): number | undefined {
 }
 
 function containerOf(task: HarborTask): ContainerNeeds {
-  const { workdir, network, room, env, healthcheck, agent } = task;
+  const { network, healthcheck, agent, user } = task;
   const life = lifeOf(task);
   return {
-    ...roomNeeds(room),
-    cwd: workdir ?? 'image',
+    ...mainNeeds(task),
     network,
-    env,
-    user: agent.user,
+    user: agent.user ?? user,
     lifetimeS: life === undefined ? undefined : life + AROUND_S,
     startupCommand: healthcheck,
-    entryArguments: HARBOR_COMMAND,
   };
 }
 

@@ -3,6 +3,7 @@ import { realpathSync } from 'node:fs';
 import { basename } from 'node:path';
 import { z } from 'zod';
 import { parseReference } from '../../base/imageReference.ts';
+import { type Services, servicesSchema } from '../../base/services.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { instanceIdProblem } from '../../base/text/instanceId.ts';
@@ -10,6 +11,8 @@ import { shellWord } from '../../base/text/shellWord.ts';
 import { parseSize } from '../../base/text/units.ts';
 import { type Instance, instanceSchema } from '../../dataset/instance.ts';
 import type { FolderTask } from '../suite.ts';
+import { imageBuild, type TaskBuild } from './builds.ts';
+import { COMPOSE_FILE, type Compose, type ComposeImage, MAIN_IMAGE, readCompose } from './compose.ts';
 import {
   builtImage,
   type Folder,
@@ -96,7 +99,26 @@ const harborTaskSchema = z.object({
   /** Absent where it has none, as in records that were made before. */
   mcp_servers: z.array(mcpServer).optional(),
   /** Images that are built from folders of the task. */
-  builds: z.array(z.object({ image: text, folder: text, timeout_s: z.number() })).default([]),
+  builds: z
+    .array(
+      z.object({
+        image: text,
+        folder: text,
+        timeout_s: z.number(),
+        dockerfile: text.optional(),
+        target: text.optional(),
+        args: variables.optional(),
+        from: text.optional(),
+        copies: z.array(z.object({ from: text, to: text })).optional(),
+      }),
+    )
+    .default([]),
+  /** What its container starts by itself, where the file of its containers says so. */
+  entry: z.object({ program: z.array(text).optional(), command: z.array(text).optional() }).optional(),
+  /** Of its container, by that file. */
+  user: text.optional(),
+  /** Containers beside it. */
+  services: servicesSchema.optional(),
   agent: z.object({ timeout_s: amount, user: text.optional() }),
   artifacts,
   verifier,
@@ -144,13 +166,15 @@ function missing({ instruction, tests, steps }: Folder, task: HarborTask): strin
   return reasons[0];
 }
 
-function instanceOf(folder: Folder, id: string): Instance | { reason: string } {
-  const { toml, environment } = folder;
-  const image = imageOfFolder(toml.environment.docker_image, environment);
+function instanceOf(folder: Folder, id: string, compose: Compose | undefined): Instance | { reason: string } {
+  const { toml } = folder;
+  const images = imagesOf(folder, compose);
+  const { main: image } = images;
   if (image === undefined) return { reason: 'it names no image and has no environment/Dockerfile' };
-  const task = harborTask(folder, image);
+  const task = harborTask(folder, image, compose, images);
   const verifiers = task.steps?.map(({ verifier }) => verifier) ?? [task.verifier];
-  for (const name of [image, ...verifiers.flatMap(({ separate }) => separate?.image ?? [])]) {
+  const others = [...verifiers.map(({ separate }) => separate), ...(task.services?.containers ?? [])];
+  for (const name of [image, ...others.flatMap((one) => one?.image ?? [])]) {
     const parsed = parseReference(name);
     if (!parsed.ok) return { reason: `image ${parsed.message}` };
   }
@@ -178,6 +202,71 @@ const unread = (id: string, path: string, reason: string): FolderTask => {
   return { id: named, path, instance, hash: sha256(`${id}\n${reason}`), refused: reason, warnings: [] };
 };
 
+const ofFile = (text: string): string => `environment/${COMPOSE_FILE}: ${text}`;
+
+/** undefined where the task has no such file. */
+function composeOf({
+  environment,
+  toml,
+}: Folder): { compose?: Compose; refused?: readonly string[] } | undefined {
+  const file = environment.find(({ path }) => path === COMPOSE_FILE);
+  if (!file) return undefined;
+  const read = readCompose(Buffer.from(file.content).toString('utf8'), {
+    files: new Set(environment.map(({ path }) => path)),
+    image: toml.environment.docker_image,
+    env: withDefaults(toml.environment.env),
+  });
+  return read.ok ? { compose: read.compose } : { refused: read.reasons.map(ofFile) };
+}
+
+interface TaskImages {
+  readonly main: string | undefined;
+  /** By the name of the service. */
+  readonly services: ReadonlyMap<string, string>;
+  readonly builds: readonly TaskBuild[];
+}
+
+/** How the images of a task are called: named by it, or built. What an image is called beside its build is no other image. */
+function imagesOf({ environment, toml }: Folder, compose: Compose | undefined): TaskImages {
+  const { docker_image: named, build_timeout_sec } = toml.environment;
+  if (!compose) return { main: imageOfFolder(named, environment), services: new Map(), builds: [] };
+  const builds: TaskBuild[] = [];
+  const below = (folder: string) => {
+    const part = folder.slice('environment/'.length);
+    return part === ''
+      ? environment
+      : environment.flatMap((file) =>
+          file.path.startsWith(`${part}/`) ? [{ ...file, path: file.path.slice(part.length + 1) }] : [],
+        );
+  };
+  const nameOf = (image: ComposeImage): string | undefined => {
+    const found = imageBuild(image, build_timeout_sec, below);
+    if (found.build) builds.push(found.build);
+    return found.image;
+  };
+  const { image, build, copies } = compose.main;
+  const own = image === MAIN_IMAGE ? undefined : image;
+  const whole = { context: '', dockerfile: 'Dockerfile', args: {} };
+  const made = build ?? (hasFile(environment, 'Dockerfile') ? whole : undefined);
+  const main = nameOf(
+    named !== undefined || !made ? { image: own ?? named, copies } : { build: made, copies },
+  );
+  const services = new Map<string, string>();
+  for (const [name, service] of compose.images)
+    if (service.build) services.set(name, nameOf({ ...service, image: undefined })!);
+  const tags = new Map(
+    [...compose.images].flatMap(([name, { image: tag, build: by }]) =>
+      by && tag !== undefined ? [[tag, services.get(name)!] as const] : [],
+    ),
+  );
+  for (const [name, service] of compose.images) {
+    if (service.build || service.image === undefined) continue;
+    const from = service.image === MAIN_IMAGE ? main : (tags.get(service.image) ?? service.image);
+    services.set(name, nameOf({ image: from, copies: service.copies })!);
+  }
+  return { main, services, builds };
+}
+
 export function readTask(dir: string): FolderTask {
   const id = basename(dir);
   const problem = instanceIdProblem(id);
@@ -194,11 +283,15 @@ export function readTask(dir: string): FolderTask {
       ...steps.flatMap((step) => step.tests.map((file) => `${step.path}/tests/${file.path}`)),
       ...folder.trajectories,
     ]);
-    const [refused, ...more] = refusalsOf(toml, names);
+    const compose = composeOf(folder);
+    const [refused, ...more] = [...refusalsOf(toml, names, compose?.compose), ...(compose?.refused ?? [])];
     const instance =
-      refused === undefined ? instanceOf(folder, id) : { reason: [refused, ...more].join('; ') };
-    if ('reason' in instance) return { ...unread(id, path, instance.reason), warnings: read.warnings };
-    return { id, path, instance, hash, warnings: read.warnings };
+      refused === undefined
+        ? instanceOf(folder, id, compose?.compose)
+        : { reason: [refused, ...more].join('; ') };
+    const warnings = [...read.warnings, ...(compose?.compose?.notes ?? []).map(ofFile)];
+    if ('reason' in instance) return { ...unread(id, path, instance.reason), warnings };
+    return { id, path, instance, hash, warnings };
   } catch (error) {
     return unread(id, dir, errorText(error));
   }
@@ -291,7 +384,42 @@ function buildsIn(folder: Folder, images: readonly (string | undefined)[]): Harb
   });
 }
 
-function harborTask(folder: Folder, image: string): HarborTask {
+/** Beside what task.toml says, which goes before it. */
+function composed(folder: Folder, { main, services }: Compose, { services: images }: TaskImages) {
+  const { environment, agent } = folder.toml;
+  const { entrypoint: program, command } = main;
+  const checks = [
+    environment.healthcheck && healthcheckScript(environment.healthcheck),
+    main.healthcheck && healthcheckScript({ start_interval_sec: 1, ...main.healthcheck }),
+  ].filter((script) => script !== undefined);
+  const room = roomOf(environment);
+  const withImages: Services | undefined = services && {
+    ...services,
+    containers: services.containers.map((one) => ({ ...one, image: images.get(one.name)! })),
+  };
+  return {
+    workdir: environment.workdir ?? main.cwd,
+    network: main.noNetwork ? ('none' as const) : networkOf(environment, agent),
+    room: {
+      ...room,
+      cpus: room.cpus ?? main.cpus,
+      memory_mb: room.memory_mb ?? (main.memoryBytes === undefined ? undefined : main.memoryBytes / 2 ** 20),
+    },
+    env: { ...main.env, ...withDefaults(environment.env) },
+    // Each ends the shell that it runs in.
+    healthcheck: checks.length > 1 ? checks.map((script) => `(\n${script}\n)`).join(' && ') : checks[0],
+    ...((program !== undefined || command !== undefined) && { entry: { program, command } }),
+    user: main.user,
+    services: withImages,
+  };
+}
+
+function harborTask(
+  folder: Folder,
+  image: string,
+  compose: Compose | undefined,
+  images: TaskImages,
+): HarborTask {
   const { toml, path, hash, tests } = folder;
   const { environment, agent, artifacts } = toml;
   const verifier = verifierOf(folder, image, [{ verifier: toml.verifier, tests }]);
@@ -307,10 +435,17 @@ function harborTask(folder: Folder, image: string): HarborTask {
     healthcheck: environment.healthcheck && healthcheckScript(environment.healthcheck),
     mcp_servers: environment.mcp_servers.length > 0 ? mcpServersIn(environment.mcp_servers) : undefined,
     agent: { timeout_s: agent.timeout_sec, user: agent.user },
-    builds: buildsIn(folder, [image, ...verifiers.map(({ separate }) => separate?.image)]),
+    builds: [
+      ...buildsIn(folder, [image, ...verifiers.map(({ separate }) => separate?.image)]).filter(
+        ({ image: name }) => !images.builds.some((build) => build.image === name),
+      ),
+      ...new Map(images.builds.map((build) => [build.image, build])).values(),
+    ] as HarborTask['builds'],
     artifacts: artifactsOf(artifacts),
     verifier,
     ...(steps.length > 0 && { steps, strategy: toml.multi_step_reward_strategy ?? 'mean' }),
+    ...(compose && composed(folder, compose, images)),
+    ...(compose?.main.noNetwork && { verifier: { ...verifier, network: 'none' as const } }),
   };
 }
 

@@ -3,6 +3,7 @@ import { parse, TomlError } from 'smol-toml';
 import { z } from 'zod';
 import { isOwnLoopback } from '../../base/mcpServer.ts';
 import { errorText, issueText } from '../../base/text/errorText.ts';
+import type { Compose } from './compose.ts';
 
 /** Newest schema whose keys are read here. */
 const SCHEMA = 1.4;
@@ -265,19 +266,20 @@ function ofStep({ name, agent, verifier, artifacts }: TomlStep, toml: TaskToml):
 }
 
 /** All reasons, as clauses. `names`: files of the task folder below environment/, tests/ and those of steps, and conversations. */
-export function refusalsOf(toml: TaskToml, names: ReadonlySet<string>): string[] {
+export function refusalsOf(toml: TaskToml, names: ReadonlySet<string>, compose?: Compose): string[] {
   const { agent, verifier, environment, steps, artifacts } = toml;
   const reasons = [
     ...ofEnvironment('environment', environment),
-    ...mcpRefusals(environment.mcp_servers, networkOf(environment, agent)),
+    ...mcpRefusals(environment.mcp_servers, networkOf(environment, agent), reachedIn(compose)),
     ...ofNetwork('agent', agent),
     ...ofVerifier('verifier', verifier),
     ...ofArtifacts(artifacts, verifier.collect),
     ...steps.flatMap((step) => ofStep(step, toml)),
   ];
   for (const file of names)
-    if (/^(environment|tests|steps\/[^/]+\/tests)\/docker-compose\.yaml$/.test(file))
-      reasons.push(`${file} asks for several containers`);
+    if (/^(tests|steps\/[^/]+\/tests)\/docker-compose\.yaml$/.test(file))
+      reasons.push(`${file} asks for several containers for a verifier`);
+  if (steps.length > 0 && compose?.services) reasons.push('it has several steps, and services beside them');
   for (const file of names)
     if (/^(steps\/[^/]+\/)?trajectory\.json$/.test(file))
       reasons.push(`${file} gives the agent an earlier conversation`);
@@ -286,7 +288,11 @@ export function refusalsOf(toml: TaskToml, names: ReadonlySet<string>): string[]
 
 // MCP servers of a task: which of them an agent in the task's container can have, and why not the others.
 
-function problemOf(server: TomlMcpServer, network: Network): string | undefined {
+function problemOf(
+  server: TomlMcpServer,
+  network: Network,
+  reached: ReadonlySet<string>,
+): string | undefined {
   const { transport, url, command, headers } = server;
   // Their values are of the machine that runs the task, which no task gets.
   if (Object.keys(headers).length > 0) return 'wants headers of this machine';
@@ -295,18 +301,30 @@ function problemOf(server: TomlMcpServer, network: Network): string | undefined 
   if (!URL.canParse(url)) return `has an address that cannot be read: ${url}`;
   const { protocol, hostname } = new URL(url);
   if (protocol !== 'http:' && protocol !== 'https:') return `is not reached by ${protocol}`;
-  if (network === 'none' && !isOwnLoopback(url))
+  if (network === 'none' && !isOwnLoopback(url) && !reached.has(hostname))
     return `is at ${hostname}, which a container without network does not reach`;
   return undefined;
 }
 
+/** Names of the services beside the agent's container. */
+const reachedIn = (compose: Compose | undefined): ReadonlySet<string> =>
+  new Set(
+    compose?.services?.containers.flatMap(({ networks }) =>
+      networks.flatMap(({ aliases }) => aliases.map((alias) => alias.toLowerCase())),
+    ),
+  );
+
 /** As clauses; none where all servers can be had. `network` is the agent's. */
-function mcpRefusals(servers: readonly TomlMcpServer[], network: Network): string[] {
+function mcpRefusals(
+  servers: readonly TomlMcpServer[],
+  network: Network,
+  reached: ReadonlySet<string>,
+): string[] {
   const twice = servers.filter(({ name }, i) => servers.findIndex((one) => one.name === name) < i);
   return [
     ...twice.map(({ name }) => `environment.mcp_servers has ${name} twice`),
     ...servers.flatMap((server) => {
-      const problem = problemOf(server, network);
+      const problem = problemOf(server, network, reached);
       return problem === undefined ? [] : [`the MCP server ${server.name} ${problem}`];
     }),
   ];

@@ -45,12 +45,23 @@ const PREPARE_TIMEOUT_S = 120;
 const AROUND_S = 1800;
 
 /** Harbor lets the image's ENTRYPOINT run, and gives it this to do: its docker-compose-base.yaml replaces the CMD alone. */
-export const HARBOR_COMMAND = ['sh', '-c', 'sleep infinity'] as const;
+const HARBOR_COMMAND = ['sh', '-c', 'sleep infinity'] as const;
 
-export const roomNeeds = ({ cpus, memory_mb, storage_mb }: HarborTask['room']): ContainerNeeds => ({
+const roomNeeds = ({ cpus, memory_mb, storage_mb }: HarborTask['room']): ContainerNeeds => ({
   cpus,
   memoryMb: memory_mb,
   diskMb: storage_mb,
+});
+
+/** Of the container that the agent works in and leaves, and of the one that its end state is judged in. */
+export const mainNeeds = ({ room, env, workdir, entry, services }: HarborTask): ContainerNeeds => ({
+  ...roomNeeds(room),
+  env,
+  cwd: workdir ?? 'image',
+  entryArguments: entry?.command ?? HARBOR_COMMAND,
+  ...(entry?.program && { entryProgram: entry.program }),
+  ...(entry && { entryAlone: true }),
+  ...(services && { services }),
 });
 
 /** Begins where the agent's end state is: as it worked, with the network of the verifier. */
@@ -58,7 +69,7 @@ export function verifierFrame(
   { instance, task, image, specHash, harness }: Omit<Wanted, 'testFolders'>,
   request: GradeRequest,
 ): GradingFrame {
-  const { workdir, room, env, verifier } = task;
+  const { verifier } = task;
   const network = verifier.separate ? 'none' : verifier.network;
   const lifetimeS = verifier.timeout_s + AROUND_S;
   return {
@@ -69,10 +80,7 @@ export function verifierFrame(
     specHash,
     request,
     runs: true,
-    container: {
-      ...{ ...roomNeeds(room), env, cwd: workdir ?? 'image', lifetimeS, network },
-      entryArguments: HARBOR_COMMAND,
-    },
+    container: { ...mainNeeds(task), lifetimeS, network },
   };
 }
 

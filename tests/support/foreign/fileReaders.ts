@@ -2,9 +2,10 @@
 
 import { readRecording } from '../../../src/agent/replay/readRecording.ts';
 import { createRedactor } from '../../../src/base/text/redact.ts';
+import { parseYaml, YamlError } from '../../../src/base/text/yaml.ts';
 import { translateActionRegex } from '../../../src/config/loadConfig.ts';
 import { mapMiniSweAgent } from '../../../src/config/miniSweAgent.ts';
-import { ConfigError, isKeyValue, parseKeyValue, readYaml } from '../../../src/config/readConfig.ts';
+import { ConfigError, isKeyValue, parseKeyValue } from '../../../src/config/readConfig.ts';
 import { readJson, rowOfLine } from '../../../src/dataset/read/readRows.ts';
 import { parseTestIds } from '../../../src/dataset/read/row.ts';
 import { needsBuildKit, traceText } from '../../../src/environment/places/buildImage.ts';
@@ -39,6 +40,8 @@ import { parsePredictions, readPredictions } from '../../../src/formats/predicti
 import { readVerdictMap } from '../../../src/formats/pro/pro.ts';
 import { sameModel } from '../../../src/report/submission/review.ts';
 import { scanForSecrets } from '../../../src/report/submission/writeSubmission.ts';
+import { readCompose } from '../../../src/suites/harbor/compose.ts';
+import { interpolate, Refused, wordsOf } from '../../../src/suites/harbor/composeText.ts';
 import { readTaskToml } from '../../../src/suites/harbor/taskToml.ts';
 import { normaliseRow } from '../suites.ts';
 import { jsonValue, type Reader, readersOf } from './reader.ts';
@@ -174,10 +177,17 @@ export const FILE_READERS: readonly Reader[] = [
     { words: WORDS, refuses: [Error] },
   ),
   ...readersOf(
-    { readYaml: (text) => readYaml(text, 'a file') },
+    {
+      parseYaml,
+      readCompose: (text) => readCompose(text, { files: new Set(['a']), image: undefined, env: {} }),
+    },
     {
       words: ['- ', '-\n', 'a: ', '? ', '&a ', '*a ', '!a ', '| ', '>\n', "'a' ", '  a:\n', '[a, ', '{a: '],
-      refuses: [ConfigError],
+      refuses: [YamlError],
     },
+  ),
+  ...readersOf(
+    { interpolate: (text) => interpolate(text, { A: 'x' }), wordsOf },
+    { words: ['$', '${', '${A:-', '${A+', '}', '$$', "'", '"', '\\', ' '], refuses: [Refused] },
   ),
 ];

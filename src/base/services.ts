@@ -1,0 +1,61 @@
+/** Containers that a task has beside the one that its work is done in: of one attempt alone, on networks of their own. As plain data. */
+import { z } from 'zod';
+
+const text = z.string();
+const amount = z.number().optional();
+
+/** Where a container stands among the others. Names are those of the task; each attempt has networks and volumes of its own. */
+const place = {
+  networks: z.array(z.object({ name: text, aliases: z.array(text) })),
+  volumes: z.array(z.object({ name: text, path: text, readOnly: z.boolean() })),
+};
+
+const healthcheck = z.object({
+  /** As the engine takes it: CMD or CMD-SHELL and what follows, or NONE. */
+  test: z.array(text),
+  intervalMs: amount,
+  timeoutMs: amount,
+  startPeriodMs: amount,
+  retries: amount,
+});
+
+const service = z.object({
+  name: text,
+  image: text,
+  ...place,
+  /** Absent: those of the image. */
+  entrypoint: z.array(text).optional(),
+  command: z.array(text).optional(),
+  env: z.record(text, text),
+  user: text.optional(),
+  cwd: text.optional(),
+  hostname: text.optional(),
+  healthcheck: healthcheck.optional(),
+  /** What must be so before it is started. `done`: it has ended, and well. */
+  after: z.array(z.object({ service: text, until: z.enum(['started', 'healthy', 'done']) })),
+  memoryBytes: amount,
+  cpus: amount,
+  pids: amount,
+  shmBytes: amount,
+  tmpfs: z.array(z.object({ path: text, options: text })),
+  ulimits: z.array(z.object({ name: text, soft: z.number(), hard: z.number() })),
+  restart: z.enum(['no', 'always', 'on-failure', 'unless-stopped']),
+  capDrop: z.array(text),
+  capAdd: z.array(text),
+  init: z.boolean(),
+  tty: z.boolean(),
+  stdin: z.boolean(),
+  readOnly: z.boolean(),
+});
+
+export const servicesSchema = z.object({
+  /** `inner`: nothing outside is reached by it, whatever the task's network is. */
+  networks: z.array(z.object({ name: text, inner: z.boolean() })),
+  /** The container of the work: what others call it, and what it has of them. */
+  own: z.object({ name: text, ...place }),
+  /** In an order in which they can be started: each after those that it waits for. */
+  containers: z.array(service),
+});
+
+export type Services = z.infer<typeof servicesSchema>;
+export type Service = z.infer<typeof service>;
