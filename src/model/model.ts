@@ -231,6 +231,8 @@ export interface Wire {
 export interface WireOptions extends Pick<QueryOptions, 'signal' | 'listener'> {
   /** The program has had an answer before: a server that is away is waited for, so that what was paid is not lost. */
   readonly answered?: boolean;
+  /** Whose request it is: of a sub-agent by its id, of the program itself. */
+  readonly speaker?: string;
 }
 
 export interface Model {

@@ -169,7 +169,8 @@ async function send(session: Session, call: OpenCall): Promise<void> {
     const listener = listen(told, () => mayBeMade(session, facts.label));
     const { answered } = session;
     const sink = translation ? null : answer.sink;
-    const result = await wire.send(wireRequest(call), sink, { signal, listener, answered });
+    const speaker = facts.label.kind === 'subagent' ? facts.label.id : facts.label.kind;
+    const result = await wire.send(wireRequest(call), sink, { signal, listener, answered, speaker });
     const { response } = result;
     if (response.success && facts.label.kind !== 'count_tokens') session.answered = true;
     const failure = response.success ? null : response;

@@ -8,7 +8,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import { isRecord } from '../../base/isRecord.ts';
+import { isRecord, recordOf } from '../../base/isRecord.ts';
 import { words } from '../../base/text/words.ts';
 import type { DialectName } from '../dialects/dialects.ts';
 import { type Clock, systemClock } from '../limits/clock.ts';
@@ -207,6 +207,8 @@ export const createReplayFactory = (options: ReplayOptions): ModelFactory => ({
 
 /** A call of the recorded program. */
 export interface RecordedWireCall {
+  /** The conversation that it belongs to. */
+  readonly thread: string;
   readonly operation: WireRequest['operation'];
   readonly request: unknown;
   readonly answer: {
@@ -333,6 +335,8 @@ export function replayedWire(options: WireReplayOptions, attempt: ModelForAttemp
     createHash('sha256')
       .update(`${operation} ${JSON.stringify(compared)}`)
       .digest('base64');
+  /** By who asks now: the recorded conversation that was found to be theirs. */
+  const threads = new Map<string, string>();
   let loaded: Promise<{ waiting: Waiting[]; program: RecordedProgram }> | undefined;
   const load = async () => {
     const program = await source.programFor(attempt.instanceId, attempt.epoch, attempt.earlier ?? 0);
@@ -345,15 +349,22 @@ export function replayedWire(options: WireReplayOptions, attempt: ModelForAttemp
   return {
     dialect: source.dialect,
     model: source.model,
-    async send(request, sink, { signal, listener } = {}) {
+    async send(request, sink, { signal, listener, speaker = '' } = {}) {
       if (signal?.aborted) throw abortError(signal);
       loaded ??= load();
       const { waiting, program } = await loaded;
       const now = comparable(parse(request.body));
       const key = keyOf(request.operation, now);
-      const at = waiting.findIndex((one) => one.key === key);
+      const alikeIn = (mayBe: (thread: string) => boolean): number =>
+        waiting.findIndex((one) => one.key === key && mayBe(one.call.thread));
+      // Sub-agents that were asked the same say the same at first: each goes on in the conversation that it began with, and begins none of another.
+      const known = threads.get(speaker);
+      const taken = new Set(threads.values());
+      const found = [alikeIn((one) => one === known), alikeIn((one) => !taken.has(one)), alikeIn(() => true)];
+      const at = found.find((index) => index >= 0) ?? -1;
       if (at >= 0) {
         const [{ call }] = waiting.splice(at, 1) as [Waiting];
+        threads.set(speaker, call.thread);
         tellTries(call, listener, clock);
         return answer(call, sink);
       }
@@ -367,10 +378,10 @@ export function replayedWire(options: WireReplayOptions, attempt: ModelForAttemp
 
 // A second run of a program has other ids, dates, durations and temporary names than the recorded one: these count as equal.
 
-/** What names a session or a person, and nothing of what is said. */
+/** What names a session or a person, or marks a place for a cache, and nothing of what is said. */
 const UNSAID = new Set(
   words(
-    'prompt_cache_key client_metadata metadata user safety_identifier session_id sessionId user_prompt_id',
+    'cache_control prompt_cache_key client_metadata metadata user safety_identifier session_id sessionId user_prompt_id',
   ),
 );
 
@@ -385,7 +396,7 @@ const VARIABLE: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/\b\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?: ?[AP]M)?\b/g, '‹time›'],
   [/\b\d{1,9}(?:\.\d{1,9})? ?(?:ms|µs|us|ns|s|sec|secs|seconds?|min|minutes?|hours?)\b/g, '‹duration›'],
   [
-    /(seconds|duration|elapsed|wall_time|time_ms|latency_ms)("?[:=] ?)\d{1,12}(?:\.\d{1,12})?/gi,
+    /(seconds|duration|duration_ms|elapsed|elapsed_ms|wall_time|time_ms|latency_ms)("?[:=] ?)\d{1,12}(?:\.\d{1,12})?/gi,
     '$1$2‹duration›',
   ],
   [/\b(pid|pids|pgid|process id|session id|session)(:? |=)\d{1,9}\b/gi, '$1$2‹number›'],
@@ -415,6 +426,36 @@ export function withoutVariable(text: string): string {
   return out.replace(HEX, (word) => (mixed(word) ? '‹hex›' : word));
 }
 
+/** The call of a tool that an item answers. */
+function answeredCall(item: unknown): string | null {
+  const { type, role, tool_use_id, tool_call_id, call_id, functionResponse } = recordOf(item);
+  const id =
+    type === 'tool_result'
+      ? tool_use_id
+      : role === 'tool'
+        ? tool_call_id
+        : typeof type === 'string' && type.endsWith('_output')
+          ? call_id
+          : recordOf(functionResponse).id;
+  return typeof id === 'string' ? id : null;
+}
+
+/** Answers of tools that ran beside each other come in the order in which these ended, which is another each time. */
+function inOrderOfCalls(items: readonly unknown[]): readonly unknown[] {
+  const ids = items.map(answeredCall);
+  if (ids.filter((id) => id !== null).length < 2) return items;
+  const out: unknown[] = [];
+  for (let at = 0; at < items.length; ) {
+    let end = at;
+    while (end < items.length && ids[end] !== null) end += 1;
+    const run = items.slice(at, Math.max(end, at + 1));
+    const of = (item: unknown): string => answeredCall(item) ?? '';
+    out.push(...run.toSorted((a, b) => Number(of(a) > of(b)) - Number(of(a) < of(b))));
+    at += run.length;
+  }
+  return out;
+}
+
 /** Gives requests the form in which they are compared. Each repeats the conversation: a text is looked at once. */
 export function createComparison(): (request: unknown) => unknown {
   const known = new Map<string, string>();
@@ -425,7 +466,7 @@ export function createComparison(): (request: unknown) => unknown {
   };
   const comparable = (value: unknown): unknown => {
     if (typeof value === 'string') return compared(value);
-    if (Array.isArray(value)) return value.map(comparable);
+    if (Array.isArray(value)) return inOrderOfCalls(value).map(comparable);
     if (!isRecord(value)) return value;
     const kept = Object.entries(value).filter(([key]) => !UNSAID.has(key));
     return Object.fromEntries(

@@ -23,7 +23,7 @@ import {
   saveManifest,
   sha512Of,
 } from './agentCache.ts';
-import { type NpmClient, npmClient } from './npm.ts';
+import { type NpmClient, npmCacheIn, npmClient } from './npm.ts';
 import { programSource } from './programSource.ts';
 import { type TellGrowth, watched } from './registryClient.ts';
 
@@ -113,7 +113,12 @@ async function fetchPackage(
 ): Promise<void> {
   const folder = await folderForAdding(dir);
   try {
-    const file = await watched(`${name}@${version}`, folder, progress, npm.fetch(name, version, folder));
+    const file = await watched(
+      `${name}@${version}`,
+      npmCacheIn(folder),
+      progress,
+      npm.fetch(name, version, folder),
+    );
     const found = await sha512Of(file);
     if (found !== integrity)
       throw new UserError(`what npm fetched as ${name}@${version} is not what the registry describes`, {

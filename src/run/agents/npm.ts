@@ -31,6 +31,9 @@ const failed = z.object({ error: z.object({ code: z.string().optional(), summary
 /** The first question is to be answered, or to fail with its cause: npm would else try again for minutes without a word. */
 const AT_ONCE = ['--fetch-retries=0', `--fetch-timeout=${ANSWER_MS - 4000}`];
 
+/** Where a fetched package grows: the file beside it is a second copy. */
+export const npmCacheIn = (folder: string): string => join(folder, 'npm-cache');
+
 export function npmClient(env: Variables, cwd: string): NpmClient {
   const npm = (words: readonly string[], from = cwd, limitMs?: number) =>
     runClient('npm', words, {
@@ -56,7 +59,7 @@ export function npmClient(env: Variables, cwd: string): NpmClient {
     },
     async fetch(name, version, folder) {
       makeFolder(folder);
-      const cache = join(folder, 'npm-cache');
+      const cache = npmCacheIn(folder);
       const answer = await npm([
         ...['pack', `${name}@${version}`, '--pack-destination', folder, '--cache', cache, '--ignore-scripts'],
       ]);

@@ -194,6 +194,7 @@ export function programOf(store: Store, attemptId: number): RecordedWireCall[] {
   const data = new Map(messagesOf(store, attemptId).map((row) => [row.seq, row.data]));
   return requestsOf(rows).map(({ row, body }) => ({
     operation: row.operation,
+    thread: row.thread,
     request: body,
     answer: {
       end: row.answer,

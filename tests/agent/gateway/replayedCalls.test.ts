@@ -48,7 +48,12 @@ function recordedOf(calls: readonly GatewayCall[], rows: readonly CallRecord[]):
     ...record.row({ call, label: null, firstMessage: 0, replyMessage: null }),
   }));
   return requestsOf(stored).map(({ row, body }, index) => ({
-    ...{ operation: row.operation, request: body, message: calls[index]!.reply?.message ?? null },
+    ...{
+      operation: row.operation,
+      thread: row.thread,
+      request: body,
+      message: calls[index]!.reply?.message ?? null,
+    },
     answer: {
       ...{ end: row.answer, status: row.status, headers: JSON.parse(row.headers) as Record<string, string> },
       bytes: unpacked(row.response),

@@ -73,3 +73,33 @@ test('a conversation of a hundred turns, repeated in each of its requests, is co
   expect(comparable({ messages })).toMatchObject({ messages: { length: 200 } });
   expect(took).toBeLessThan(15_000);
 });
+
+test('answers of tools that ran beside each other are the same in any order, and a mark for a cache says nothing', () => {
+  const comparable = createComparison();
+  const same = (a: unknown, b: unknown) => expect(comparable(a)).toEqual(comparable(b));
+  const result = (id: string, more: object = {}) => ({
+    type: 'tool_result',
+    tool_use_id: id,
+    content: id,
+    ...more,
+  });
+  same(
+    {
+      messages: [
+        { role: 'user', content: [result('a'), result('b', { cache_control: { type: 'ephemeral' } })] },
+      ],
+    },
+    {
+      messages: [
+        { role: 'user', content: [result('b'), result('a', { cache_control: { type: 'ephemeral' } })] },
+      ],
+    },
+  );
+  const tool = (id: string) => ({ role: 'tool', tool_call_id: id, content: id });
+  const user = { role: 'user', content: 'x' };
+  same([user, tool('a'), tool('b'), user, tool('c')], [user, tool('b'), tool('a'), user, tool('c')]);
+  const item = (id: string) => ({ type: 'function_call_output', call_id: id, output: id });
+  same([item('a'), item('b')], [item('b'), item('a')]);
+  expect(comparable([tool('a'), user, tool('b')])).not.toEqual(comparable([tool('b'), user, tool('a')]));
+  same('<usage>duration_ms: 5403</usage>', '<usage>duration_ms: 17</usage>');
+});

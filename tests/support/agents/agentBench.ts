@@ -108,8 +108,8 @@ export interface AgentBench {
   run(...more: string[]): Promise<CliResult>;
   start(...more: string[]): RunningCli;
   resume(...more: string[]): Promise<CliResult>;
-  /** The same run again, answered from the record; its name ends in -again. */
-  replay(...more: string[]): Promise<CliResult>;
+  /** The same run again, answered from the record; without a name one that ends in -again. */
+  replay(name?: string): Promise<CliResult>;
   query<T>(sql: string): T[];
 }
 
@@ -176,8 +176,8 @@ export function agentBench(options: AgentBenchOptions): AgentBench {
     ...{ out, id, args },
     run: (...more) => cli(args(...more), { env }),
     start: (...more) => startCli(args(...more), { env }),
-    replay: (...more) =>
-      cli(argsOf(`${id}-again`, '-m', `replay:${id}`, ...more), { env: { ...options.variables } }),
+    replay: (name = `${id}-again`) =>
+      cli(argsOf(name, '-m', `replay:${id}`), { env: { ...options.variables } }),
     resume: (...more) => cli(['resume', id, '-o', out, ...more], { env }),
     query<T>(sql: string) {
       const db = new Database(join(out, 'swebatch.db'), { readonly: true });
