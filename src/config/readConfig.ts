@@ -47,6 +47,10 @@ export function findConfig(name: string, cwd: string, readFile: ReadFile): Found
     if (text !== null) return { path, text };
   }
   const close = closest(name.replace(/\.ya?ml$/, ''), BUILT_IN_CONFIGS);
+  if (!close && /^\w+(?:\.\w+)+$/.test(name) && spellings(name).length > 1)
+    throw new ConfigError([
+      `there is no configuration "${name}"; where it is a key, it takes a value: ${name}=VALUE`,
+    ]);
   throw new ConfigError([
     `there is no configuration "${name}"; ${close ? `did you mean "${close}"? Looked` : 'looked'} for ${candidates.join(', ')}. Built in are ${BUILT_IN_CONFIGS.join(', ')}`,
   ]);

@@ -97,7 +97,9 @@ export function usageMessage(message: string, args: readonly string[], verb?: Ve
   if (choice) {
     const known = choice[3]!.replaceAll('"', '');
     const close = closest(choice[2]!.replaceAll('"', ''), known.split(', '));
-    return `${named(choice[1]!, command)} ${choice[2]} must be one of ${known}${close ? `; did you mean ${close}?` : ''}`;
+    const swapped = args.some((arg) => known.split(', ').includes(arg));
+    const help = close ? `; did you mean ${close}?` : swapped ? `; the order is: swebatch ${command}` : '';
+    return `${named(choice[1]!, command)} ${choice[2]} must be one of ${known}${help}`;
   }
   return message;
 }

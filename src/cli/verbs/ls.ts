@@ -1,4 +1,6 @@
 /** `swebatch ls`: runs of a results root, or the trials of one run. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { inert } from '../../base/text/inert.ts';
 import { percent } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
@@ -7,6 +9,7 @@ import { type ArmScore, armScores, classesOf, scoreText } from '../../report/mea
 import { toJson } from '../../report/render/document.ts';
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
 import { countsOf, isDead, statusOf } from '../../run/standing.ts';
+import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
 import { scoreRows } from '../../store/records/reportQueries.ts';
 import { listRuns, spentNano } from '../../store/records/runs.ts';
@@ -33,6 +36,9 @@ export const lsVerb = defineVerb({
     ['$0 ls last --class infra', 'what failed for reasons that are not the model’s'],
   ],
   async run(args) {
+    // "view" takes a results root without a flag; here it has one.
+    if (args.run !== undefined && existsSync(join(args.run, 'swebatch.db')))
+      throw new UserError(`${args.run} is a results root, not a run`, { hint: `swebatch ls -o ${args.run}` });
     const root = resultsRoot(args.output);
     using store = openForReading(root);
     // Both are about one run: without a name, the newest.
