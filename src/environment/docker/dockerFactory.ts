@@ -265,6 +265,12 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
   if (options.program) phase('unpack');
   const program = options.program && (await programs.ensure(options.program, image, owner));
 
+  if (needs?.services) {
+    phase('pull');
+    const images = new Set(needs.services.containers.map((service) => service.image));
+    for (const other of images) await arm.ensureNamed(other, { signal });
+  }
+
   phase('start');
   const from = made?.image ?? id;
   const beside = needs?.services && (await servicesFor(shared, request, needs.services));

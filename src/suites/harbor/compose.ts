@@ -309,25 +309,30 @@ function composeOf(
   const volumes = new Set<string>();
   const images = new Map<string, ComposeImage>();
   const places = new Map<string, PlacedService>();
+  let own: ComposeImage = { copies: [] };
   for (const [name, service] of new Map([[MAIN, main], ...read])) {
     const say = (what: string) => void reasons.push(`service ${name}: ${what}`);
     const placed = placedOf(name, service, declared, given, say);
     for (const network of placed.networks) used.add(network.name);
     for (const volume of placed.volumes) volumes.add(volume.name);
     places.set(name, placed);
-    images.set(name, { image: service.image, build: buildOf(service, given, say), copies: placed.copies });
+    const image = { image: service.image, build: buildOf(service, given, say), copies: placed.copies };
+    if (name === MAIN) own = image;
+    else images.set(name, image);
     if (name !== MAIN && service.image === undefined && !service.build) say('it has neither image nor build');
     if (service.build?.target && placed.copies.length > 0)
       say('it mounts files of environment/ over an image that is built to a target; copy them in that build');
     for (const option of service.security_opt ?? [])
-      if (!/^no-new-privileges(?:[:=]true)?$/.test(option))
+      if (/^label[:=]disable$/.test(option))
+        notes.push(`service ${name}: security_opt ${option} is left out: no path of the machine needs it`);
+      else if (!/^no-new-privileges(?:[:=]true)?$/.test(option))
         say(`security_opt ${option} is not taken: no container gets rights of the machine`);
     for (const cap of service.cap_add ?? [])
       if (!USUAL_CAPS.has(capability(cap))) say(`cap_add ${cap} is not taken: ${WHY.cap_add}`);
   }
   const others = [...read].filter(([name]) => name !== MAIN);
   const order = inOrder(new Map([[MAIN, main], ...others]), reasons);
-  const own = places.get(MAIN)!;
+  const place = places.get(MAIN)!;
   // What another service writes there is what the agent's container shows.
   const shared = others.flatMap(([name]) => places.get(name)!.logs);
   const logVolumes = [...new Set(shared)].map((folder) => ({
@@ -335,13 +340,13 @@ function composeOf(
     path: `/logs/${folder}`,
     readOnly: false,
   }));
-  const isOff = own.networks.length === 0;
+  const isOff = place.networks.length === 0;
   const services: Services | undefined =
-    others.length === 0 && own.volumes.length === 0
+    others.length === 0 && place.volumes.length === 0
       ? undefined
       : {
           networks: [...used].map((name) => ({ name, inner: declared.networks.get(name)?.inner ?? false })),
-          own: { name: MAIN, networks: own.networks, volumes: [...own.volumes, ...logVolumes] },
+          own: { name: MAIN, networks: place.networks, volumes: [...place.volumes, ...logVolumes] },
           containers: order
             .filter((name) => name !== MAIN)
             .map((name) => containerOf(name, read.get(name)!, places.get(name)!, reasons)),
@@ -350,7 +355,7 @@ function composeOf(
   const limits = limitsOf(main);
   return {
     main: {
-      ...images.get(MAIN)!,
+      ...own,
       env: main.environment,
       user: main.user,
       cwd: main.working_dir,

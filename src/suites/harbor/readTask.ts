@@ -254,11 +254,13 @@ function imagesOf({ environment, toml }: Folder, compose: Compose | undefined): 
   const services = new Map<string, string>();
   for (const [name, service] of compose.images)
     if (service.build) services.set(name, nameOf({ ...service, image: undefined })!);
+  // What a build is called in the file, others there may start from.
   const tags = new Map(
     [...compose.images].flatMap(([name, { image: tag, build: by }]) =>
       by && tag !== undefined ? [[tag, services.get(name)!] as const] : [],
     ),
   );
+  if (own !== undefined && made && main !== undefined) tags.set(own, main);
   for (const [name, service] of compose.images) {
     if (service.build || service.image === undefined) continue;
     const from = service.image === MAIN_IMAGE ? main : (tags.get(service.image) ?? service.image);

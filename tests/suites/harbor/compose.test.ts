@@ -288,9 +288,10 @@ describe('a task with such a file', () => {
       'environment/web/page': 'hello',
       'environment/conf/a': '1',
       'environment/docker-compose.yaml': `services:
-  main: { depends_on: [web] }
+  main: { depends_on: [web], image: "\${COMPOSE_PROJECT_NAME}-img" }
   web: { build: { context: web, args: { A: "1" } }, volumes: ["./conf:/etc/conf:ro"] }
   same: { image: "\${MAIN_IMAGE_NAME}", command: serve }
+  tagged: { image: "\${COMPOSE_PROJECT_NAME}-img" }
 `,
     };
     const dir = tempDir('compose-');
@@ -300,8 +301,8 @@ describe('a task with such a file', () => {
       services: { containers: { name: string; image: string }[] };
       builds: { image: string; folder: string }[];
     };
-    const [web, same] = services.containers;
-    expect(same!.image).toBe(read.instance.image);
+    const [web, same, tagged] = services.containers;
+    expect([same!.image, tagged!.image]).toEqual([read.instance.image, read.instance.image]);
     expect(builds.map(({ image, folder }) => [image, folder])).toEqual([
       [read.instance.image, 'environment'],
       [web!.image, 'environment/web'],
