@@ -34,12 +34,16 @@ export function useLibraries(): { libraries: Libraries | undefined; failed: stri
   useEffect(() => {
     if (found.libraries) return;
     let isWanted = true;
-    libraries().then(
-      (read) => isWanted && setFound({ libraries: read, failed: '' }),
-      (error: unknown) => isWanted && setFound({ libraries: undefined, failed: String(error) }),
-    );
+    const ask = () =>
+      libraries().then(
+        (read) => isWanted && setFound({ libraries: read, failed: '' }),
+        (error: unknown) => isWanted && setFound({ libraries: undefined, failed: String(error) }),
+      );
+    // What is in sight is painted first: to read them takes longer than to draw a page.
+    const frame = requestAnimationFrame(() => setTimeout(() => void ask()));
     return () => {
       isWanted = false;
+      cancelAnimationFrame(frame);
     };
   }, [found.libraries]);
   return found;
