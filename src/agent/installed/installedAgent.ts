@@ -543,6 +543,7 @@ export function commandOf(
   const args = objectOf(text);
   // What is typed into a program that runs already is under "chars".
   const command = args.command ?? args.cmd ?? args.chars;
+  if (command === undefined && Array.isArray(args.commands)) return args.commands.map(String).join('\n');
   if (typeof command === 'string') return command;
   return Array.isArray(command) ? command.map(String).join(' ') : null;
 }

@@ -15,8 +15,8 @@ export interface AddedProgram {
   readonly command: string;
   readonly dialect: string;
   readonly runs: (command: string) => Turn;
-  /** The command that ends its work; absent: it ends when its model says so. */
-  readonly last?: string;
+  /** What ends its work: a command, or a call of a tool of its own; absent: its model says so. */
+  readonly last?: string | Turn;
 }
 
 const bash = (command: string): Turn => ({ tool: 'bash', args: { command } });
@@ -47,6 +47,18 @@ PI_OFFLINE=1 pi --provider gateway --model {{model}} --no-session -p {{task}}`,
       'MSWEA_CONFIGURED=true MSWEA_COST_TRACKING=ignore_errors mini --yolo --exit-immediately --model openai/{{model}} --task {{task}}',
     runs: bash,
     last: 'echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT',
+  },
+  {
+    ...{ program: 'cline', version: '3.0.65', source: 'npm:cline@3.0.65', dialect: 'chat' },
+    command: `cline auth --provider openai --apikey "$OPENAI_API_KEY" --modelid {{model}} --baseurl "$OPENAI_BASE_URL"
+cline --provider openai-compatible --model {{model}} {{task}}`,
+    runs: (command) => ({ tool: 'run_commands', args: { commands: [command] } }),
+  },
+  {
+    ...{ program: 'gptme', version: '0.35.1', source: 'pypi:gptme==0.35.1', dialect: 'chat' },
+    command: 'gptme --non-interactive --tool-format tool -m local/{{model}} {{task}}',
+    runs: (command) => ({ tool: 'shell', args: { command } }),
+    last: { tool: 'complete', args: {} },
   },
 ];
 
@@ -89,7 +101,7 @@ export async function solvesOne(
   { program, version, command, dialect, runs, last }: AddedProgram,
   agentClass = 'command',
 ): Promise<void> {
-  const end: Turn = last === undefined ? { say: 'It is done.' } : runs(last);
+  const end: Turn = typeof last === 'string' ? runs(last) : (last ?? { say: 'It is done.' });
   await using provider = await startFakeProvider([
     runs('command -v node; ls /sys/class/net; echo looked'),
     ...[runs(solve(ADDED_ID)), end],
