@@ -16,7 +16,7 @@ import { promisify } from 'node:util';
 import { type Plugin, rolldown } from 'rolldown';
 import { minifySync } from 'rolldown/utils';
 import { checkoutFacts } from '../src/run/plan/manifest.ts';
-import { buildRelay } from './buildRelay.ts';
+import { buildPrograms } from './buildPrograms.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SOURCE = join(ROOT, 'src');
@@ -365,6 +365,6 @@ if (import.meta.main) {
   const declared = declarations();
   copyAssets();
   await bundle();
-  process.stderr.write(`${buildRelay()}\n`);
+  process.stderr.write(`${buildPrograms()}\n`);
   await declared;
 }

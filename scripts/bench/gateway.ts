@@ -1,7 +1,7 @@
 // What a model call costs more through relay and gateway than straight to the provider: the same client, the same 400 KB request, the same
 // streamed answer, in turns. Then as many attempts at once as there are slots.
 //   npm run bench:gateway [-- --rounds 6 --slots 64]
-// It needs Docker, the test image (npm run setup) and the relay (node scripts/buildRelay.ts).
+// It needs Docker, the test image (npm run setup) and the relay (node scripts/buildPrograms.ts).
 import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,7 +14,7 @@ import { environmentConfigSchema } from '../../src/environment/environments.ts';
 import { currentOwner } from '../../src/environment/owner.ts';
 import { modelConfigSchema } from '../../src/model/modelConfig.ts';
 import { createModelFactory } from '../../src/model/modelFactory.ts';
-import { buildRelay } from '../buildRelay.ts';
+import { buildPrograms } from '../buildPrograms.ts';
 import { atMost, type Bar, barLine } from './bars.ts';
 
 const { values } = parseArgs({
@@ -166,7 +166,7 @@ async function allAtOnce(first: Client): Promise<Bar> {
 }
 
 try {
-  say(buildRelay());
+  say(buildPrograms());
   const first = await openSlot(0);
   const bars = [await sideBySide(first), await allAtOnce(first)];
   for (const bar of bars) say(barLine(bar));

@@ -69,8 +69,8 @@ export interface Environment {
   execute(command: string, options?: ExecuteOptions): Promise<CommandResult>;
   /** Names for the agent's templates (cwd, timeout, system...). Never secrets. */
   templateVars(): Readonly<Record<string, unknown>>;
-  /** Kills everything but the environment itself, then diffs against the start snapshot. */
-  capturePatch(): Promise<CapturedPatch>;
+  /** Kills everything but the environment itself, unless that is to go on, then diffs against the start snapshot. */
+  capturePatch(kept?: Kept): Promise<CapturedPatch>;
   /** Whole files in and out, by absolute path inside. */
   putFile(path: string, content: Uint8Array | string, mode?: number): Promise<void>;
   getFile(path: string): Promise<Uint8Array>;
@@ -82,10 +82,22 @@ export interface Environment {
    */
   getFiles?(path: string, maxBytes: number): Promise<PlacedFile[]>;
   /**
-   * Kills everything but the environment itself, and keeps what is there as an image, whose name it returns: a start from it finds the
-   * same files. `EnvironmentFactory.discardWork` removes it.
+   * Kills everything but the environment itself, unless that is to go on, and keeps what is there as an image, whose name it returns: a
+   * start from it finds the same files. `EnvironmentFactory.discardWork` removes it.
    */
-  keepWork?(): Promise<string>;
+  keepWork?(kept?: Kept): Promise<string>;
+  /** What runs beside the environment itself; undefined where that is not known. */
+  leftRunning?(): Promise<LeftRunning | undefined>;
+  /**
+   * The same place for somebody else: commands run beside what is there, as the user of the image, each by a process of the engine's. Its end
+   * leaves the place as it is. `putBack`: as in a StartRequest, before its first command.
+   */
+  beside?(putBack?: StartRequest['putBack']): Promise<Environment>;
+  /**
+   * Watches who writes below some folders, which are there: what ran before, or whoever is started by `execute` here. Absent where nothing
+   * else runs.
+   */
+  watchWrites?(folders: readonly string[]): Promise<WriteWatch | NotWatched>;
   /**
    * Opens a port on the loopback inside, and hands over every connection that is made to it there. Nothing else of this machine can be
    * reached by it. Throws EnvironmentError when it cannot be opened. Absent where an environment has no such way.
@@ -100,6 +112,37 @@ export interface Environment {
 export interface ServiceLog {
   readonly service: string;
   readonly text: string;
+}
+
+export interface Kept {
+  /** Processes are not killed. */
+  readonly running?: boolean;
+}
+
+export interface LeftRunning {
+  readonly count: number;
+  /** Of the first of them, in letters that cannot harm. */
+  readonly names: readonly string[];
+}
+
+export interface WriteWatch {
+  /** Folders that were made below since then are watched from now on. */
+  again(): Promise<void>;
+  /** What was seen, and the end of the watch; undefined where somebody ended it before. Safe to call twice; never rejects. */
+  end(): Promise<readonly SeenWrite[] | undefined>;
+}
+
+/** The engine or its kernel cannot: why. */
+export interface NotWatched {
+  readonly refused: string;
+}
+
+export interface SeenWrite {
+  /** `left`: it ran before the watch, or comes from what did. `unknown`: it was gone, or had lost its parents, before anybody could tell. */
+  readonly by: 'left' | 'unknown';
+  /** In letters that cannot harm, as its path is. */
+  readonly program: string;
+  readonly path: string;
 }
 
 export interface PlacedFile {

@@ -9,6 +9,8 @@ import { placeEquipment } from '../agent/equipment.ts';
 import { stackOf } from '../base/text/sourceLines.ts';
 import type { Instance } from '../dataset/instance.ts';
 import type { CapturedPatch, Environment } from '../environment/environment.ts';
+import type { EvaluationResult } from '../grading/gradingFrame.ts';
+import { isFinalReason } from '../outcome.ts';
 import { StorageError } from '../store/open.ts';
 import type { Settlement } from '../store/records/trials.ts';
 import { needsOf, solutionOf, suiteOf } from '../suites/suites.ts';
@@ -20,6 +22,7 @@ import {
   probeEnvironment,
   removeEnvironment,
 } from './attempt/environment.ts';
+import { judgedBeside, keepJudged, leftForTests } from './attempt/judgedBeside.ts';
 import { ledAttempt } from './attempt/ledAttempt.ts';
 import type { Run } from './contract.ts';
 import { crashPoint } from './control/crash.ts';
@@ -33,6 +36,8 @@ export interface AttemptOutcome {
   readonly ending: Ending;
   readonly settlement: Settlement;
   readonly patchBytes: number;
+  /** Its verdict is in the record already. */
+  readonly judged: boolean;
 }
 
 /** Null when another process took the trial or ended the attempt. `cancelled` fires when a person cancels the trial. */
@@ -55,8 +60,20 @@ export async function runAttempt(
   let captured: CapturedPatch | null = null;
   /** Image of the end state, where the task is graded by it. */
   let workImage: string | null = null;
+  /** Of tests that ran beside what the agent left running. */
+  let verdict: EvaluationResult | null = null;
   let ending: Ending;
   let agentBegan = false;
+  const patchOf = ({ reason }: Ending) => {
+    const { leavesPatch } = trial.arm;
+    const submits = reason === 'submitted' && (!leavesPatch || result?.submissionBytes !== undefined);
+    const submitted = submits ? (result?.submissionBytes ?? Buffer.from(result?.submission ?? '')) : null;
+    const left = submits ? 'submitted' : 'captured';
+    return {
+      submitted,
+      patch: choosePatch(leavesPatch ? left : run.config.patch, submitted, captured),
+    };
+  };
   try {
     try {
       environment = await enterEnvironment(run, turn, journal, signal);
@@ -75,13 +92,27 @@ export async function runAttempt(
     crashPoint('before_capture');
     if (environment) {
       await keepServiceLogs(run, trial, journal, environment);
-      const work = await captureWork(run, journal, environment, ending);
-      captured = work.captured;
-      if (needsOf(trial.instance).endState) workImage = await leaveWork(run, journal, environment, ending);
+      const left = isFinalReason(ending.reason)
+        ? await leftForTests(run, journal, trial, environment)
+        : undefined;
+      const kept = { running: left !== undefined };
+      const capture = await captureWork(run, journal, environment, ending, kept);
+      captured = capture.captured;
+      if (needsOf(trial.instance).endState)
+        workImage = await leaveWork(run, journal, environment, ending, kept);
       // What the engine took with it was the result, unless the patch was submitted.
       const isSubmission =
         result?.exitStatus === 'Submitted' && !trial.arm.leavesPatch && run.config.patch !== 'captured';
-      if (work.lost && !isSubmission) ending = endingOfError(work.lost, signal, true);
+      if (capture.lost && !isSubmission) ending = endingOfError(capture.lost, signal, true);
+      else if (left && workImage !== null)
+        try {
+          const of = { left, work: workImage, patch: patchOf(ending).patch.modelPatch };
+          verdict = await judgedBeside(run, journal, trial, environment, of, signal);
+        } catch (error) {
+          if (error instanceof StorageError) throw error;
+          // What ran is gone with the container, and without it the work would be judged for less than it was.
+          ending = endingOfError(error, signal, true);
+        }
     }
   } finally {
     // An environment that has started is always removed.
@@ -93,11 +124,7 @@ export async function runAttempt(
   journal.phases.end();
 
   ending = withEarlierEnds(ending, journal.endedByAgentBefore());
-  const { leavesPatch } = trial.arm;
-  const submits = ending.reason === 'submitted' && (!leavesPatch || result?.submissionBytes !== undefined);
-  const submitted = submits ? (result?.submissionBytes ?? Buffer.from(result?.submission ?? '')) : null;
-  const left = submits ? 'submitted' : 'captured';
-  const patch = choosePatch(leavesPatch ? left : run.config.patch, submitted, captured);
+  const { submitted, patch } = patchOf(ending);
   const settlement = settlementOf(run.retry, trial.id, ending);
   const ended = journal.end({
     ending,
@@ -107,10 +134,12 @@ export async function runAttempt(
     patch,
     settlement,
     workImage,
+    verdict,
   });
   if (!ended) return null;
+  if (verdict !== null) await keepJudged(run, trial, patch.modelPatch, workImage, verdict);
   const patchBytes = Buffer.byteLength(patch.modelPatch);
-  return { attemptId: journal.attemptId, ending, settlement, patchBytes };
+  return { attemptId: journal.attemptId, ending, settlement, patchBytes, judged: verdict !== null };
 }
 
 async function runAgent(

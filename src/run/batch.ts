@@ -115,10 +115,10 @@ function settleTrial(
   { config, events, stop, grader }: Run,
   queue: TrialQueue,
   trial: PlannedTrial,
-  { ending: { reason }, settlement }: AttemptOutcome,
+  { ending: { reason }, settlement, judged }: AttemptOutcome,
 ): void {
   if (settlement === 'seal') {
-    if (isFinalReason(reason)) grader?.enqueue(trial.id);
+    if (isFinalReason(reason) && !judged) grader?.enqueue(trial.id);
   } else if (settlement === 'again' && exitClassOf(reason) !== 'cancelled' && !stop.why) {
     const { instanceId } = trial.label;
     events.emit({ type: 'note', text: `${instanceId}: ${reason}, will run again in a fresh container` });

@@ -59,6 +59,8 @@ export interface TaskNeeds {
   readonly toolServers?: readonly McpServer[];
   /** What is graded is the end state of the container: it is kept when the agent is done. Where it cannot be kept, the patch is graded. */
   readonly endState?: boolean;
+  /** To that state belongs what runs in the container: where something does, it is judged before the container goes. */
+  readonly judgedBeside?: boolean;
   /** Set where the task cannot run without end states that are kept: who says so, as the beginning of a clause. */
   readonly keepsEndStates?: string;
 }

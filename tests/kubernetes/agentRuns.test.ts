@@ -1,6 +1,7 @@
 // Whole runs of installed agents in pods of a real cluster: they solve instances of the bundled dataset, and nothing of them has the key.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { buildRelay } from '../../scripts/buildRelay.ts';
+import { buildPrograms } from '../../scripts/buildPrograms.ts';
 import {
   type AgentBenchOptions,
   addedFromNpm,
@@ -15,7 +16,7 @@ import { attemptsOf, filesWith } from '../support/agents/programFaults.ts';
 import { docker } from '../support/docker.ts';
 import { clusterScript, containersOfPod, kubectl, podNames } from './clusterTools.ts';
 
-beforeAll(() => void buildRelay());
+beforeAll(() => void buildPrograms());
 
 const ID = 'swebatch__tabular-23';
 const OTHER = 'swebatch__cronwheel-25';
@@ -156,6 +157,46 @@ describe('an installed agent in pods', () => {
       { exit_class: 'agent' },
     ]);
     expect(outcomesOf(run)).toEqual(['resolved']);
+    await expect.poll(podNames).toEqual([]);
+  });
+
+  /** Resolves when the pod of the grading works. */
+  async function gradingBegins(run: ReturnType<typeof bench>): Promise<void> {
+    await expect
+      .poll(() => kubectl('get', 'pods', '-l', `swebatch/run=${run.id}`, '-o', 'json'), {
+        interval: 200,
+        timeout: 60_000,
+      })
+      .toMatch(/"swebatch.attempt": "grade-[\s\S]*"phase": "Running"/);
+  }
+  const AWAY_MS = 20_000;
+
+  test('one whose grading meets an API server that is away for 20 s is graded, and no pod is left', async () => {
+    await using provider = await startFakeProvider([]);
+    const run = line(provider.url, `${ASK} 1 {{model}} && ${solve(ID)}`, { run: { retry: { attempts: 1 } } });
+    const running = run.start();
+    await gradingBegins(run);
+    clusterScript('api', 'stop');
+    await sleep(AWAY_MS);
+    clusterScript('api', 'start');
+    const done = await running.done;
+    expect(done.code, done.stderr).toBe(0);
+    expect(outcomesOf(run)).toEqual(['resolved']);
+    await expect.poll(podNames).toEqual([]);
+  });
+
+  test('one that is killed while the API server is away leaves pods, and clean finds and removes them', async () => {
+    await using provider = await startFakeProvider([]);
+    const run = line(provider.url, `${ASK} 1 {{model}} && ${solve(ID)}`);
+    const running = run.start();
+    await gradingBegins(run);
+    clusterScript('api', 'stop');
+    running.process.kill('SIGKILL');
+    await running.done;
+    clusterScript('api', 'start');
+    await expect.poll(() => podNames().length).toBeGreaterThan(0);
+    const cleaned = await run.clean();
+    expect(cleaned.code, cleaned.stderr).toBe(0);
     await expect.poll(podNames).toEqual([]);
   });
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { buildRelay } from '../../scripts/buildRelay.ts';
+import { buildPrograms } from '../../scripts/buildPrograms.ts';
 import type { Environment } from '../../src/environment/environment.ts';
 import type { Program } from '../../src/environment/programs/program.ts';
 import { packageAt } from '../support/agents/packages.ts';
@@ -17,7 +17,7 @@ const cluster = testCluster();
 const PORT = 13131;
 afterEach(() => cluster.stop());
 afterAll(() => cluster.stop());
-beforeAll(() => void buildRelay());
+beforeAll(() => void buildPrograms());
 
 const echo = (connection: Duplex): void => {
   connection.on('error', () => undefined);

@@ -16,7 +16,9 @@ import {
   type EnvironmentInfo,
   FilesTooLargeError,
   isLoss,
+  type Kept,
   type PlacedFile,
+  type StartRequest,
 } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { type Channel, createChannel } from '../exec/channel.ts';
@@ -56,7 +58,10 @@ export interface Container extends ContainerControl {
   /** Absent where it cannot have a port. */
   readonly listen?: NonNullable<Environment['listen']> | undefined;
   /** Its file system as an image; absent where there are none. */
-  readonly keep?: () => Promise<string>;
+  readonly keep?: (kept: Kept) => Promise<string>;
+  /** Its commands for somebody else, as the user of its image; absent where it cannot have such. */
+  readonly beside?: (putBack: StartRequest['putBack']) => Promise<StartProcess>;
+  readonly watchWrites?: NonNullable<Environment['watchWrites']>;
   /** Of what stands beside it; absent where nothing does. */
   readonly serviceLogs?: NonNullable<Environment['serviceLogs']>;
   /** Never rejects. */
@@ -72,15 +77,16 @@ export async function openChannel(
   try {
     const transport =
       (config.supervisor ? await supervise(container, config, notes) : undefined) ??
-      (await createPlainExecTransport(container.startProcess, config.interpreter, (path, content) =>
-        container.put([{ path, content: Buffer.from(content), mode: 0o644 }]),
-      ));
+      (await createPlainExecTransport(container.startProcess, config.interpreter, putScript(container)));
     return createChannel(transport, config, container);
   } catch (error) {
     await container.remove();
     throw error;
   }
 }
+
+const putScript = (container: Pick<Container, 'put'>) => (path: string, content: string) =>
+  container.put([{ path, content: Buffer.from(content), mode: 0o644 }]);
 
 /** undefined, with a note why, where the container is alive and cannot run it. */
 async function supervise(
@@ -140,7 +146,7 @@ function environmentIn(
   snapshot: GitSnapshot | TreeSnapshot | undefined,
   info: EnvironmentInfo,
 ): Environment {
-  const { watch, listen, keep, serviceLogs } = container;
+  const { watch, listen, keep, beside, watchWrites, serviceLogs } = container;
   let closing: Promise<void> | undefined;
   const doorways: Doorway[] = [];
   /** What cannot be done because the container is gone is the container's death. */
@@ -153,9 +159,9 @@ function environmentIn(
   };
   const readFolder: ReadFolder = async (folder, read, signal) =>
     (await container.read(folder, read, signal)) ?? missing(folder);
-  const capture = async (): Promise<CapturedPatch> => {
+  const capture = async ({ running = false }: Kept): Promise<CapturedPatch> => {
     const limits = { timeoutS: config.capture_timeout, maxBytes: config.max_patch_bytes };
-    await channel.killAll();
+    if (!running) await channel.killAll();
     return snapshot!.kind === 'copy'
       ? orDeath(diffTrees(readFolder, snapshot!, config.cwd, limits))
       : diffSnapshot(channel.harness, snapshot!, config.cwd, limits, (path) =>
@@ -175,16 +181,16 @@ function environmentIn(
       environment_class: info.kind,
       system: 'Linux',
     }),
-    async capturePatch() {
+    async capturePatch(kept = {}) {
       if (!snapshot)
         return { patch: new Uint8Array(0), state: 'invalid', warnings: ['no start snapshot was taken'] };
       const since = watch.mark();
       try {
-        return await capture();
+        return await capture(kept);
       } catch (error) {
         // The engine was away and the container outlived that: its work is still there.
         if (isLoss(error) || !watch.awaySince(since)) throw error;
-        return capture();
+        return capture(kept);
       }
     },
     putFile: (path, content, mode = 0o644) =>
@@ -198,9 +204,28 @@ function environmentIn(
     getFiles: (path, maxBytes) => orDeath(filesAt(container, path, maxBytes)),
     ...(serviceLogs && { serviceLogs }),
     ...(keep && {
-      async keepWork() {
-        await channel.killAll();
-        return orDeath(keep(), 'keeping the work');
+      async keepWork(kept = {}) {
+        if (!kept.running) await channel.killAll();
+        return orDeath(keep(kept), 'keeping the work');
+      },
+    }),
+    leftRunning: channel.left,
+    ...(beside && {
+      async beside(putBack) {
+        const startProcess = await orDeath(beside(putBack), 'opening it for a verifier');
+        // Whoever worked here may have reached the supervisor.
+        const transport = await createPlainExecTransport(
+          startProcess,
+          config.interpreter,
+          putScript(container),
+        );
+        const { keep: _, beside: __, listen: ___, ...rest } = container;
+        const same = { ...rest, startProcess, remove: async () => {} };
+        const notes = { ...info, transport: transport.name };
+        return {
+          ...environmentIn(same, createChannel(transport, config, same), config, undefined, notes),
+          ...(watchWrites && { watchWrites: (folders) => orDeath(watchWrites(folders)) }),
+        };
       },
     }),
     ...(listen && {

@@ -1,10 +1,9 @@
 /** The Docker environment: one container an attempt. This file is the factory; dockerStart.ts makes a container ready for the agent. */
 
-import { createHash, randomBytes } from 'node:crypto';
-import { type Duplex, Readable } from 'node:stream';
+import { randomBytes } from 'node:crypto';
+import type { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
 import pLimit, { type LimitFunction } from 'p-limit';
-import tar from 'tar-stream';
 import { WORK_IMAGES } from '../../base/imageReference.ts';
 import type { Services } from '../../base/services.ts';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
@@ -44,14 +43,15 @@ import { LOST_AFTER_MS } from '../places/poolState.ts';
 import type { EnsureImage } from '../places/pullStage.ts';
 import { createProgramVolumes, type ProgramVolumes } from '../programs/programVolume.ts';
 import { createRelayLine } from '../relay/relayLine.ts';
-import { relayProgram } from '../relay/relayProgram.ts';
 import { containerFiles, createContainer, type Discard, deathOf } from './container.ts';
 import { createDiskWatch, createQuotaProbe, type QuotaProbe } from './diskWatch.ts';
 import { entryLabel, entryOf, type ImageEntry, type RunningEntry, startEntry } from './imageEntry.ts';
+import { ownImage } from './ownImage.ts';
 import { commitContainer, createSealer, type Sealer } from './seal.ts';
 import { joinServices, type RunningServices, startServices } from './services.ts';
 import { createDemux, processStarter } from './startProcess.ts';
 import { putBack, readChanges, systemChangesOf } from './systemChanges.ts';
+import { startWatch } from './writeWatch.ts';
 
 export interface DockerFactory extends EnvironmentFactory {
   readonly docker: Docker;
@@ -333,8 +333,8 @@ function withServices(
     ...container,
     serviceLogs: services.logs,
     ...(keep && {
-      async keep() {
-        const image = await keep();
+      async keep(kept) {
+        const image = await keep(kept);
         parked.add(services);
         return image;
       },
@@ -431,12 +431,19 @@ async function openContainer(
     },
     watchDisk: createDiskWatch(handle, parseSize(config.disk), options.diskPollMs),
     listen: (port, onConnection) => startRelay(shared, handle.id, request, port, onConnection),
-    async keep() {
+    async keep({ running = false }) {
       const image = await keepWork(docker, handle);
       // It was ended with everything else, and a next step of the task may need it.
-      await enter();
+      if (!running) await enter();
       return image;
     },
+    async beside(back) {
+      if (back) await putBackFrom(shared, request, back)(handle);
+      const { Image } = await withDaemonRetry(() => daemonAnswer(handle.inspect()));
+      const { Config } = await withDaemonRetry(() => daemonAnswer(docker.getImage(Image).inspect()));
+      return processStarter(handle, undefined, watch.suspect, Config.User || '0');
+    },
+    watchWrites: (folders) => startWatch(shared, handle.id, request, folders),
     remove: () => discard(handle),
   };
   return { container, channel: await openChannel(container, config, notes), enter };
@@ -491,7 +498,7 @@ async function startRelay(
 ): Promise<Doorway> {
   const { docker, starting, discard } = shared;
   try {
-    const image = await relayImage(docker);
+    const image = await ownImage(docker, 'relay');
     return await starting(async () => {
       const spec = relaySpec(image, port, containerId, request);
       const container = await daemonAnswer(docker.createContainer(spec));
@@ -554,47 +561,6 @@ async function stateOf(container: Docker.Container): Promise<Record<string, unkn
   } catch (error) {
     const { daemonGone, text } = readFault(error);
     return { away: daemonGone, relay: container.id, daemon: text };
-  }
-}
-
-const REPOSITORY = 'swebatch-relay';
-
-const made = new WeakMap<Docker, Promise<string>>();
-
-/** The name of the image, which is on the engine then. */
-function relayImage(docker: Docker): Promise<string> {
-  let image = made.get(docker);
-  if (!image) {
-    image = ensureRelayImage(docker);
-    made.set(docker, image);
-    image.catch(() => made.delete(docker));
-  }
-  return image;
-}
-
-async function ensureRelayImage(docker: Docker): Promise<string> {
-  const { Arch: architecture } = await withDaemonRetry(() => docker.version());
-  const program = relayProgram(architecture);
-  const tag = createHash('sha256').update(program).digest('hex').slice(0, 16);
-  const name = `${REPOSITORY}:${tag}`;
-  if (await isThere(docker, name)) return name;
-  const pack = tar.pack();
-  pack.entry({ name: 'relay', mode: 0o555 }, program);
-  pack.finalize();
-  const answer = await docker.importImage(Readable.from(pack), { repo: REPOSITORY, tag });
-  // The answer is a log of the import, whose end is the end of the import.
-  for await (const _ of answer as AsyncIterable<unknown>);
-  if (await isThere(docker, name)) return name;
-  throw new Error(`the engine did not take the image ${name}`);
-}
-
-async function isThere(docker: Docker, name: string): Promise<boolean> {
-  try {
-    await withDaemonRetry(() => docker.getImage(name).inspect());
-    return true;
-  } catch (error) {
-    if (readFault(error).status === 404) return false;
-    throw error;
   }
 }
 

@@ -10,14 +10,15 @@ const SHORT_MS: readonly number[] = [100, 400];
 
 /**
  * `answerMs`: how long the engine may take to make a process, and to start it. `onCut`: the stream of a process that reads its input has
- * ended, and nobody here ended it.
+ * ended, and nobody here ended it. `user`: another than that of the container.
  */
 export const processStarter =
-  (container: Docker.Container, answerMs?: number, onCut?: () => void): StartProcess =>
+  (container: Docker.Container, answerMs?: number, onCut?: () => void, user?: string): StartProcess =>
   async (argv, { env, stdin = false } = {}) => {
     const create = () =>
       container.exec({
         Cmd: [...argv],
+        ...(user !== undefined && { User: user }),
         ...(env && { Env: [...env] }),
         ...(stdin && { AttachStdin: true }),
         AttachStdout: true,

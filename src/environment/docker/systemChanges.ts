@@ -117,7 +117,7 @@ export function readChanges(label: string | undefined): SystemChanges | undefine
 }
 
 /**
- * `container` was made and does not run yet; `source` is one of the image that is trusted. What that image does not have becomes a link to what
+ * `container` runs nothing of these files now; `source` is one of the image that is trusted. What that image does not have becomes a link to what
  * it has under that name, else an empty file.
  */
 export async function putBack(

@@ -4,7 +4,12 @@
  */
 import { sleep, startTimer, type Timer, within } from '../../base/async/timer.ts';
 import { formatLimit, formatSize, parseSize } from '../../base/text/units.ts';
-import { type CommandResult, EnvironmentError, type ExecuteOptions } from '../environment.ts';
+import {
+  type CommandResult,
+  EnvironmentError,
+  type ExecuteOptions,
+  type LeftRunning,
+} from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { commandRefusal, placeRefusal, refusedResult, timeoutInfo } from './exceptionInfo.ts';
 import type {
@@ -40,6 +45,7 @@ export interface Channel {
   /** A script of ours, by bash -p in `cwd`, outside of the agent's limits. */
   harness(script: string, options: HarnessOptions): Promise<HarnessResult>;
   killAll(): Promise<void>;
+  left(): Promise<LeftRunning | undefined>;
   close(): void;
 }
 
@@ -200,6 +206,7 @@ export function createChannel(
     execute: (command, options = {}) => exclusively(() => runCommand(command, options)),
     harness: (script, options) => exclusively(() => runHarness(script, options)),
     killAll: () => exclusively(killAll),
+    left: () => exclusively(async () => transport.left?.()),
     close() {
       closed = true;
       transport.close();

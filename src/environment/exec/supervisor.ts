@@ -79,6 +79,7 @@ export async function createSupervisorTransport(
       retireNext = false;
       return done;
     },
+    left: async () => (await ready()).left(),
     reset,
     lastWords: () => session?.words() ?? '',
     close: reset,

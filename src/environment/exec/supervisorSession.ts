@@ -1,6 +1,7 @@
 /** One exec of a supervisor in the container: requests in, output on stdout, ends on stderr. One command at a time; the keeper runs it. */
 
 import { startTimer } from '../../base/async/timer.ts';
+import type { LeftRunning } from '../environment.ts';
 import { shellScript } from '../shellScript.ts';
 import { createFenceFinder, createFrameReader, fenceOf, forgedEnd, parseEnd } from './endReport.ts';
 import { createCollector, createPace, type OutputCollector, UNWANTED } from './outputCollector.ts';
@@ -36,6 +37,7 @@ export interface SupervisorSession {
   /** Does nobody else hold the stream open? */
   free(): Promise<boolean>;
   killAll(): Promise<boolean>;
+  left(): Promise<LeftRunning | undefined>;
   close(): void;
 }
 
@@ -253,6 +255,10 @@ export async function openSession(
     recover: ({ mark, nonce }) => recoverOn(ask, mark, nonce),
     free: async () => (await ask('F')) === '0',
     killAll: async () => (await ask('A')) !== undefined,
+    async left() {
+      const [count, ...names] = (await ask('P'))?.split(' ') ?? [];
+      return count === undefined ? undefined : { count: Number(count), names };
+    },
     close: () => process.destroy(),
   };
 }

@@ -1,7 +1,7 @@
 /** What carries commands into a container: the supervisor's stream, or one exec each. Both report facts; channel.ts gives them meaning. */
 
 import { randomBytes } from 'node:crypto';
-import type { EnvironmentError } from '../environment.ts';
+import type { EnvironmentError, LeftRunning } from '../environment.ts';
 import type { CollectedOutput } from './outputCollector.ts';
 
 export interface TransportCommand {
@@ -46,6 +46,8 @@ export interface Transport {
   run(command: TransportCommand): Promise<RunningCommand>;
   /** Kills every process but the container's own and the transport's. False when that could not be done. */
   killAll(): Promise<boolean>;
+  /** What `killAll` would kill; undefined where that is not known. Absent where it cannot be. */
+  left?(): Promise<LeftRunning | undefined>;
   /** Drops streams, e.g. after the container was restarted; the next `run` opens new ones. */
   reset(): void;
   lastWords(): string;

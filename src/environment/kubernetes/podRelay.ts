@@ -4,9 +4,9 @@ import { sleep } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import type { Death } from '../container/container.ts';
 import { type Doorway, EnvironmentError } from '../environment.ts';
+import { ownProgram } from '../ownProgram.ts';
 import { chooseVariant, libcAmong, libcPaths, PROGRAM_FOLDER, type Program } from '../programs/program.ts';
 import { createRelayLine } from '../relay/relayLine.ts';
-import { relayProgram } from '../relay/relayProgram.ts';
 import { lookAround, podFiles, putProgram } from './podFiles.ts';
 import { RELAY, RELAY_FOLDER } from './podManifest.ts';
 import { type PodProcess, podProcesses } from './podProcess.ts';
@@ -49,7 +49,7 @@ export function podRelay(shared: PodShared, name: string, death: Death): PodRela
   const relayThere = async () => {
     const { architecture } = await image();
     await podFiles(start, shared.watch).put([
-      { path: PROGRAM, content: relayProgram(architecture), mode: 0o555 },
+      { path: PROGRAM, content: ownProgram('relay', architecture), mode: 0o555 },
     ]);
   };
   const orDeath = async <T>(work: () => Promise<T>, what: string, signal?: AbortSignal): Promise<T> => {

@@ -128,18 +128,20 @@ export function createHostsFactory({
     // Its containers are gone with the engine, whatever the agent waits for.
     const close = () => void environment.close();
     end.addEventListener('abort', close, { once: true });
-    const { listen, putFiles, getFiles, keepWork } = environment;
+    const { listen, putFiles, getFiles, keepWork, leftRunning, beside } = environment;
     return {
       info: { ...environment.info, notes: [...environment.info.notes, `engine: ${host}`] },
       execute: (command, more) => watched(() => environment.execute(command, more)),
       templateVars: () => environment.templateVars(),
-      capturePatch: () => watched(() => environment.capturePatch()),
+      capturePatch: (kept) => watched(() => environment.capturePatch(kept)),
       putFile: (path, content, mode) => watched(() => environment.putFile(path, content, mode)),
       getFile: (path) => watched(() => environment.getFile(path)),
       ...(listen && { listen: (port, onConnection) => watched(() => listen(port, onConnection)) }),
       ...(putFiles && { putFiles: (files) => watched(() => putFiles(files)) }),
       ...(getFiles && { getFiles: (path, most) => watched(() => getFiles(path, most)) }),
-      ...(keepWork && { keepWork: () => watched(() => keepWork()) }),
+      ...(keepWork && { keepWork: (kept) => watched(() => keepWork(kept)) }),
+      ...(leftRunning && { leftRunning: () => watched(() => leftRunning()) }),
+      ...(beside && { beside: (putBack) => watched(() => beside(putBack)) }),
       async close() {
         end.removeEventListener('abort', close);
         await environment.close();

@@ -12,6 +12,7 @@ import {
   type Environment,
   EnvironmentError,
   isLoss,
+  type Kept,
 } from '../../environment/environment.ts';
 import { environmentKindOf } from '../../environment/environments.ts';
 import { imagesOfWork } from '../../grading/gradingFrame.ts';
@@ -92,11 +93,12 @@ export async function captureWork(
   journal: AttemptJournal,
   environment: Environment,
   ending: Ending,
+  kept: Kept,
 ): Promise<{ readonly captured: CapturedPatch | null; readonly lost: unknown }> {
   if (ending.reason === 'env_died') return { captured: null, lost: null };
   journal.phases.begin('capture');
   try {
-    return { captured: await inTime(run, environment.capturePatch()), lost: null };
+    return { captured: await inTime(run, environment.capturePatch(kept)), lost: null };
   } catch (error) {
     if (error instanceof StorageError) throw error;
     const { message } = error as Error;
@@ -112,10 +114,11 @@ export async function leaveWork(
   journal: AttemptJournal,
   environment: Environment,
   ending: Ending,
+  kept: Kept,
 ): Promise<string | null> {
   if (ending.reason === 'env_died' || !environment.keepWork) return null;
   try {
-    return await inTime(run, environment.keepWork());
+    return await inTime(run, environment.keepWork(kept));
   } catch (error) {
     const { message } = error as Error;
     journal.note(`the end state of the container could not be kept, so its patch is graded: ${message}`);
@@ -149,7 +152,7 @@ export async function keepServiceLogs(
 }
 
 /** Within run.stall.capture_s by the clock of the run, which stands still while the engine is away, and within the grace of an interrupt. */
-async function inTime<T>({ config: { stall }, stop, now }: Run, work: Promise<T>): Promise<T> {
+export async function inTime<T>({ config: { stall }, stop, now }: Run, work: Promise<T>): Promise<T> {
   const seconds = Math.max(1, stall.capture_s || WITHOUT_LIMIT_S);
   const over = new AbortController();
   const began = now();

@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib';
 import PQueue from 'p-queue';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { errorText } from '../../base/text/errorText.ts';
+import type { Redactor } from '../../base/text/redact.ts';
 import { isLoss } from '../../environment/environment.ts';
 import { instanceFolder, writeInstanceLogs } from '../../formats/harness/logFolders.ts';
 import { LOG_HOLDS_SECRET } from '../../grading/doubts/doubts.ts';
@@ -201,18 +202,31 @@ const UNDECIDED: ReadonlySet<Outcome> = new Set<Outcome>(['infra', 'ungradable',
 
 /** Records a verdict, then emits its event. */
 export function recordVerdict(
-  { store, row, redactor, events }: Pick<GradedRun, 'store' | 'row' | 'redactor' | 'events'>,
-  g: Gradable,
+  run: Pick<GradedRun, 'store' | 'row' | 'redactor' | 'events'>,
+  of: JudgedWork,
   { label, result }: Verdict,
 ): void {
-  const message = result.errorMessage === null ? null : redactor.text(result.errorMessage);
+  writeVerdict(run, of, result);
+  tellVerdict(run, label, result);
+}
+
+export type JudgedWork = Pick<Gradable, 'trial_id' | 'attempt_id' | 'model' | 'patch_sha256'>;
+
+const messageOf = ({ errorMessage }: EvaluationResult, redactor: Redactor): string | null =>
+  errorMessage === null ? null : redactor.text(errorMessage);
+
+export function writeVerdict(
+  { store, row, redactor }: Pick<GradedRun, 'store' | 'row' | 'redactor'>,
+  g: JudgedWork,
+  result: EvaluationResult,
+): void {
   // It lies in a file that only its owner can read.
   const flags = result.log !== null && redactor.contains(result.log) ? [LOG_HOLDS_SECRET] : [];
   insertEvaluation(store, {
     run_id: row.id,
     trial_id: g.trial_id,
     attempt_id: g.attempt_id,
-    instance_id: label.instanceId,
+    instance_id: result.instanceId,
     model: g.model,
     patch_sha256: g.patch_sha256,
     spec_hash: result.specHash,
@@ -229,7 +243,7 @@ export function recordVerdict(
     exit_code: result.exitCode,
     infra_reason: result.infraReason,
     suspicion: redactor.json(JSON.stringify([...result.suspicion, ...flags])),
-    error_message: message,
+    error_message: messageOf(result, redactor),
     network: result.network,
     limits: result.limits === null ? null : JSON.stringify(result.limits),
     image_digest: result.imageDigest,
@@ -237,6 +251,14 @@ export function recordVerdict(
     started_at: result.startedAt.toISOString(),
     duration_ms: result.durationMs,
   });
+}
+
+export function tellVerdict(
+  { redactor, events }: Pick<GradedRun, 'redactor' | 'events'>,
+  label: Verdict['label'],
+  result: EvaluationResult,
+): void {
+  const message = messageOf(result, redactor);
   events.emit({
     type: 'graded',
     trial: label,

@@ -8,6 +8,7 @@ import { recordOf } from '../../base/isRecord.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { CapturedPatch, EnvironmentInfo } from '../../environment/environment.ts';
 import { environmentKindOf } from '../../environment/environments.ts';
+import type { EvaluationResult } from '../../grading/gradingFrame.ts';
 import { type AttemptSuspicion, createScan } from '../../grading/suspicion/commands.ts';
 import type { CallRecord, Message } from '../../model/model.ts';
 import type { NanoDollars } from '../../money.ts';
@@ -27,6 +28,7 @@ import type { Settle } from '../control/budget.ts';
 import { crashPoint } from '../control/crash.ts';
 import { phaseDeadlines, trackPhases } from '../control/phases.ts';
 import type { Ending, PatchFacts } from '../exit.ts';
+import { tellVerdict, writeVerdict } from '../grader/grader.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 import type { Turn } from '../schedule/trialQueue.ts';
 import { createProgramRecord } from './programRecord.ts';
@@ -40,6 +42,8 @@ interface AttemptFacts {
   readonly patch: PatchFacts;
   readonly settlement: trials.Settlement;
   readonly workImage: string | null;
+  /** Of tests that have run already. */
+  readonly verdict: EvaluationResult | null;
 }
 
 export type AttemptJournal = NonNullable<ReturnType<typeof openJournal>>;
@@ -127,7 +131,16 @@ export function openJournal(run: Run, { trial, slot, waitedMs }: Turn, abort: Ab
      * Ends the attempt and settles its trial in one durable write, a compare-and-set: the first terminal state wins. False, with nothing
      * written or told, when the attempt had already ended.
      */
-    end({ ending, submitted, captured, patch, settlement, workImage, ...agent }: AttemptFacts): boolean {
+    end({
+      ending,
+      submitted,
+      captured,
+      patch,
+      settlement,
+      workImage,
+      verdict,
+      ...agent
+    }: AttemptFacts): boolean {
       const stepCount = agent.steps ?? recorder.steps();
       const message = ending.message === null ? null : redactor.text(ending.message);
       // Work in the tree that an agent left out of what it submitted, which is nothing: it may have committed its work.
@@ -174,6 +187,12 @@ export function openJournal(run: Run, { trial, slot, waitedMs }: Turn, abort: Ab
           notes: JSON.stringify(notes.map((text) => redactor.text(text))),
         },
         settlement,
+        () => {
+          if (verdict === null) return;
+          const { arm } = trial;
+          const of = { trial_id: trial.id, attempt_id: id, model: arm.row.model, patch_sha256: patch.sha256 };
+          writeVerdict(run, of, verdict);
+        },
       );
       crashPoint('after_seal');
       if (!won) return false;
@@ -194,6 +213,7 @@ export function openJournal(run: Run, { trial, slot, waitedMs }: Turn, abort: Ab
         ...(noPatch && { noPatch }),
         ...(unused > 0 && { unusedBytes: unused }),
       });
+      if (verdict !== null) tellVerdict(run, trial.label, verdict);
       return true;
     },
   };

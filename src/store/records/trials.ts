@@ -159,7 +159,14 @@ export type Settlement = 'seal' | 'again' | 'not_run';
 /**
  * Ends an attempt and settles its trial in one durable transaction. Returns false, changing nothing, when the attempt had already ended.
  */
-export function endAttempt(db: Store, attemptId: number, end: AttemptEnd, then: Settlement): boolean {
+/** `also` is written with it or not at all. */
+export function endAttempt(
+  db: Store,
+  attemptId: number,
+  end: AttemptEnd,
+  then: Settlement,
+  also: () => void = () => {},
+): boolean {
   const blob = (bytes: Uint8Array | null | undefined) => (bytes ? Buffer.from(bytes) : null);
   const row = {
     ...end,
@@ -178,6 +185,7 @@ export function endAttempt(db: Store, attemptId: number, end: AttemptEnd, then: 
         not_run_reason = ${kept === null ? end.exit_reason : null}, lease_owner = NULL, lease_at_ms = NULL
       WHERE id = (SELECT trial_id FROM attempts WHERE id = ${attemptId})`;
     sumAttempt(db, attemptId);
+    also();
     return true;
   });
   // The row that ends an attempt must survive a power cut.

@@ -83,7 +83,9 @@ export const harbor: Suite = {
       agentS: task.agent.timeout_s,
       toolServers: task.mcp_servers ?? [],
       // Of a task of several steps each end state is kept as it goes on.
-      ...(steps ? { keepsEndStates: 'it has several steps, whose end states' } : { endState: true }),
+      ...(steps
+        ? { keepsEndStates: 'it has several steps, whose end states' }
+        : { endState: true, judgedBeside: sharesContainer(task) }),
     };
   },
   builds(instance) {
@@ -100,6 +102,10 @@ export const harbor: Suite = {
   solution: solutionOfTask,
   grading,
 };
+
+/** Harbor runs such a verifier in the agent's container while that goes on. */
+const sharesContainer = ({ verifier, network }: HarborTask): boolean =>
+  !verifier.separate && verifier.network === network;
 
 const isTask = (dir: string): boolean => existsSync(join(dir, 'task.toml'));
 

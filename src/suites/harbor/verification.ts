@@ -3,8 +3,13 @@ import type { ContainerNeeds } from '../../base/containerNeeds.ts';
 import { isRecord } from '../../base/isRecord.ts';
 import { shellWord } from '../../base/text/shellWord.ts';
 import { type Instance, imageOf } from '../../dataset/instance.ts';
-import { type Environment, FilesTooLargeError, type PlacedFile } from '../../environment/environment.ts';
-import { few, finding } from '../../grading/doubts/patchDoubts.ts';
+import {
+  type Environment,
+  FilesTooLargeError,
+  type PlacedFile,
+  type SeenWrite,
+} from '../../environment/environment.ts';
+import { few, finding, type PatchDoubt } from '../../grading/doubts/patchDoubts.ts';
 import {
   type EvaluationResult,
   type GradeRequest,
@@ -292,14 +297,15 @@ export async function verify(
   environment: Environment,
   log: RunLog,
   id: string,
-  { timeout_s: timeoutS, env, user }: Pick<HarborTask['verifier'], 'timeout_s' | 'env' | 'user'>,
+  verifier: Pick<HarborTask['verifier'], 'timeout_s' | 'env' | 'user'>,
   tests: readonly PlacedFile[] | undefined,
-  { patch, signal }: Pick<GradeRequest, 'patch' | 'signal'>,
+  request: Pick<GradeRequest, 'patch' | 'signal'>,
 ): Promise<GradingEnd> {
   // What the agent left where the tests go is no test, and what it wrote as a reward is no reward.
+  const own = tests ? ` ${TESTS_FOLDER}` : '';
   const ready = await environment.execute(
-    `rm -rf ${LOGS}${tests ? ` ${TESTS_FOLDER}` : ''} && mkdir -p ${LOGS} /logs/agent /logs/artifacts && chmod 777 ${LOGS}`,
-    { cwd: '/', timeoutS: PREPARE_TIMEOUT_S, signal },
+    `rm -rf ${LOGS}${own} && mkdir -p ${LOGS} /logs/agent /logs/artifacts${own} && chmod 777 ${LOGS}`,
+    { cwd: '/', timeoutS: PREPARE_TIMEOUT_S, signal: request.signal },
   );
   if (ready.exitCode !== 0)
     return {
@@ -307,7 +313,96 @@ export async function verify(
       infraReason: 'verifier_setup',
       errorMessage: `${id}: the folders of the verifier could not be made: ${ready.output.slice(-400).trim()}`,
     };
-  if (tests) await environment.putFiles?.(tests);
+  const run = () => runTests(environment, log, id, verifier, request);
+  if (!environment.watchWrites) {
+    if (tests) await environment.putFiles?.(tests);
+    return run();
+  }
+  const watching = await environment.watchWrites([TESTS_FOLDER, LOGS]);
+  const watch = 'refused' in watching ? undefined : watching;
+  try {
+    if (tests) await environment.putFiles?.(tests);
+    await watch?.again();
+    const early = tests && (await changedMeanwhile(environment, tests));
+    const end = await run();
+    const doubts =
+      'refused' in watching
+        ? [finding('not_watched', NOT_WATCHED, watching.refused, false)]
+        : writeDoubts(await watching.end(), early);
+    return {
+      ...end,
+      suspicion: [...(end.suspicion ?? []), ...doubts.map((doubt) => ({ ...doubt, inferred: true }))],
+      ...(doubts.some(({ strict }) => strict) && { resolvedStrict: false }),
+    };
+  } finally {
+    await watch?.end();
+  }
+}
+
+/** Between their arrival and the watch of new folders somebody may have been faster. */
+async function changedMeanwhile(
+  environment: Environment,
+  tests: readonly PlacedFile[],
+): Promise<string | undefined> {
+  const wanted = new Map(tests.map(({ path, content }) => [path, Buffer.from(content)]));
+  const bytes = tests.reduce((sum, { content }) => sum + content.length, 0);
+  const there = (await environment.getFiles?.(TESTS_FOLDER, 2 * bytes + 2 ** 20)) ?? [];
+  const other = there.find(({ path, content }) => !wanted.get(path)?.equals(content));
+  return other?.path ?? (there.length === tests.length ? undefined : TESTS_FOLDER);
+}
+
+const NOT_WATCHED =
+  'what the agent left running could reach the tests and their reward, and nobody could watch it';
+
+/** What ran beside the tests may be asked by them, and has no business where they and their reward are. */
+function writeDoubts(written: readonly SeenWrite[] | undefined, early: string | undefined): PatchDoubt[] {
+  if (written === undefined)
+    return [
+      finding(
+        'watch_ended',
+        'who writes where the tests are was watched, and somebody ended that',
+        'the watch',
+      ),
+    ];
+  const told = (wrote: readonly SeenWrite[]) =>
+    few([...new Set(wrote.map(({ program, path }) => `${program} wrote ${path}`))]);
+  // An orphan of the tests may write a log; a reward and a test are the verifier's alone.
+  const own = ({ path }: SeenWrite) => path.startsWith(TESTS_FOLDER) || path.startsWith(`${LOGS}/reward.`);
+  const left = written.filter((one) => one.by === 'left' || own(one));
+  const unknown = written.filter((one) => !left.includes(one));
+  return [
+    ...(early === undefined
+      ? []
+      : [finding('left_process_wrote', 'the tests were changed as they arrived', early)]),
+    ...(left.length === 0
+      ? []
+      : [
+          finding(
+            'left_process_wrote',
+            'what was left running wrote where the tests or their reward are',
+            told(left),
+          ),
+        ]),
+    ...(unknown.length === 0
+      ? []
+      : [
+          finding(
+            'unknown_process_wrote',
+            'a process that nobody could place wrote beside the reward',
+            told(unknown),
+            false,
+          ),
+        ]),
+  ];
+}
+
+async function runTests(
+  environment: Environment,
+  log: RunLog,
+  id: string,
+  { timeout_s: timeoutS, env, user }: Pick<HarborTask['verifier'], 'timeout_s' | 'env' | 'user'>,
+  { patch, signal }: Pick<GradeRequest, 'patch' | 'signal'>,
+): Promise<GradingEnd> {
   log.info(`Running ${TEST_SCRIPT} of ${id}...`);
   const seconds = Math.ceil(timeoutS);
   const run = await environment.execute(

@@ -1,6 +1,6 @@
 // Gateway and relay together, with a real engine: a program in a container without network, its answer, and the death of the relay.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildRelay } from '../../../scripts/buildRelay.ts';
+import { buildPrograms } from '../../../scripts/buildPrograms.ts';
 import type { Doorway, Environment } from '../../../src/environment/environment.ts';
 import { LABELS } from '../../../src/environment/owner.ts';
 import { docker, dockerAvailable } from '../../support/docker.ts';
@@ -20,7 +20,7 @@ describe.skipIf(!available)('a program in a container without network', () => {
   let door: Doorway;
 
   beforeAll(async () => {
-    buildRelay();
+    buildPrograms();
     provider = await fakeProvider();
     gateway = await bench({ providerUrl: provider.url, dialect: 'chat' });
     environment = await here.start();

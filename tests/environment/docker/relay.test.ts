@@ -1,7 +1,7 @@
 // A port inside of a container without network, with a real engine: what comes through, what the agent can do to it, and how it dies.
 import type { Duplex } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildRelay } from '../../../scripts/buildRelay.ts';
+import { buildPrograms } from '../../../scripts/buildPrograms.ts';
 import type { Doorway, Environment } from '../../../src/environment/environment.ts';
 import { LABELS } from '../../../src/environment/owner.ts';
 import { docker, dockerAvailable } from '../../support/docker.ts';
@@ -39,7 +39,7 @@ async function relayId(port = 13131): Promise<string> {
 
 describe.skipIf(!available)('a port inside of a container', () => {
   beforeAll(async () => {
-    buildRelay();
+    buildPrograms();
     environment = await here.start();
     door = await environment.listen!(13131, echo);
   });

@@ -1,6 +1,6 @@
 // An engine that refuses to remove containers, as with a busy device: of an attempt, of a relay, of what looks into images for programs.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildRelay } from '../../../scripts/buildRelay.ts';
+import { buildPrograms } from '../../../scripts/buildPrograms.ts';
 import { createDockerFactory } from '../../../src/environment/docker/dockerFactory.ts';
 import { environmentConfigSchema } from '../../../src/environment/environments.ts';
 import { currentOwner, LABELS } from '../../../src/environment/owner.ts';
@@ -13,7 +13,7 @@ const available = await dockerAvailable();
 describe.skipIf(!available)('an engine that refuses to remove', () => {
   let daemon: CuttableDaemon;
   beforeAll(() => {
-    buildRelay();
+    buildPrograms();
     daemon = cuttableDaemon();
   });
   afterAll(() => daemon?.close());

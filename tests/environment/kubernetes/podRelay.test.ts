@@ -9,7 +9,7 @@ import type { Duplex } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import pLimit from 'p-limit';
 import { afterEach, describe, expect, test } from 'vitest';
-import { buildRelay } from '../../../scripts/buildRelay.ts';
+import { buildPrograms } from '../../../scripts/buildPrograms.ts';
 import { EnvironmentError } from '../../../src/environment/environment.ts';
 import type { Cluster, ExecAddress } from '../../../src/environment/kubernetes/cluster.ts';
 import { podRelay } from '../../../src/environment/kubernetes/podRelay.ts';
@@ -18,7 +18,7 @@ import type { Program } from '../../../src/environment/programs/program.ts';
 import { packageAt } from '../../support/agents/packages.ts';
 import { freePort } from '../relay/freePort.ts';
 
-buildRelay();
+buildPrograms();
 
 const status = (code: number) =>
   code === 0

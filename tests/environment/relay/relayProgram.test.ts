@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { buildRelay } from '../../../scripts/buildRelay.ts';
+import { buildPrograms } from '../../../scripts/buildPrograms.ts';
 import {
   createRelayReader,
   creditFrame,
@@ -18,7 +18,7 @@ import {
 } from '../../../src/environment/relay/carrier.ts';
 import { freePort } from './freePort.ts';
 
-const said = buildRelay();
+const said = buildPrograms();
 const PROGRAM = join(import.meta.dirname, `../../../dist/environment/relay/relay.${process.arch}`);
 
 const running: ChildProcess[] = [];

@@ -108,6 +108,7 @@ export interface AgentBench {
   run(...more: string[]): Promise<CliResult>;
   start(...more: string[]): RunningCli;
   resume(...more: string[]): Promise<CliResult>;
+  clean(...more: string[]): Promise<CliResult>;
   /** The same run again, answered from the record; without a name one that ends in -again. */
   replay(name?: string): Promise<CliResult>;
   query<T>(sql: string): T[];
@@ -179,6 +180,7 @@ export function agentBench(options: AgentBenchOptions): AgentBench {
     replay: (name = `${id}-again`) =>
       cli(argsOf(name, '-m', `replay:${id}`), { env: { ...options.variables } }),
     resume: (...more) => cli(['resume', id, '-o', out, ...more], { env }),
+    clean: (...more) => cli(['clean', '-o', out, ...more], { env }),
     query<T>(sql: string) {
       const db = new Database(join(out, 'swebatch.db'), { readonly: true });
       db.function('sqlar_uncompress', sqlarUncompress);

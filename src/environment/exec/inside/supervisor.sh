@@ -8,6 +8,7 @@
 #   K mark id    kill whatever carries the mark
 #   A id         kill everything but the container's own processes and ourselves
 #   F id         does anybody else hold our stdout open?
+#   P id         what runs that A would kill: how many, and the names of the first
 # Answers are `RS id text RS` on stderr.
 #
 # Choices that are not obvious:
@@ -55,6 +56,22 @@ __sb_kill() {
   fi
   __sb_sweep "$1" "$__sb_keep" "$__sb_since" "$__sb_group"
 }
+# The keeper has a shell that waits with it. Of other supervisors there is one for each stream that is held; what holds it is listed itself.
+__sb_list() {
+  local __sb_d __sb_pid __sb_name
+  __sb_count=0 __sb_names=
+  for __sb_d in /proc/[0-9]*; do
+    __sb_pid=${__sb_d#/proc/}
+    [[ $__sb_keep == *" $__sb_pid "* ]] && continue
+    __sb_stat "$__sb_pid" || continue
+    [[ $__sb_state == [ZX] ]] && continue
+    while IFS= read -r -d '' __sb_name; do
+      [[ $__sb_name == swebatch-supervisor || $__sb_name == swebatch-keeper ]] && continue 2
+    done 2>/dev/null <"$__sb_d/cmdline"
+    IFS= read -r __sb_name 2>/dev/null <"$__sb_d/comm" || continue
+    if (( __sb_count++ < 20 )); then __sb_names+=" ${__sb_name//[^a-zA-Z0-9_.+-]/?}"; fi
+  done
+}
 while IFS= read -r -N 10 __sb_h; do
   __sb_body=
   IFS= read -r -N "$((10#${__sb_h:1}))" __sb_body
@@ -78,6 +95,10 @@ while IFS= read -r -N 10 __sb_h; do
     A)
       __sb_kill '*'
       printf '\036%s %s\036' "$__sb_body" "$__sb_killed" >&2
+      ;;
+    P)
+      __sb_list
+      printf '\036%s %s%s\036' "$__sb_body" "$__sb_count" "$__sb_names" >&2
       ;;
     F)
       __sb_held=0

@@ -1,0 +1,153 @@
+/**
+ * Who writes where the tests and their reward are, while what an agent left is still running: a container of ours beside the other one runs
+ * watch.c. It sees the processes of the other and its files; nobody in there can trace it, and whoever kills it or stops it has told on himself.
+ */
+import { randomBytes } from 'node:crypto';
+import type { Duplex } from 'node:stream';
+import type Docker from 'dockerode';
+import { startTimer } from '../../base/async/timer.ts';
+import { errorText } from '../../base/text/errorText.ts';
+import type { NotWatched, SeenWrite, StartRequest, WriteWatch } from '../environment.ts';
+import { ownerLabels } from '../owner.ts';
+import { daemonAnswer } from '../places/dockerFault.ts';
+import type { Discard } from './container.ts';
+import { ownImage } from './ownImage.ts';
+import { createDemux } from './startProcess.ts';
+
+/** It says something every second; a machine may be slow. */
+const SILENT_MS = 30_000;
+const MOST_LINES = 1000;
+
+function watchSpec(
+  image: string,
+  folders: readonly string[],
+  containerId: string,
+  request: Pick<StartRequest, 'owner' | 'instanceId'>,
+): Docker.ContainerCreateOptions {
+  const name = `swebatch-watch-${randomBytes(6).toString('hex')}`;
+  return {
+    name,
+    Image: image,
+    Entrypoint: ['/watch'],
+    Cmd: [...folders],
+    User: '0:0',
+    Labels: ownerLabels(request.owner, request.instanceId, new Date(), name),
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    OpenStdin: true,
+    // It ends with the stream of this process, also when that was killed.
+    StdinOnce: true,
+    Tty: false,
+    HostConfig: {
+      PidMode: `container:${containerId}`,
+      NetworkMode: 'none',
+      IpcMode: 'none',
+      // fanotify(7) asks for the first; the second is the way to the files of the other container.
+      CapDrop: ['ALL'],
+      CapAdd: ['SYS_ADMIN', 'SYS_PTRACE'],
+      SecurityOpt: ['no-new-privileges'],
+      ReadonlyRootfs: true,
+      PidsLimit: 8,
+      Memory: 268_435_456,
+      MemorySwap: 268_435_456,
+      LogConfig: { Type: 'none', Config: {} },
+    },
+  };
+}
+
+/** Refused where the engine does not start such a container, or its kernel does not give what that asks for. */
+export async function startWatch(
+  { docker, discard }: { readonly docker: Docker; readonly discard: Discard },
+  containerId: string,
+  request: Pick<StartRequest, 'owner' | 'instanceId'>,
+  folders: readonly string[],
+): Promise<WriteWatch | NotWatched> {
+  let container: Docker.Container | undefined;
+  try {
+    const image = await ownImage(docker, 'watch');
+    container = await daemonAnswer(docker.createContainer(watchSpec(image, folders, containerId, request)));
+    const opened = container;
+    const attached = opened.attach({ hijack: true, stream: true, stdin: true, stdout: true, stderr: true });
+    const lines = watchLines((await attached) as Duplex, () => void discard(opened));
+    await daemonAnswer(container.start());
+    await lines.said('ready');
+    let ending: ReturnType<WriteWatch['end']> | undefined;
+    return {
+      async again() {
+        lines.write('again\n');
+        // One that was ended is told at its end.
+        await lines.said('marked').catch(() => undefined);
+      },
+      end() {
+        ending ??= (async () => {
+          lines.finish();
+          const whole = await lines.said('end').then(
+            () => true,
+            () => false,
+          );
+          await discard(opened);
+          return whole ? lines.written() : undefined;
+        })();
+        return ending;
+      },
+    };
+  } catch (error) {
+    if (container) await discard(container);
+    return { refused: errorText(error) };
+  }
+}
+
+/** `stuck`: it has said nothing for long; whoever waits for it inside waits no longer once it is removed. */
+function watchLines(stream: Duplex, stuck: () => void) {
+  const waiting = new Map<string, PromiseWithResolvers<void>>();
+  const heard = new Set<string>();
+  const written: SeenWrite[] = [];
+  let rest = '';
+  let words = '';
+  let whole = true;
+  let over = false;
+  let timer = startTimer(SILENT_MS, stuck);
+  const ended = () => {
+    if (over) return;
+    over = true;
+    timer.cancel();
+    for (const { reject } of waiting.values()) reject(new Error(words.trim() || 'it was ended'));
+  };
+  const line = (text: string) => {
+    const [word = '', by, program = '', path = ''] = text.split(' ');
+    if (word === 'wrote' && (by === 'left' || by === 'unknown')) {
+      if (written.length < MOST_LINES) written.push({ by, program, path });
+    } else if (word === 'lost') whole = false;
+    else if (word === 'ready' || word === 'marked' || word === 'end') {
+      heard.add(word);
+      waiting.get(word)?.resolve();
+    } else if (word !== '.') words = `${words}${text}\n`.slice(0, 500);
+  };
+  const take = (data: Buffer) => {
+    timer.cancel();
+    if (!over) timer = startTimer(SILENT_MS, stuck);
+    const lines = (rest + data.toString('latin1')).split('\n');
+    rest = lines.pop()!.slice(-4096);
+    for (const one of lines) line(one);
+  };
+  stream.on(
+    'data',
+    createDemux((type, data) => (type === 1 ? take(data) : line(data.toString('latin1')))),
+  );
+  stream.on('error', ended).on('end', ended).on('close', ended);
+  return {
+    write: (text: string) => void (over || stream.write(text)),
+    finish: () => void (over || stream.end()),
+    async said(word: string): Promise<void> {
+      if (heard.delete(word)) return;
+      if (over) throw new Error(words.trim() || 'it was ended');
+      const one = Promise.withResolvers<void>();
+      waiting.set(word, one);
+      await one.promise.finally(() => waiting.delete(word));
+      heard.delete(word);
+    },
+    /** What the kernel dropped may have been anything. */
+    written: () => (whole ? written : undefined),
+  };
+}

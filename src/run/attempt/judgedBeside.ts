@@ -1,0 +1,95 @@
+/**
+ * What an agent left running (a server, a database) belongs to what the tests of some suites look at: they run beside it, before the container
+ * goes. Where nothing was left they run later, in a fresh container of the end state, which nobody can disturb.
+ */
+import { errorText } from '../../base/text/errorText.ts';
+import type { Environment, LeftRunning } from '../../environment/environment.ts';
+import { finding } from '../../grading/doubts/patchDoubts.ts';
+import type { EvaluationResult } from '../../grading/gradingFrame.ts';
+import { needsOf, planGrading } from '../../suites/suites.ts';
+import type { Run } from '../contract.ts';
+import { orAbort } from '../control/stop.ts';
+import { writeGradedFiles } from '../grader/grader.ts';
+import type { PlannedTrial } from '../plannedTrial.ts';
+import type { AttemptJournal } from '../record/attemptJournal.ts';
+import { inTime } from './environment.ts';
+
+/** Undefined where nothing is left, and where the tests may not or cannot run beside it. */
+export async function leftForTests(
+  run: Run,
+  journal: AttemptJournal,
+  { instance }: PlannedTrial,
+  environment: Environment,
+): Promise<LeftRunning | undefined> {
+  if (!needsOf(instance).judgedBeside || !environment.leftRunning || !environment.beside) return undefined;
+  try {
+    const left = await inTime(run, environment.leftRunning());
+    return left !== undefined && left.count > 0 ? left : undefined;
+  } catch (error) {
+    // A container that is gone is told by the capture, which comes next.
+    journal.warn('what was left running could not be listed', { message: errorText(error) });
+    return undefined;
+  }
+}
+
+/** Null where they say nothing of the work: then its end state is judged, in a fresh container. */
+export async function judgedBeside(
+  run: Run,
+  journal: AttemptJournal,
+  trial: PlannedTrial,
+  environment: Environment,
+  of: { readonly work: string; readonly patch: string; readonly left: LeftRunning },
+  signal: AbortSignal,
+): Promise<EvaluationResult | null> {
+  const { patch, work, left } = of;
+  const planned = planGrading(trial.instance, { harness: run.grading.harness });
+  if (!planned.ok) return null;
+  journal.phases.begin('gate');
+  const request = await run.stepGrading.request(trial, journal.number, signal);
+  const { factory } = request;
+  const grade = (alone: boolean) =>
+    orAbort(
+      planned.plan.grade({
+        ...request,
+        ...{ patch, work, alone },
+        factory: { ...factory, start: ({ putBack }) => environment.beside!(putBack) },
+      }),
+      signal,
+    );
+  const first = await grade(false);
+  const result = first.repeatAlone && !first.engineLost ? await grade(true) : first;
+  const what = `${left.count === 1 ? 'a process' : `${left.count} processes`} of the container (${left.names.join(', ')})`;
+  if (result.engineLost || result.outcome === 'infra' || result.outcome === 'ungradable') {
+    journal.note(
+      `its tests were run beside ${what} and left no verdict, so they run once more in a fresh container, where only its files are: ${result.errorMessage}`,
+    );
+    return null;
+  }
+  const ranBeside = {
+    ...finding('ran_beside', 'the tests ran beside what was left running', what, false),
+    inferred: true,
+  };
+  return {
+    ...result,
+    suspicion: [...result.suspicion, ranBeside],
+  };
+}
+
+/** After the record has it: the folder that the harness would write, and no image that nobody asks for any more. */
+export async function keepJudged(
+  run: Run,
+  { arm, label }: PlannedTrial,
+  patch: string,
+  work: string | null,
+  verdict: EvaluationResult,
+): Promise<void> {
+  try {
+    await writeGradedFiles(run, { model: arm.row.model, model_patch: patch }, label, verdict);
+    if (work !== null) await arm.environmentFactory.discardWork?.(work);
+  } catch (error) {
+    run.log(
+      'warn',
+      `${label.instanceId}: what its verdict leaves could not be put in order: ${errorText(error)}`,
+    );
+  }
+}
