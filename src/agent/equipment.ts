@@ -34,8 +34,8 @@ export interface PlacedEquipment extends Equipment {
   readonly instructionsFile: string;
 }
 
-/** For lines and texts that name the paths before anything is placed. */
-export const PLACED_FOLDER = '/opt/swebatch-equipment';
+/** In a container, where configurations may name it. */
+const PLACED_FOLDER = '/opt/swebatch-equipment';
 
 export interface Placement {
   readonly placed: PlacedEquipment;
