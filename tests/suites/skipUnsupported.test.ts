@@ -2,7 +2,8 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { beyondAgents, beyondEngine } from '../../src/run/plan/unsupported.ts';
+import { beyondAgents, beyondEngine, beyondServices } from '../../src/run/plan/unsupported.ts';
+import { readTask } from '../../src/suites/harbor/readTask.ts';
 import { loadDataset } from '../../src/suites/loadDataset.ts';
 import { cli, tempDir } from '../support/cli.ts';
 import { harborTask } from '../support/kinds/harborTask.ts';
@@ -86,7 +87,7 @@ test('a task with MCP servers is refused for every agent that does not take them
         })),
       )
     ).map(({ refused }) => refused);
-  const takers = 'codex, claude-code, opencode and gemini-cli do';
+  const takers = 'codex, claude-code, opencode, gemini-cli and acp do';
   const untaken = (agent: string) => `it has MCP servers (files), which ${agent} does not take; ${takers}`;
   expect(await refusals('claude-code@2.1.330', 'opencode', 'gemini-cli')).toEqual([
     undefined,
@@ -124,4 +125,49 @@ test('a task of several steps is refused where end states cannot be kept', async
   expect(await refusedIn('docker')).toEqual([undefined, undefined]);
   for (const other of ['local', 'kubernetes', './own.ts'])
     expect(await refusedIn(other)).toEqual([undefined, expect.stringContaining(`and not with ${other}`)]);
+});
+
+test('a task with services is refused where they are not started, and where they would be gone before it is graded', async () => {
+  const folder = join(tempDir(), 'tasks');
+  harborTask(folder, 'alone', {
+    'task.toml': IMAGE,
+    'environment/docker-compose.yaml': 'services: { main: { environment: { A: b } } }\n',
+  });
+  harborTask(folder, 'served', {
+    'task.toml': IMAGE,
+    'environment/docker-compose.yaml': 'services: { db: { image: "postgres:17" } }\n',
+  });
+  const loaded = await loadDataset(folder);
+  if (!loaded.ok) throw new Error(loaded.problems[0]!.message);
+  const { rows } = loaded.dataset;
+  const refusals = (of: readonly { readonly refused?: string | undefined }[]) =>
+    of.map(({ refused }) => refused);
+  const arm = (environment_class: string) => ({
+    agent: { agent_class: 'codex' },
+    environment: { environment_class },
+  });
+  expect(refusals(await beyondAgents(rows, [arm('docker')]))).toEqual([undefined, undefined]);
+  for (const other of ['local', 'kubernetes', './own.ts'])
+    expect(refusals(await beyondAgents(rows, [arm('docker'), arm(other)]))).toEqual([
+      undefined,
+      `its services are started with environment.environment_class docker alone, and not with ${other}`,
+    ]);
+  expect(beyondServices(rows, { graded: true, engines: ['Docker'] })).toEqual(rows);
+  expect(refusals(beyondServices(rows, { graded: true, engines: ['Docker', 'Podman'] }))).toEqual([
+    undefined,
+    'its services are started on engines of Docker alone, and this one is Podman',
+  ]);
+  expect(refusals(beyondServices(rows, { graded: false, engines: [] }))).toEqual([
+    undefined,
+    expect.stringContaining('set grading.enabled'),
+  ]);
+});
+
+test('a task of several steps has no services', () => {
+  const folder = harborTask(tempDir(), 'stepped', {
+    'task.toml': `${IMAGE}[[steps]]\nname = "one"\n`,
+    'steps/one/instruction.md': 'Do it.\n',
+    'environment/docker-compose.yaml': 'services: { db: { image: "postgres:17" } }\n',
+  });
+  expect(readTask(folder).refused).toBe('it has several steps, and services beside them');
 });

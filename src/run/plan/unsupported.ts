@@ -142,8 +142,8 @@ export async function withinEngines<R extends LoadedRow>(
   resolved: Pick<ResolvedConfig, 'arms' | 'grading'>,
   env: Variables,
 ): Promise<readonly R[]> {
-  const graded = resolved.grading.enabled ? rows : rows.map((row) => withoutServices(row, UNGRADED));
-  if (!graded.some((row) => askedBy(row) > 0 || hasServices(row))) return graded;
+  const { enabled: graded } = resolved.grading;
+  if (!rows.some((row) => askedBy(row) > 0 || hasServices(row))) return rows;
   const asked = enginesNeeded(resolved).map(async (host) => {
     const docker = host === undefined ? undefined : requireEngine(env, host).docker;
     return engineInfo(docker, ANSWER_MS);
@@ -152,19 +152,21 @@ export async function withinEngines<R extends LoadedRow>(
     one.status === 'fulfilled' && one.value.ok ? [one.value] : [],
   );
   const cpus = answered.map((engine) => (engine.cpus > 0 ? engine.cpus : Number.POSITIVE_INFINITY));
-  const within = beyondEngine(graded, Math.min(...cpus));
-  const odd = answered.find(({ name }) => name !== 'Docker');
-  return odd === undefined ? within : within.map((row) => withoutServices(row, notDocker(odd.name)));
+  const engines = answered.map(({ name }) => name);
+  return beyondServices(beyondEngine(rows, Math.min(...cpus)), { graded, engines });
 }
 
 const hasServices = (row: LoadedRow): boolean =>
   !row.head && row.refused === undefined && needsOf(row.instance).container?.services !== undefined;
 
-const UNGRADED =
-  'its services end with the run, so it is graded in the run: set grading.enabled, or --evaluate';
-const notDocker = (name: string) =>
-  `its services are started on engines of Docker alone, and this one is ${name}`;
-
-function withoutServices<R extends LoadedRow>(row: R, refused: string): R {
-  return hasServices(row) ? { ...row, refused } : row;
+/** `engines`: what those that are used are. */
+export function beyondServices<R extends LoadedRow>(
+  rows: readonly R[],
+  { graded, engines }: { readonly graded: boolean; readonly engines: readonly string[] },
+): readonly R[] {
+  const odd = engines.find((name) => name !== 'Docker');
+  const refused = !graded
+    ? 'its services end with the run, so it is graded in the run: set grading.enabled, or --evaluate'
+    : odd && `its services are started on engines of Docker alone, and this one is ${odd}`;
+  return refused === undefined ? rows : rows.map((row) => (hasServices(row) ? { ...row, refused } : row));
 }
