@@ -71,7 +71,14 @@ export async function startWatch(
     const attached = opened.attach({ hijack: true, stream: true, stdin: true, stdout: true, stderr: true });
     const lines = watchLines((await attached) as Duplex, () => void discard(opened));
     await daemonAnswer(container.start());
-    await lines.said('ready');
+    try {
+      await lines.said('ready');
+    } catch (error) {
+      // Without a word of its own somebody inside was faster.
+      if (lines.words() !== '') throw error;
+      await discard(opened);
+      return { again: async () => undefined, end: async () => undefined };
+    }
     let ending: ReturnType<WriteWatch['end']> | undefined;
     return {
       async again() {
@@ -112,7 +119,7 @@ function watchLines(stream: Duplex, stuck: () => void) {
     if (over) return;
     over = true;
     timer.cancel();
-    for (const { reject } of waiting.values()) reject(new Error(words.trim() || 'it was ended'));
+    for (const { reject } of waiting.values()) reject(new Error(words.trim()));
   };
   const line = (text: string) => {
     const [word = '', by, program = '', path = ''] = text.split(' ');
@@ -141,12 +148,13 @@ function watchLines(stream: Duplex, stuck: () => void) {
     finish: () => void (over || stream.end()),
     async said(word: string): Promise<void> {
       if (heard.delete(word)) return;
-      if (over) throw new Error(words.trim() || 'it was ended');
+      if (over) throw new Error(words.trim());
       const one = Promise.withResolvers<void>();
       waiting.set(word, one);
       await one.promise.finally(() => waiting.delete(word));
       heard.delete(word);
     },
+    words: () => words.trim(),
     /** What the kernel dropped may have been anything. */
     written: () => (whole ? written : undefined),
   };
