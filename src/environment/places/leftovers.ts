@@ -205,14 +205,18 @@ export async function removeServices(docker: Docker, name: string, limitMs?: num
       daemonAnswer(docker.listVolumes({ filters: JSON.stringify(filters) }), limitMs),
     ]);
     const parts = await Promise.all([
-      ...networks.map(({ Id }) => isRemoved(docker.getNetwork(Id).remove(), limitMs)),
-      ...volumes.Volumes.map(({ Name }) => isRemoved(docker.getVolume(Name).remove(), limitMs)),
+      ...listed(networks).map(({ Id }) => isRemoved(docker.getNetwork(Id).remove(), limitMs)),
+      ...listed(volumes.Volumes).map(({ Name }) => isRemoved(docker.getVolume(Name).remove(), limitMs)),
     ]);
     return [...gone, ...parts].every(Boolean);
   } catch {
     return false;
   }
 }
+
+/** Some engines say nothing, and no empty list, where there is none. */
+const listed = <T>(answer: readonly T[] | null | undefined): readonly T[] =>
+  Array.isArray(answer) ? answer : [];
 
 async function isRemoved(removing: Promise<unknown>, limitMs?: number): Promise<boolean> {
   try {
@@ -250,8 +254,8 @@ async function serviceParts(docker: Docker, machine: MachineFacts, limitMs?: num
     owner: labels[LABELS.name] === name ? isOwnerAlive(labels, machine) : ('unknown' as const),
   });
   return [
-    ...networks.map(({ Name, Labels }) => part('network', Name, Labels ?? {})),
-    ...volumes.Volumes.map(({ Name, Labels }) => part('volume', Name, Labels ?? {})),
+    ...listed(networks).map(({ Name, Labels }) => part('network', Name, Labels ?? {})),
+    ...listed(volumes.Volumes).map(({ Name, Labels }) => part('volume', Name, Labels ?? {})),
   ];
 }
 
