@@ -7,8 +7,8 @@ import { describe, expect, test } from 'vitest';
 import {
   ACP_PROGRAMS,
   ADDED_ID,
-  ADDED_PROGRAMS,
   addedFromSource,
+  SMALL_PROGRAMS,
   solvesOne,
 } from '../support/agents/addedPrograms.ts';
 import { agentBench, REAL_KEY, solve } from '../support/agents/agentBench.ts';
@@ -21,8 +21,8 @@ const ID = ADDED_ID;
 const available = await dockerAvailable();
 
 describe.skipIf(!available)('a program that its user added (needs Docker, npm and PyPI)', () => {
-  // mini-swe-agent takes minutes to add: tests/long/pypiAgent.test.ts.
-  test.for(ADDED_PROGRAMS.filter(({ source }) => source.startsWith('npm:')))(
+  // Larger ones: tests/long/addedPrograms.test.ts.
+  test.for(SMALL_PROGRAMS)(
     '$program solves an instance through the gateway',
     { timeout: 900_000 },
     async (one, context) => {

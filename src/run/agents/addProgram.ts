@@ -292,12 +292,25 @@ async function stageNpm(npm: NpmClient, { name, version, folder, arch }: NpmWant
     await rm(join(folder, file), { force: true });
   await removeLinks(modules);
   const own = packageSchema.parse(JSON.parse(await readFile(join(modules, name, 'package.json'), 'utf8')));
-  const bins = typeof own.bin === 'string' ? { [name.split('/').at(-1)!]: own.bin } : (own.bin ?? {});
+  const bins =
+    typeof own.bin === 'string'
+      ? { [name.split('/').at(-1)!]: own.bin }
+      : (own.bin ?? (await programsIn(join(modules, name))));
   for (const [bin, path] of Object.entries(bins)) await writeBin(folder, `node_modules/${name}`, bin, path);
   return {
     ...{ name: Object.keys(bins)[0] ?? name, version, licence: own.license ?? 'not told by its package' },
     ...{ libc: 'glibc', bins: await binsOf(folder), contains, beside: [nodePackage(arch)] },
   };
+}
+
+/** Of a package that names no command, as those of one platform do: the executable files of its `bin/`. */
+async function programsIn(folder: string): Promise<Record<string, string>> {
+  const files = await readdir(join(folder, 'bin'), { withFileTypes: true }).catch(() => []);
+  const bins: Record<string, string> = {};
+  const names = files.filter((one) => one.isFile() && BIN_NAME.test(one.name)).map(({ name }) => name);
+  for (const name of names.sort())
+    if (((await stat(join(folder, 'bin', name))).mode & 0o111) !== 0) bins[name] = `bin/${name}`;
+  return bins;
 }
 
 async function writeBin(folder: string, home: string, bin: string, path: string): Promise<void> {

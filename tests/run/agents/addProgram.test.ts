@@ -266,6 +266,16 @@ describe('a package of npm', () => {
     expect(listAgents(caller)).toEqual([]);
   });
 
+  test('that names no command, as those of one platform, has the programs of its bin', async () => {
+    const files: PackedFile[] = [
+      { name: 'package/bin/tool', content: '#!/bin/sh\n', mode: 0o755 },
+      { name: 'package/bin/notes.txt', content: 'no program' },
+    ];
+    const { caller } = await adding(await own(undefined, files));
+    const { program } = await addAgent('npm:tool@1.2.3', caller);
+    expect(program).toMatchObject({ commands: ['tool'] });
+  });
+
   test('that the registry does not have is told', async () => {
     const { caller } = await adding(await own({ tool: 'cli.js' }));
     await expect(addAgent('npm:tool@9.9.9', caller)).rejects.toThrow('the registry has no tool@9.9.9');

@@ -60,7 +60,33 @@ cline --provider openai-compatible --model {{model}} {{task}}`,
     runs: (command) => ({ tool: 'shell', args: { command } }),
     last: { tool: 'complete', args: {} },
   },
+  {
+    ...{ program: 'grok', version: '0.0.34', source: 'npm:@vibe-kit/grok-cli@0.0.34', dialect: 'chat' },
+    command:
+      'GROK_API_KEY="$OPENAI_API_KEY" GROK_BASE_URL="$OPENAI_BASE_URL" grok --model {{model}} --prompt {{task}}',
+    runs: bash,
+  },
+  {
+    ...{ program: 'cn', version: '1.5.47', source: 'npm:@continuedev/cli@1.5.47', dialect: 'chat' },
+    command: `mkdir -p ~/.continue && printf '{"name":"gateway","version":"1.0.0","schema":"v1","models":[{"name":"%s","provider":"openai","model":"%s","apiBase":"%s","apiKey":"%s","roles":["chat"],"capabilities":["tool_use"]}]}' {{model}} {{model}} "$OPENAI_BASE_URL" "$OPENAI_API_KEY" > ~/.continue/gateway.yaml
+CONTINUE_TELEMETRY_ENABLED=0 CONTINUE_CLI_AUTO_UPDATED=1 cn --config ~/.continue/gateway.yaml --auto -p {{task}}`,
+    runs: (command) => ({ tool: 'Bash', args: { command } }),
+  },
+  {
+    ...{
+      program: 'kilo',
+      version: '7.7.9',
+      source: 'npm:@kilocode/cli-linux-x64@7.7.9',
+      dialect: 'chat',
+    },
+    command: `KILO_CONFIG_CONTENT=$(printf '{"autoupdate":false,"share":"disabled","provider":{"gateway":{"npm":"@ai-sdk/openai-compatible","name":"gateway","options":{"baseURL":"%s","apiKey":"%s","includeUsage":true},"models":{"%s":{}}}}}' "$OPENAI_BASE_URL" "$OPENAI_API_KEY" {{model}})
+export KILO_CONFIG_CONTENT; kilo run --auto --model gateway/{{model}} {{task}}`,
+    runs: (command) => ({ tool: 'bash', args: { command, description: 'step' } }),
+  },
 ];
+
+/** What CI adds: others are 100 MB and more, or take minutes. */
+export const SMALL_PROGRAMS = ADDED_PROGRAMS.filter(({ program }) => ['qwen', 'pi'].includes(program));
 
 /** Programs that speak the Agent Client Protocol. */
 export const ACP_PROGRAMS: readonly AddedProgram[] = [
