@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
-import type { Environment, PlacedFile } from '../environment/environment.ts';
+import { type Environment, type PlacedFile, placeFiles } from '../environment/environment.ts';
 import { environmentKindOf } from '../environment/environments.ts';
 
 export interface SkillFile {
@@ -54,9 +54,7 @@ export async function placeEquipment(environment: Environment, equipment: Equipm
     skillsFolder: posix.join(folder, 'skills'),
     instructionsFile: posix.join(folder, 'instructions.md'),
   };
-  const files = filesOf(placed);
-  if (environment.putFiles) await environment.putFiles(files);
-  else for (const { path, content, mode } of files) await environment.putFile(path, content, mode);
+  await placeFiles(environment, filesOf(placed));
   return {
     placed,
     remove: async () => {

@@ -152,6 +152,15 @@ export interface PlacedFile {
   readonly mode: number;
 }
 
+/** Several files at once, or one by one where that is the only way. */
+export async function placeFiles(
+  environment: Pick<Environment, 'putFile' | 'putFiles'>,
+  files: readonly PlacedFile[],
+): Promise<void> {
+  if (environment.putFiles) return environment.putFiles(files);
+  for (const { path, content, mode } of files) await environment.putFile(path, content, mode);
+}
+
 /** What somebody left in an environment is more than anybody asked for. */
 export class FilesTooLargeError extends Error {
   override readonly name = 'FilesTooLargeError';

@@ -46,7 +46,7 @@ import { createRelayLine } from '../relay/relayLine.ts';
 import { containerFiles, createContainer, type Discard, deathOf } from './container.ts';
 import { createDiskWatch, createQuotaProbe, type QuotaProbe } from './diskWatch.ts';
 import { entryLabel, entryOf, type ImageEntry, type RunningEntry, startEntry } from './imageEntry.ts';
-import { ownImage } from './ownImage.ts';
+import { attachedTo, createOwnContainer } from './ownImage.ts';
 import { commitContainer, createSealer, type Sealer } from './seal.ts';
 import { joinServices, type RunningServices, startServices } from './services.ts';
 import { createDemux, processStarter } from './startProcess.ts';
@@ -265,15 +265,11 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
   if (options.program) phase('unpack');
   const program = options.program && (await programs.ensure(options.program, image, owner));
 
-  if (needs?.services) {
-    phase('pull');
-    const images = new Set(needs.services.containers.map((service) => service.image));
-    for (const other of images) await arm.ensureNamed(other, { signal });
-  }
+  const startBeside = needs?.services && (await servicesFor(shared, request, needs.services));
 
   phase('start');
   const from = made?.image ?? id;
-  const beside = needs?.services && (await servicesFor(shared, request, needs.services));
+  const beside = await startBeside?.();
   const opened = await openContainer(shared, request, from, notes, program, entry, beside).catch(
     async (error: unknown) => {
       if (beside) await arm.dismiss(beside);
@@ -308,18 +304,22 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
   });
 }
 
-/** Its own, or those of the end state that it begins in. */
+/** How they come to be there: its own, whose images are here by then, or those of the end state that it begins in. */
 async function servicesFor(
   shared: DockerShared,
   request: StartRequest,
   services: Services,
-): Promise<RunningServices> {
+): Promise<() => Promise<RunningServices>> {
   const left = request.image.startsWith(`${WORK_IMAGES}:`)
     ? await servicesOfWork(shared.docker, request.image)
     : undefined;
-  return left === undefined
-    ? startServices(shared, request, services)
-    : joinServices(shared, request, services, left);
+  if (left !== undefined) return () => joinServices(shared, request, services, left);
+  phasesOf(request)('pull');
+  const images = new Map<string, string>();
+  for (const { image } of services.containers)
+    if (!images.has(image))
+      images.set(image, (await shared.ensureNamed(image, { signal: request.signal })).id);
+  return () => startServices(shared, request, services, images);
 }
 
 /** They go with it, unless they are needed for whoever judges what was left in it. */
@@ -452,42 +452,6 @@ async function openContainer(
 // A port inside of a container without network. A second container shares its network namespace and nothing else: the agent can connect to
 // the relay there, and can neither see nor end it. The connections come out over the relay's attached streams.
 
-function relaySpec(
-  image: string,
-  port: number,
-  containerId: string,
-  request: StartRequest,
-): Docker.ContainerCreateOptions {
-  const name = `swebatch-relay-${randomBytes(6).toString('hex')}`;
-  return {
-    name,
-    Image: image,
-    Entrypoint: ['/relay'],
-    Cmd: [String(port)],
-    User: '65534:65534',
-    Labels: ownerLabels(request.owner, request.instanceId, new Date(), name),
-    AttachStdin: true,
-    AttachStdout: true,
-    AttachStderr: true,
-    OpenStdin: true,
-    // The relay ends with the stream of this process, also when that was killed.
-    StdinOnce: true,
-    Tty: false,
-    HostConfig: {
-      NetworkMode: `container:${containerId}`,
-      CapDrop: ['ALL'],
-      SecurityOpt: ['no-new-privileges'],
-      ReadonlyRootfs: true,
-      IpcMode: 'none',
-      PidsLimit: 8,
-      Memory: 268_435_456,
-      MemorySwap: 268_435_456,
-      // What it carries is in the record; the engine must not write every byte to its own log.
-      LogConfig: { Type: 'none', Config: {} },
-    },
-  };
-}
-
 /** `containerId`: the container whose loopback gets the port. */
 async function startRelay(
   shared: DockerShared,
@@ -498,10 +462,10 @@ async function startRelay(
 ): Promise<Doorway> {
   const { docker, starting, discard } = shared;
   try {
-    const image = await ownImage(docker, 'relay');
     return await starting(async () => {
-      const spec = relaySpec(image, port, containerId, request);
-      const container = await daemonAnswer(docker.createContainer(spec));
+      const reach = { NetworkMode: `container:${containerId}` };
+      const of = { args: [String(port)], user: '65534:65534', reach };
+      const container = await createOwnContainer(docker, 'relay', request, of);
       try {
         return await attachRelay(shared, container, port, onConnection);
       } catch (error) {
@@ -525,13 +489,7 @@ async function attachRelay(
   port: number,
   onConnection: (connection: Duplex) => void,
 ): Promise<Doorway> {
-  const stream = (await container.attach({
-    hijack: true,
-    stream: true,
-    stdin: true,
-    stdout: true,
-    stderr: true,
-  })) as Duplex;
+  const stream = await attachedTo(container);
   const since = watch.mark();
   const line = createRelayLine({
     port,

@@ -1,17 +1,71 @@
-/** Images that hold one program of ours and nothing else, on an engine. */
-import { createHash } from 'node:crypto';
-import { Readable } from 'node:stream';
+/** Programs of ours on an engine: an image that holds one and nothing else, and a container beside another one that runs it. */
+import { createHash, randomBytes } from 'node:crypto';
+import { type Duplex, Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import tar from 'tar-stream';
+import type { StartRequest } from '../environment.ts';
+import { ownerLabels } from '../owner.ts';
 import { ownProgram } from '../ownProgram.ts';
-import { readFault, withDaemonRetry } from '../places/dockerFault.ts';
+import { daemonAnswer, readFault, withDaemonRetry } from '../places/dockerFault.ts';
 
 type ProgramName = Parameters<typeof ownProgram>[0];
 
 const made = new WeakMap<Docker, Map<ProgramName, Promise<string>>>();
 
+/** Created and not started. `reach`: what of the other container it has, and the rights that this takes. It ends with its attached stream. */
+export async function createOwnContainer(
+  docker: Docker,
+  name: ProgramName,
+  { owner, instanceId }: Pick<StartRequest, 'owner' | 'instanceId'>,
+  {
+    args,
+    user,
+    reach,
+  }: { readonly args: string[]; readonly user: string; readonly reach: Docker.HostConfig },
+): Promise<Docker.Container> {
+  const called = `swebatch-${name}-${randomBytes(6).toString('hex')}`;
+  const spec: Docker.ContainerCreateOptions = {
+    name: called,
+    Image: await ownImage(docker, name),
+    Entrypoint: [`/${name}`],
+    Cmd: args,
+    User: user,
+    Labels: ownerLabels(owner, instanceId, new Date(), called),
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    OpenStdin: true,
+    // It ends with the stream of this process, also when that was killed.
+    StdinOnce: true,
+    Tty: false,
+    HostConfig: {
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges'],
+      ReadonlyRootfs: true,
+      IpcMode: 'none',
+      PidsLimit: 8,
+      Memory: 268_435_456,
+      MemorySwap: 268_435_456,
+      // What it says is for this process; the engine must not write every byte to its own log.
+      LogConfig: { Type: 'none', Config: {} },
+      ...reach,
+    },
+  };
+  return daemonAnswer(docker.createContainer(spec));
+}
+
+/** Before its start, so that nothing that it says is missed. */
+export const attachedTo = (container: Docker.Container): Promise<Duplex> =>
+  container.attach({
+    hijack: true,
+    stream: true,
+    stdin: true,
+    stdout: true,
+    stderr: true,
+  }) as Promise<Duplex>;
+
 /** The name of the image, which is on the engine then. The program is /NAME in it. */
-export function ownImage(docker: Docker, name: ProgramName): Promise<string> {
+function ownImage(docker: Docker, name: ProgramName): Promise<string> {
   const images = made.get(docker) ?? new Map<ProgramName, Promise<string>>();
   made.set(docker, images);
   let image = images.get(name);

@@ -12,15 +12,12 @@ import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { LABELS, ownerLabels, SERVICE_LABEL } from '../owner.ts';
 import { daemonAnswer, readFault, withDaemonRetry } from '../places/dockerFault.ts';
 import { removeServices, servicesLabel } from '../places/leftovers.ts';
-import type { EnsureImage } from '../places/pullStage.ts';
 import { createDemux } from './startProcess.ts';
 
 interface ServicesParts {
   readonly docker: Docker;
   /** Of the container of the work. */
   readonly config: EnvironmentConfig;
-  /** By its own name, whatever image the work has. */
-  readonly ensureNamed: EnsureImage;
   /** Removes all of it, now or as soon as the engine does. */
   readonly dismiss: (services: Pick<RunningServices, 'name' | 'remove'>) => Promise<void>;
 }
@@ -151,11 +148,15 @@ async function outsideOf(made: Made): Promise<Outside> {
   return { network };
 }
 
-/** Starts everything that does not wait for the container of the work. Removes all of it when one does not start. */
+/**
+ * Starts everything that does not wait for the container of the work. Removes all of it when one does not start. `images`: ids on the engine, by
+ * the names that the services have for them.
+ */
 export async function startServices(
   parts: ServicesParts,
   request: StartRequest,
   services: Services,
+  images: ReadonlyMap<string, string>,
 ): Promise<RunningServices> {
   const name = `swebatch-services-${randomBytes(6).toString('hex')}`;
   const made: Made = { ...parts, name, request, services };
@@ -177,7 +178,7 @@ export async function startServices(
           const container = started.get(other);
           if (container) await waitUntil(made, other, container, until);
         }
-        started.set(service.name, await startService(made, service, outside));
+        started.set(service.name, await startService(made, service, images.get(service.image)!, outside));
       }
     };
     await start(({ name: service }) => !afterWork.has(service));
@@ -298,17 +299,21 @@ function serviceSpec(made: Made, service: Service, image: string, place: AmongSe
   } satisfies Docker.ContainerCreateOptions;
 }
 
-async function startService(made: Made, service: Service, outside: Outside): Promise<Docker.Container> {
+async function startService(
+  made: Made,
+  service: Service,
+  image: string,
+  outside: Outside,
+): Promise<Docker.Container> {
   const { docker, request, services, name } = made;
   request.signal?.throwIfAborted();
-  const { id } = await made.ensureNamed(service.image, { signal: request.signal });
   const isInner = (network: string) => services.networks.find((one) => one.name === network)?.inner;
   // A network of the person's own is for the work alone.
   const own = outside?.network === outsideName(name) && service.networks.some((one) => !isInner(one.name));
   const place = placeOf(made, name, services, service, own ? outside : undefined);
   const called = `${name}-${service.name.replaceAll(/[^\w.-]/g, '_').slice(0, 40)}`;
   try {
-    const spec = serviceSpec(made, service, id, place, called);
+    const spec = serviceSpec(made, service, image, place, called);
     const container = await daemonAnswer(docker.createContainer(spec), START_LIMIT_MS);
     await place.connect(container);
     await daemonAnswer(container.start(), START_LIMIT_MS);

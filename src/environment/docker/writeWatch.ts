@@ -2,59 +2,22 @@
  * Who writes where the tests and their reward are, while what an agent left is still running: a container of ours beside the other one runs
  * watch.c. It sees the processes of the other and its files; nobody in there can trace it, and whoever kills it or stops it has told on himself.
  */
-import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
 import { startTimer } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import type { NotWatched, SeenWrite, StartRequest, WriteWatch } from '../environment.ts';
-import { ownerLabels } from '../owner.ts';
 import { daemonAnswer } from '../places/dockerFault.ts';
 import type { Discard } from './container.ts';
-import { ownImage } from './ownImage.ts';
+import { attachedTo, createOwnContainer } from './ownImage.ts';
 import { createDemux } from './startProcess.ts';
 
 /** It says something every second; a machine may be slow. */
 const SILENT_MS = 30_000;
 const MOST_LINES = 1000;
 
-function watchSpec(
-  image: string,
-  folders: readonly string[],
-  containerId: string,
-  request: Pick<StartRequest, 'owner' | 'instanceId'>,
-): Docker.ContainerCreateOptions {
-  const name = `swebatch-watch-${randomBytes(6).toString('hex')}`;
-  return {
-    name,
-    Image: image,
-    Entrypoint: ['/watch'],
-    Cmd: [...folders],
-    User: '0:0',
-    Labels: ownerLabels(request.owner, request.instanceId, new Date(), name),
-    AttachStdin: true,
-    AttachStdout: true,
-    AttachStderr: true,
-    OpenStdin: true,
-    // It ends with the stream of this process, also when that was killed.
-    StdinOnce: true,
-    Tty: false,
-    HostConfig: {
-      PidMode: `container:${containerId}`,
-      NetworkMode: 'none',
-      IpcMode: 'none',
-      // fanotify(7) asks for the first; the second is the way to the files of the other container.
-      CapDrop: ['ALL'],
-      CapAdd: ['SYS_ADMIN', 'SYS_PTRACE'],
-      SecurityOpt: ['no-new-privileges'],
-      ReadonlyRootfs: true,
-      PidsLimit: 8,
-      Memory: 268_435_456,
-      MemorySwap: 268_435_456,
-      LogConfig: { Type: 'none', Config: {} },
-    },
-  };
-}
+/** fanotify(7) asks for the first; the second is the way to the files of the other container. */
+const RIGHTS = ['SYS_ADMIN', 'SYS_PTRACE'];
 
 /** Refused where the engine does not start such a container, or its kernel does not give what that asks for. */
 export async function startWatch(
@@ -65,11 +28,14 @@ export async function startWatch(
 ): Promise<WriteWatch | NotWatched> {
   let container: Docker.Container | undefined;
   try {
-    const image = await ownImage(docker, 'watch');
-    container = await daemonAnswer(docker.createContainer(watchSpec(image, folders, containerId, request)));
+    const reach = { PidMode: `container:${containerId}`, NetworkMode: 'none', CapAdd: RIGHTS };
+    container = await createOwnContainer(docker, 'watch', request, {
+      args: [...folders],
+      user: '0:0',
+      reach,
+    });
     const opened = container;
-    const attached = opened.attach({ hijack: true, stream: true, stdin: true, stdout: true, stderr: true });
-    const lines = watchLines((await attached) as Duplex, () => void discard(opened));
+    const lines = watchLines(await attachedTo(opened), () => void discard(opened));
     await daemonAnswer(container.start());
     try {
       await lines.said('ready');

@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import type { AgentResult } from '../../agent/contract.ts';
 import { errorText } from '../../base/text/errorText.ts';
-import { EnvironmentError } from '../../environment/environment.ts';
+import { EnvironmentError, placeFiles } from '../../environment/environment.ts';
 import type { EvaluationResult, GradeRequest, GradingEnd } from '../../grading/gradingFrame.ts';
 import { isFinalReason, OUTCOMES } from '../../outcome.ts';
 import type { AgentPart, LedAttempt } from '../suite.ts';
@@ -90,10 +90,7 @@ async function prepare(step: TaskStep, attempt: LedAttempt, index: number): Prom
   if (files.length > 0) {
     const { output } = await environment.execute('pwd', { signal });
     const folder = output.trim();
-    const placed = placedFiles(folder, files);
-    for (const { path, content, mode } of placed)
-      if (!environment.putFiles) await environment.putFile(path, content, mode);
-    await environment.putFiles?.(placed);
+    await placeFiles(environment, placedFiles(folder, files));
   }
   if (step.setup !== undefined && files.some(({ path }) => path === step.setup)) {
     const done = await environment.execute(`bash ./${step.setup}`, { signal, timeoutS: 0 });
