@@ -1,6 +1,7 @@
 /** The live viewer: one node:http server that reads a results root, serves the built page and says when something changed. */
 
 import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { addAbortListener } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { hostname, networkInterfaces } from 'node:os';
@@ -141,7 +142,7 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
       });
       return closing;
     };
-    options.signal?.addEventListener('abort', () => void close(), { once: true });
+    if (options.signal) addAbortListener(options.signal, () => void close());
     const shown = host === '0.0.0.0' || host === '::' ? hostname() : host;
     const base = `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}/`;
     const controlUrl = `${base}?token=${encodeURIComponent(token)}`;

@@ -3,6 +3,7 @@
  * ended. The program's words decide nothing; its exit code and the end of its output are evidence.
  */
 import { randomUUID } from 'node:crypto';
+import { addAbortListener } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
@@ -248,7 +249,7 @@ async function runBehind(
     const equipped = equipment && program.finds ? equipLine(equipment, program.finds(folders.home)) : '';
     const limitS = config.wall_time_limit_seconds;
     const timeUp = limitS > 0 ? deadline.signal : undefined;
-    timeUp?.addEventListener('abort', () => session.refuse(timeExceeded(limitS).message), { once: true });
+    if (timeUp) addAbortListener(timeUp, () => session.refuse(timeExceeded(limitS).message));
     result = await runProgram({
       ...{ environment, folders, prompt, limitS, timeUp, signal, over },
       launch: { ...launch, command: `${equipped}${launch.command}` },
@@ -403,8 +404,8 @@ export async function runProgram(run: ProgramRun): Promise<CommandResult | null>
     if (how === 'is lost') after(1, kill);
     else after(LEAVE_MS, () => tellToEnd(kill));
   });
-  const onTimeUp = (): void => tellToEnd(() => graceOver.abort());
-  timeUp?.addEventListener('abort', onTimeUp, { once: true });
+  // The time may be over before the program begins: where a machine is busy, or the limit is short.
+  const timeIsUp = timeUp && addAbortListener(timeUp, () => tellToEnd(() => graceOver.abort()));
   const signals = signal ? [signal, killing.signal] : [killing.signal];
   try {
     return await environment.execute(lineOf(launch, folders), {
@@ -419,7 +420,7 @@ export async function runProgram(run: ProgramRun): Promise<CommandResult | null>
     throw error;
   } finally {
     running = false;
-    timeUp?.removeEventListener('abort', onTimeUp);
+    timeIsUp?.[Symbol.dispose]();
     for (const timer of timers) timer.cancel();
   }
 }

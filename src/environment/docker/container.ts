@@ -1,6 +1,7 @@
 /** One container: how it is created, what its death means, removal. Facts about Docker live here and nowhere above. */
 
 import { randomBytes } from 'node:crypto';
+import { addAbortListener } from 'node:events';
 import { posix } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
@@ -308,7 +309,7 @@ export function extractArchive(archive: NodeJS.ReadableStream, signal?: AbortSig
   archive
     .on('error', fail)
     .on('close', () => fail(Object.assign(new Error('the archive was cut short'), { code: 'ECONNRESET' })));
-  signal?.addEventListener('abort', () => fail(signal.reason as Error), { once: true });
+  if (signal) addAbortListener(signal, () => fail(signal.reason as Error));
   archive.pipe(extract);
   return extract;
 }

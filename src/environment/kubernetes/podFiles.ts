@@ -1,4 +1,5 @@
 /** Files in and out of a pod, by processes in it whose streams carry them: the API has no archives. */
+import { addAbortListener } from 'node:events';
 import { posix } from 'node:path';
 import { PassThrough } from 'node:stream';
 import tar from 'tar-stream';
@@ -56,8 +57,7 @@ async function runScript<Process extends ContainerProcess>(
     late = true;
     gone.resolve();
   });
-  const onAbort = () => gone.resolve();
-  signal?.addEventListener('abort', onAbort, { once: true });
+  const listening = signal && addAbortListener(signal, () => gone.resolve());
   process.listen({
     stdout: (data) => onOutput?.(data, process),
     stderr(data) {
@@ -74,7 +74,7 @@ async function runScript<Process extends ContainerProcess>(
   } finally {
     over = true;
     timer.cancel();
-    signal?.removeEventListener('abort', onAbort);
+    listening?.[Symbol.dispose]();
     process.destroy();
   }
 }

@@ -5,6 +5,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { addAbortListener } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
@@ -230,8 +231,7 @@ async function runProcess(command: LocalCommand) {
     stop();
   };
   const timer = startTimer(timeoutS * 1000, onTimeout);
-  timeUp?.addEventListener('abort', onTimeout, { once: true });
-  signal?.addEventListener('abort', stop, { once: true });
+  const listening = [timeUp && addAbortListener(timeUp, onTimeout), signal && addAbortListener(signal, stop)];
   const pace = child.stdout ? createPace(child.stdout) : undefined;
   child.stdout?.on('data', (chunk: Buffer) => {
     collector.push(chunk);
@@ -239,8 +239,7 @@ async function runProcess(command: LocalCommand) {
   });
   const code = await endOf(child, () => {
     timer.cancel();
-    timeUp?.removeEventListener('abort', onTimeout);
-    signal?.removeEventListener('abort', stop);
+    for (const one of listening) one?.[Symbol.dispose]();
   });
   // The command may be dead before what it left elsewhere is.
   await sweeping;

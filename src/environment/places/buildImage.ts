@@ -1,4 +1,5 @@
 /** Builds an image from a Dockerfile by the engine: its classic builder, or BuildKit where the file needs that. The network is open in the build alone. The log is kept. */
+import { addAbortListener } from 'node:events';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 import tar from 'tar-stream';
@@ -113,9 +114,7 @@ export async function buildImage(docker: Docker, request: BuildRequest): Promise
       ...(args !== undefined && { buildargs: { ...args } }),
       ...builderOf(files, dockerfile),
     });
-    signal.addEventListener('abort', () => (stream as unknown as { destroy(): void }).destroy(), {
-      once: true,
-    });
+    addAbortListener(signal, () => (stream as unknown as { destroy(): void }).destroy());
     const error = await follow(stream, write);
     if (error !== undefined) throw failed(error);
   } catch (error) {

@@ -3,6 +3,7 @@
  * the attempts that run on it: those end as env_died and are tried again, which then happens elsewhere.
  */
 
+import { addAbortListener } from 'node:events';
 import { orAborted } from '../../base/async/timer.ts';
 import { WORK_IMAGES } from '../../base/imageReference.ts';
 import { errorText } from '../../base/text/errorText.ts';
@@ -126,8 +127,7 @@ export function createHostsFactory({
       }
     };
     // Its containers are gone with the engine, whatever the agent waits for.
-    const close = () => void environment.close();
-    end.addEventListener('abort', close, { once: true });
+    const listening = addAbortListener(end, () => void environment.close());
     const { listen, putFiles, getFiles, keepWork, leftRunning, beside } = environment;
     return {
       info: { ...environment.info, notes: [...environment.info.notes, `engine: ${host}`] },
@@ -143,7 +143,7 @@ export function createHostsFactory({
       ...(leftRunning && { leftRunning: () => watched(() => leftRunning()) }),
       ...(beside && { beside: (putBack) => watched(() => beside(putBack)) }),
       async close() {
-        end.removeEventListener('abort', close);
+        listening[Symbol.dispose]();
         await environment.close();
         endLease(lost || end.aborted ? 'lost' : 'closed');
         place.release();

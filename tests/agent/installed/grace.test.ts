@@ -10,9 +10,8 @@ import type { Environment } from '../../../src/environment/environment.ts';
 import { tempDir } from '../../support/cli.ts';
 
 /** Runs the lines of a program in a shell of this machine. `until`: a file that it makes when it may be told to end. */
-async function played(command: string, until?: string) {
+async function played(command: string, until?: string, timeUp = new AbortController()) {
   const dir = tempDir('grace-');
-  const timeUp = new AbortController();
   const environment = {
     putFile: async (path: string, content: string) => {
       mkdirSync(dirname(path), { recursive: true });
@@ -63,4 +62,10 @@ test('one that ends by itself ends with its code', async () => {
   expect((await played('echo done > work; exit 7')).code).toBe(7);
   expect((await played('exec false')).code).toBe(1);
   expect((await played("cat <<'END' > work\nit's (here\nEND")).read('work')).toBe("it's (here\n");
+});
+
+test('one whose time was over before it began is told as well', async () => {
+  const timeUp = new AbortController();
+  timeUp.abort();
+  expect((await played('exec sleep 1000', undefined, timeUp)).code).toBe(143);
 });

@@ -160,7 +160,7 @@ export function controlSuite({ bench, shared }: Suite): void {
         expect((await env.execute('(sleep 0.3; :(){ :|:& };:) & echo left')).output).toBe('left\n');
         // It meets the bomb when that has grown up, however busy the machine is; looking takes no process.
         const met = await env.execute(
-          'until set -- /proc/[0-9]*; (($# > 90)); do :; done; for i in 1 2 3 4 5 6; do sleep 0.1 & done; wait',
+          'until set -- /proc/[0-9]*; (($# > 90)); do :; done; for ((i = 0; i < 40; i++)); do sleep 1 & done; wait',
           { timeoutS: 40 },
         );
         expect(met.exceptionInfo).toContain('every process in the background was killed');

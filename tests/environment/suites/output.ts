@@ -151,7 +151,8 @@ export function floodSuite(bench: Bench, limits: FloodLimits): void {
         return flood;
       });
       expect(result.timedOut).toBe(true);
-      expect(result.totalBytes).toBeGreaterThan(5 * limits.keptBytes);
+      // How much a machine writes in this time depends on what else it does; the next tests say the amount.
+      expect(result.totalBytes).toBeGreaterThan(limits.keptBytes);
       expect(result.raw.length).toBe(limits.keptBytes);
       expect(growth).toBeLessThan(limits.rss);
       expect(durations.length).toBeGreaterThan(1);
