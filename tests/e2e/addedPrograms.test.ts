@@ -7,8 +7,9 @@ import { describe, expect, test } from 'vitest';
 import {
   ACP_PROGRAMS,
   ADDED_ID,
+  ADDED_PROGRAMS,
   addedFromSource,
-  SMALL_PROGRAMS,
+  isSmall,
   solvesOne,
 } from '../support/agents/addedPrograms.ts';
 import { agentBench, REAL_KEY, solve } from '../support/agents/agentBench.ts';
@@ -22,7 +23,7 @@ const available = await dockerAvailable();
 
 describe.skipIf(!available)('a program that its user added (needs Docker, npm and PyPI)', () => {
   // Larger ones: tests/long/addedPrograms.test.ts.
-  test.for(SMALL_PROGRAMS)(
+  test.for(ADDED_PROGRAMS.filter(isSmall))(
     '$program solves an instance through the gateway',
     { timeout: 900_000 },
     async (one, context) => {
@@ -32,7 +33,7 @@ describe.skipIf(!available)('a program that its user added (needs Docker, npm an
     },
   );
 
-  test.for(ACP_PROGRAMS)(
+  test.for(ACP_PROGRAMS.filter(isSmall))(
     '$program solves an instance by the Agent Client Protocol',
     { timeout: 900_000 },
     async (one, context) => {
