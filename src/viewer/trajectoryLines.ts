@@ -1,6 +1,7 @@
 /** An attempt as lines for a terminal, to page through. Pure: documents in, lines out; all foreign text is inert. */
 
 import { inert } from '../base/text/inert.ts';
+import { plural } from '../base/text/numbers.ts';
 import { formatCost } from '../money.ts';
 import type {
   AttemptDocument,
@@ -90,8 +91,10 @@ function* headLines(doc: AttemptDocument): Generator<string> {
     `${instance.instanceId}  run ${run.name}, arm ${trial.arm}, epoch ${trial.epoch}, attempt ${attempt.number} of ${doc.attempts.length}`,
   );
   yield inert(
-    `${attempt.exitReason ?? attempt.state}${verdict ? `, ${verdict.outcome}` : ''}; ${attempt.steps} steps, ${formatCost(attempt.money.costNano)}, ${clockTime(attempt.elapsedMs)}`,
+    `${attempt.exitReason ?? attempt.state}${verdict ? `, ${verdict.outcome}` : ''}; ${plural(attempt.steps, 'step')}, ${formatCost(attempt.money.costNano)}, ${clockTime(attempt.elapsedMs)}`,
   );
+  if (attempt.oomKills > 0)
+    yield `memory: the limit (environment.memory) killed ${plural(attempt.oomKills, 'process', 'processes')}`;
   if (attempt.engines) yield inert(`engine: ${staysText(attempt.engines)}`);
   if (doc.threads.length > 1) yield `conversations: ${doc.threads.map(threadText).join('; ')}`;
   if (attempt.error && attempt.error !== doc.why?.firstError) yield inert(`error: ${attempt.error}`);

@@ -17,6 +17,13 @@ beforeAll(() => {
   const store = openFixture(dir);
   addRun(store, { name: 'nightly', instances: 2, steps: 3 });
   addRun(store, { name: 'two-arms', instances: 1, steps: 2, day: 1, arms: ['short', 'openai/x@1'] });
+  const id = addRun(store, { name: 'programs', instances: 1, steps: 2, day: 2, arms: ['short'] });
+  statement(store, 'UPDATE arms SET config = ? WHERE run_id = ?').run(
+    '{"agent":{"agent_class":"codex@0.1.0"}}',
+    id,
+  );
+  const ended = 'SELECT final_attempt_id FROM trials WHERE run_id = ?';
+  statement(store, `UPDATE attempts SET oom_kills = 2 WHERE id IN (${ended})`).run(id);
   const tool = (name: string, args: string) => ({
     id: name,
     type: 'function',
@@ -62,6 +69,14 @@ test('the patch comes once, and what is long loses its middle without --full', a
   expect(short).toMatch(/\+line 1\n(?:.*\n)* {2}… 440 lines left out …\n(?:.*\n)*\+line 499/);
   expect(short).not.toContain('+line 250');
   expect((await show(OTHER, '--full')).stdout).toContain('+line 250');
+});
+
+test('a run names the agents of its arms, and how many processes the memory limit killed', async () => {
+  const { stdout, stderr } = await cli(['show', 'programs', '-o', dir]);
+  expect(stderr).toBe('');
+  expect(stdout).toMatch(/^arms +short \(.*, codex@0\.1\.0\)$/m);
+  expect(stdout).toMatch(/^memory +2 processes killed by the limit \(environment\.memory\) in 1 trial$/m);
+  expect((await cli(['show', 'two-arms', '-o', dir])).stdout).not.toMatch(/^memory/m);
 });
 
 test('--patch gives a program the patch to the byte', async () => {

@@ -41,6 +41,32 @@ const report = (resolved: string[], unresolved: string[], more: object = {}) => 
   return sideOfSheet(sheetOfRunReport(read.value, 'r'));
 };
 
+test('what a first request holds beside its task is told of both sides, and of none where it is not known', () => {
+  const sideWith = (tokens: number, bytes: number) => {
+    const db = openMemory();
+    const id = recordRun(db, { ids: range(4), happened: () => [good] });
+    // The task is 100 of its bytes, with the quotes around it.
+    db.prepare('UPDATE instances SET row = ?').run(JSON.stringify({ problem_statement: 'x'.repeat(98) }));
+    db.prepare('UPDATE model_calls SET input_tokens = ?, cache_read_tokens = 0, request_bytes = ?').run(
+      tokens,
+      bytes,
+    );
+    const data = loadRunData(db, id)!;
+    db.close();
+    return sideOfArm(data, data.arms[0]!.name);
+  };
+  const c = compareSides(sideWith(50, 200), sideWith(10_000, 40_000), options);
+  expect(c.overheadTokens).toEqual({ a: 25, b: 9975 });
+  const all = compareAll([sideWith(50, 200), sideWith(10_000, 40_000)], options);
+  expect(renderTerminal(compareDocument(all))).toMatch(
+    /tokens beside the task +A 25, B 9975 in a first request/,
+  );
+  expect(compareSides(sideWith(50, 200), sideWith(50, 90), options).overheadTokens).toEqual({
+    a: 25,
+    b: null,
+  });
+});
+
 describe('two runs', () => {
   const a = sideOf({ name: 'a', happened: (id) => [Number(id.slice(5)) <= 6 ? good : bad] });
   const b = sideOf({

@@ -111,4 +111,9 @@ test('a program that the memory limit killed says so', () => {
   const { doc, text } = read();
   expect(doc.attempt.program).toEqual({ exitCode: 137, outputEnd: '', oomKilled: true });
   expect(text).toContain('program · exit 137 · the memory limit killed a process of it');
+  expect(text).not.toContain('memory: the limit');
+  store.prepare('UPDATE attempts SET oom_kills = 2 WHERE id = 1').run();
+  expect(read().text.split('\n').slice(0, 5)).toContain(
+    'memory: the limit (environment.memory) killed 2 processes',
+  );
 });

@@ -9,6 +9,8 @@ const mcpServers = JSON.parse(process.env.SWEBATCH_ACP_MCP ?? '[]');
 /** The summary must fit into what an attempt keeps of an output. */
 const LONGEST = 3500;
 const TAIL = 1200;
+/** A title may be a whole script, and others are to stand beside it. */
+const TITLE = 120;
 /** Its host waits ten seconds. */
 const UNANSWERED_MS = 8000;
 
@@ -41,7 +43,8 @@ function update({ sessionUpdate: kind, ...said } = {}) {
   else if (kind === 'tool_call' || kind === 'tool_call_update') {
     const before = seen.tool_calls.get(said.toolCallId) ?? {};
     const { title = before.title, kind: sort = before.kind, status = before.status } = said;
-    seen.tool_calls.set(said.toolCallId, { title, kind: sort, status });
+    const short = typeof title === 'string' && title.length > TITLE ? `${title.slice(0, TITLE)}…` : title;
+    seen.tool_calls.set(said.toolCallId, { title: short, kind: sort, status });
   }
 }
 

@@ -7,8 +7,8 @@ import type { Caller } from '../../run/caller.ts';
 import { UserError } from '../../run/userError.ts';
 import { filledText } from '../flags/checks.ts';
 import { type Args, defineVerb, flags, json, string } from '../flags/verb.ts';
-import { EXIT, inCi, printData, printJson, say } from '../terminal/context.ts';
-import { clip } from '../terminal/progressState.ts';
+import { EXIT, printData, printJson, say } from '../terminal/context.ts';
+import { fetchProgress } from '../terminal/fetchProgress.ts';
 import { table } from '../terminal/table.ts';
 
 const agentsFlags = flags({
@@ -67,26 +67,9 @@ const required = (agent: string | undefined, action: string): string => {
   });
 };
 
-/** On a terminal the line is drawn again; elsewhere there is one every ten seconds. */
-function createProgress() {
-  const drawn = process.stderr.isTTY === true && !inCi();
-  let told = Date.now();
-  return {
-    show(what: string, bytes: number) {
-      const text = `${inert(what)}: ${(bytes / 1e6).toFixed(0)} MB so far`;
-      if (drawn) process.stderr.write(`\r\x1b[2K${clip(text, (process.stderr.columns || 80) - 1)}`);
-      else if (Date.now() - told >= 10_000) {
-        told = Date.now();
-        say(text);
-      }
-    },
-    clear: () => void (drawn && process.stderr.write('\r\x1b[2K')),
-  };
-}
-
 async function add({ agent, source }: Args<typeof agentsFlags>): Promise<Result> {
   const first = required(agent, 'add');
-  const progress = createProgress();
+  const progress = fetchProgress();
   const around: Parameters<typeof addAgent>[1] = {
     ...caller(),
     tell({ text }) {

@@ -2,7 +2,9 @@
 
 import { dirname } from 'node:path';
 import { inert } from '../../base/text/inert.ts';
+import { plural } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
+import { agentOf, armText } from '../../report/measure/runFacts.ts';
 import { armScores, scoreText } from '../../report/measure/score.ts';
 import { toJson } from '../../report/render/document.ts';
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
@@ -15,10 +17,11 @@ import {
   findRun,
   type RunRow,
   spentNano,
+  storedArm,
   storedConfig,
   storedManifest,
 } from '../../store/records/runs.ts';
-import { classCounts } from '../../store/records/trials.ts';
+import { classCounts, oomKillsOf } from '../../store/records/trials.ts';
 import { defineVerb, flags, json, namedRun, output, string, toggle } from '../flags/verb.ts';
 import { commandOn, EXIT, printData, printJson } from '../terminal/context.ts';
 import type { NamedTrials } from '../terminal/shownInstance.ts';
@@ -72,6 +75,7 @@ function showRun(store: Store, run: RunRow, json: boolean): void {
   const money = spentNano(store, run.id);
   const scores = armScores(scoreRows(store, run.id));
   const arms = armsOf(store, run.id);
+  const memory = oomKillsOf(store, run.id);
   if (json) {
     printJson({
       ...run,
@@ -89,12 +93,17 @@ function showRun(store: Store, run: RunRow, json: boolean): void {
       `run       ${run.name} (${status}${status === run.status ? '' : ': its process is gone'})`,
       `created   ${run.created_at}${run.finished_at ? `, finished ${run.finished_at}` : ''}`,
       `dataset   ${inert(run.dataset_source)}${run.dataset_revision ? ` @ ${run.dataset_revision}` : ''}`,
-      `arms      ${arms.map((a) => `${inert(a.name)} (${inert(a.model)})`).join(', ')}`,
+      `arms      ${arms.map((a) => inert(armText({ arm: a.name, model: a.model, agent: agentOf(storedArm(a)) }))).join(', ')}`,
       ...scores.map((score, i) => {
         const name = scores.length > 1 ? `${inert(score.arm)} ` : '';
         return `${i === 0 ? 'resolved  ' : '          '}${name}${score.graded ? scoreText(score) : 'not graded'}`;
       }),
       `trials    ${countsText(counts)}`,
+      ...(memory.kills === 0
+        ? []
+        : [
+            `memory    ${plural(memory.kills, 'process', 'processes')} killed by the limit (environment.memory) in ${plural(memory.trials, 'trial')}`,
+          ]),
       `cost      ${spentText(money)}`,
       `budget    ${run.budget_nano === null ? 'none' : formatCost(run.budget_nano)}`,
       '',

@@ -183,7 +183,14 @@ function detectable(c: Comparison): string {
     : 'no instance differs: nothing to estimate it from';
 }
 
-function resourceTable({ ratios, cachedShare, costPerResolved, seed, matched }: Comparison): Block[] {
+function resourceTable({
+  ratios,
+  cachedShare,
+  overheadTokens,
+  costPerResolved,
+  seed,
+  matched,
+}: Comparison): Block[] {
   const row = (name: string, r: Bootstrapped | null, show: (x: number) => string) =>
     r && [
       name,
@@ -206,6 +213,12 @@ function resourceTable({ ratios, cachedShare, costPerResolved, seed, matched }: 
       `A ${percent(cachedShare.a ?? 0)}, B ${percent(cachedShare.b ?? 0)}`,
       String(matched),
     ],
+    overheadTokens.a !== null &&
+      overheadTokens.b !== null && [
+        'tokens beside the task',
+        `A ${overheadTokens.a}, B ${overheadTokens.b} in a first request`,
+        String(matched),
+      ],
   ]);
   if (rows.length === 0) return [];
   return [block.table(['ratio of geometric means', `bootstrap 95 %, seed ${seed}`, 'n'], rows, ['n'])];

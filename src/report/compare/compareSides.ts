@@ -127,6 +127,8 @@ export function compareSides(a: Side, b: Side, options: SidesOptions) {
     ratios: { cost, tokens, steps, wallTime },
     /** Of the tokens of requests over matched instances, from 0 to 1; null where they are not known. */
     cachedShare: { a: cachedShare(pairs.map((p) => p.a)), b: cachedShare(pairs.map((p) => p.b)) },
+    /** Of a first request what is not the task: instructions and tools; null where it is not known. */
+    overheadTokens: { a: a.overheadTokens ?? null, b: b.overheadTokens ?? null },
     costPerResolved: { a: perResolvedA, b: perResolvedB },
     differences: conditionDifferences(a, b, pairs),
     /** Sides that do not say how they were run: a published trajectory holds its configuration, a report holds none. */

@@ -48,6 +48,8 @@ export interface Side {
   readonly model: string | null;
   /** null: the built-in one; absent: not known. */
   readonly agent?: string | null;
+  /** Tokens of a first request that are not its task; absent where they are not known. */
+  readonly overheadTokens?: number | undefined;
   readonly epochs: number;
   readonly results: ReadonlyMap<string, SideResult>;
   /**
@@ -121,11 +123,13 @@ export function sideOfArm(data: RunData, arm: string): Side {
       imageDigest: valid[0]?.trial.imageDigest ?? null,
     };
   });
+  const { model = null, config = {}, overheadTokens } = data.arms.find((a) => a.name === arm) ?? {};
   return {
     label: data.arms.length > 1 ? `${data.run.name}/${arm}` : data.run.name,
     kind: 'run',
-    model: data.arms.find((a) => a.name === arm)?.model ?? null,
-    agent: agentOf(data.arms.find((a) => a.name === arm)?.config ?? {}),
+    model,
+    agent: agentOf(config),
+    overheadTokens,
     epochs: new Set(trials.map((t) => t.epoch)).size,
     results: new Map(results.map((r) => [r.instanceId, r])),
     open: null,

@@ -87,6 +87,12 @@ export function agentOf({ agent }: StoredArm): string | null {
   return typeof named === 'string' && named !== 'default' ? named : null;
 }
 
+/** An arm with its model and its agent, as far as its name does not say them. */
+export function armText({ arm, model, agent }: { arm: string; model: string; agent: string | null }): string {
+  const about = [arm !== model && model, agent].filter(Boolean).join(', ');
+  return about ? `${arm} (${about})` : arm;
+}
+
 /** What an arm gives its agent: comparing with and without is the question, not a difference of conditions. */
 const EQUIPMENT = /^agent\.(?:skills|skills_sha256|instructions|instructions_sha256|mcp_servers)$/;
 const AGENT = /^agent\.(?:agent_class|program|command)$/;

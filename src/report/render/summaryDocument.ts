@@ -4,6 +4,7 @@ import { compact } from '../../base/compact.ts';
 import { percent, plural } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
 import type { CacheSaved } from '../measure/accounting.ts';
+import { armText } from '../measure/runFacts.ts';
 import type { RewardSummary } from '../measure/score.ts';
 import { type Missing, scoreText } from '../measure/score.ts';
 import type { ArmSummary, Slice, Summary } from '../measure/summary.ts';
@@ -48,16 +49,11 @@ export function summaryDocument(summary: Summary): Document {
   ]);
 }
 
-function named({ arm, model, agent }: ArmSummary): string {
-  const about = [arm !== model && model, agent].filter(Boolean).join(', ');
-  return about ? `${arm} (${about})` : arm;
-}
-
 function armBlocks(arm: ArmSummary, imported: boolean): Block[] {
   // What somebody else ran does not go on here.
   const why = imported ? { ...WHY, ...WHY_IMPORTED } : WHY;
   return [
-    block.heading(2, `Arm ${named(arm)}`),
+    block.heading(2, `Arm ${armText(arm)}`),
     block.facts(headlineRows(arm)),
     ...arm.missing.map((m) => block.warning(`${m.n} missing: ${why[m.why]}: ${someOf(m.ids)}`)),
     ...stratified(arm),

@@ -25,7 +25,7 @@ import {
 } from './agentCache.ts';
 import { type NpmClient, npmCacheIn, npmClient } from './npm.ts';
 import { programSource } from './programSource.ts';
-import { type TellGrowth, watched } from './registryClient.ts';
+import { sizeAt, type TellGrowth, watched } from './registryClient.ts';
 
 type Around = Pick<Caller, 'env' | 'cwd' | 'tell'> & { readonly progress?: TellGrowth };
 
@@ -96,10 +96,10 @@ async function addPackage(
 ): Promise<AddedPackage | null> {
   const published = await npm.view(name, version);
   if (!published) return null;
-  const { integrity } = published;
+  const { integrity, address } = published;
   if (!(await hasPackage(dir, integrity))) {
     tell({ level: 'info', text: `fetching ${name}@${version}` });
-    await fetchPackage(npm, dir, { name, version, integrity }, progress);
+    await fetchPackage(npm, dir, { name, version, integrity, address }, progress);
   }
   const bytes = await packageBytes(dir, integrity);
   return { name, version, integrity, licence: published.licence ?? licence, folder, bytes };
@@ -108,7 +108,12 @@ async function addPackage(
 async function fetchPackage(
   npm: NpmClient,
   dir: string,
-  { name, version, integrity }: Pick<AddedPackage, 'name' | 'version' | 'integrity'>,
+  {
+    name,
+    version,
+    integrity,
+    address,
+  }: Pick<AddedPackage, 'name' | 'version' | 'integrity'> & { readonly address: string | undefined },
   progress: TellGrowth | undefined,
 ): Promise<void> {
   const folder = await folderForAdding(dir);
@@ -118,6 +123,7 @@ async function fetchPackage(
       npmCacheIn(folder),
       progress,
       npm.fetch(name, version, folder),
+      progress && address !== undefined ? sizeAt(address) : undefined,
     );
     const found = await sha512Of(file);
     if (found !== integrity)

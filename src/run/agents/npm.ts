@@ -11,6 +11,8 @@ interface NpmPackage {
   /** `sha512-…`: the hash of the file that the registry serves. */
   readonly integrity: string;
   readonly licence: string | null;
+  /** Where its file lies. */
+  readonly address: string | undefined;
 }
 
 export interface NpmClient {
@@ -25,6 +27,11 @@ export interface NpmClient {
 const viewed = z.object({
   'dist.integrity': z.string().regex(/^sha512-[A-Za-z0-9+/]{86}==$/),
   license: z.union([z.string(), z.object({ type: z.string() }).transform(({ type }) => type)]).optional(),
+  'dist.tarball': z
+    .string()
+    .regex(/^https?:/)
+    .optional()
+    .catch(undefined),
 });
 const failed = z.object({ error: z.object({ code: z.string().optional(), summary: z.string().optional() }) });
 
@@ -43,7 +50,7 @@ export function npmClient(env: Variables, cwd: string): NpmClient {
   return {
     async view(name, version) {
       const spec = `${name}@${version}`;
-      const words = ['view', spec, 'name', 'license', 'dist.integrity', '--json', ...AT_ONCE];
+      const words = ['view', spec, 'name', 'license', 'dist.integrity', 'dist.tarball', '--json', ...AT_ONCE];
       const answer = await npm(words, cwd, ANSWER_MS);
       const body = jsonOf(answer.text);
       if (!answer.ok) {
@@ -55,7 +62,8 @@ export function npmClient(env: Variables, cwd: string): NpmClient {
       const found = viewed.safeParse(body);
       if (!found.success)
         throw new UserError(`the registry names no sha512 hash for ${spec}: it cannot be trusted`);
-      return { integrity: found.data['dist.integrity'], licence: found.data.license ?? null };
+      const { license, 'dist.integrity': integrity, 'dist.tarball': address } = found.data;
+      return { integrity, licence: license ?? null, address };
     },
     async fetch(name, version, folder) {
       makeFolder(folder);

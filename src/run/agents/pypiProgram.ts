@@ -157,7 +157,9 @@ async function thisPython(run: RunPython): Promise<Python> {
 
 function pipError(what: string, said: string): UserError {
   const lines = said.split('\n').map((line) => line.replace(/^(?:ERROR|WARNING): /, '').trim());
-  const broken = lines.find((line) => /connection broken|certificate/i.test(line));
+  const line = lines.find((one) => /connection broken|certificate/i.test(one));
+  // "Retrying (Retry(total=0, …)) after connection broken by 'SSLError(…)': /simple/name/"
+  const broken = line?.split('connection broken by ').at(-1);
   return new UserError(
     `pip could not ${what}: ${broken ?? (lines.filter(Boolean).slice(-3).join('; ') || 'it gave no reason')}`,
     {

@@ -61,23 +61,41 @@ async function bytesBelow(folder: string): Promise<number> {
   return bytes;
 }
 
-const LOOK_MS = 1000;
+const SIZE_MS = 10_000;
 
-export type TellGrowth = (what: string, bytes: number) => void;
+/** Bytes of a file, as its server says before it sends it; undefined where it does not say, or wants a login or proxy that only its client has. */
+export async function sizeAt(address: string): Promise<number | undefined> {
+  try {
+    const { ok, headers } = await fetch(address, { method: 'HEAD', signal: AbortSignal.timeout(SIZE_MS) });
+    return (ok && Number(headers.get('content-length'))) || undefined;
+  } catch {
+    return undefined;
+  }
+}
 
-/** What `work` resolves to; meanwhile it is told once a second how large the folder has grown. */
+const LOOK_MS = 500;
+
+/** `total` where it is known: of one package, and not of all that another one needs. */
+export type TellGrowth = (what: string, bytes: number, total?: number) => void;
+
+/** What `work` resolves to; meanwhile it is told twice a second how large the folder has grown. */
 export async function watched<T>(
   what: string,
   folder: string,
   progress: TellGrowth | undefined,
   work: Promise<T>,
+  size?: Promise<number | undefined>,
 ): Promise<T> {
   let over = false;
+  let total: number | undefined;
+  void size?.then((bytes) => {
+    total = bytes;
+  });
   let timer: ReturnType<typeof startTimer> | undefined;
   const look = async (): Promise<void> => {
     const bytes = await bytesBelow(folder);
     if (over) return;
-    progress?.(what, bytes);
+    progress?.(what, bytes, total);
     timer = startTimer(LOOK_MS, () => void look());
   };
   if (progress) void look();

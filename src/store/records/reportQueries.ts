@@ -42,6 +42,8 @@ export interface ReportArm {
   readonly name: string;
   readonly model: string;
   readonly config: StoredArm;
+  /** Of a first request what is not its task: instructions, tools, the words around the task. Absent where nothing is known of it. */
+  readonly overheadTokens?: number;
 }
 
 interface Flag {
@@ -134,7 +136,12 @@ export function loadRunData(db: Store, runId: number): RunData | undefined {
         emitEmpty: row.emitEmpty === 1,
         imported: row.imported === 1,
       },
-      arms: armsOf(db, runId).map((arm) => ({ name: arm.name, model: arm.model, config: storedArm(arm) })),
+      arms: armsOf(db, runId).map((arm) => ({
+        name: arm.name,
+        model: arm.model,
+        config: storedArm(arm),
+        ...overheadOf(db, arm.id),
+      })),
       trials,
       ...moneyOf(db, row, trials),
       phases: phaseTotals(db, runId),
@@ -143,6 +150,26 @@ export function loadRunData(db: Store, runId: number): RunData | undefined {
     };
   });
   return read();
+}
+
+/** Trials of an arm whose first requests are looked at: they hold the same. */
+const LOOKED_AT = 30;
+
+/** A provider counts a request as a whole: the task has as large a part of its tokens as of its bytes. */
+function overheadOf(db: Store, armId: number): Pick<ReportArm, 'overheadTokens'> {
+  const shares = all(db)<{ tokens: number; bytes: number; task: number }>`
+    SELECT c.input_tokens + coalesce(c.cache_read_tokens, 0) + coalesce(c.cache_write_tokens, 0) AS tokens, c.request_bytes AS bytes,
+      octet_length(json_quote(json_extract(i.row, '$.problem_statement'))) AS task
+    FROM (SELECT final_attempt_id, instance_pk FROM trials
+      WHERE arm_id = ${armId} AND final_attempt_id IS NOT NULL ORDER BY position LIMIT ${LOOKED_AT}) t
+    JOIN instances i ON i.id = t.instance_pk AND json_valid(i.row)
+    JOIN model_calls c ON c.id = (SELECT min(id) FROM model_calls
+      WHERE attempt_id = t.final_attempt_id AND state = 'ok' AND label IS NULL)`
+    .filter(({ tokens, bytes, task }) => tokens > 0 && task > 0 && bytes > task)
+    .map(({ tokens, bytes, task }) => tokens * (1 - task / bytes))
+    .sort((a, b) => a - b);
+  const middle = shares[Math.floor(shares.length / 2)];
+  return middle === undefined ? {} : { overheadTokens: Math.round(middle) };
 }
 
 // Without the view trial_results: what belongs to an arm or an instance is the same text for many trials, and is read once.

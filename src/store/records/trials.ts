@@ -250,6 +250,12 @@ export function classCounts(db: Store, runId: number): Map<string, number> {
   return new Map(rows.map((r) => [r.class, r.n]));
 }
 
+/** Processes that the memory limit killed, and the trials whose final attempts they were in. */
+export const oomKillsOf = (db: Store, runId: number): { kills: number; trials: number } =>
+  first(db)<{ kills: number; trials: number }>`
+    SELECT coalesce(sum(f.oom_kills), 0) AS kills, count(*) AS trials
+    FROM trials t JOIN attempts f ON f.id = t.final_attempt_id WHERE t.run_id = ${runId} AND f.oom_kills > 0`!;
+
 // The result of each trial: the final attempt, the verdict that counts, the cost. Listings, reports, comparisons and exports read the view
 // trial_results; its two rules are also here, for queries about other attempts.
 

@@ -121,3 +121,13 @@ test('a program that ends in the middle is told, and so is one that says very mu
   expect(acp.calls).toBe(50);
   expect(JSON.stringify({ acp }).length).toBeLessThanOrEqual(3500);
 });
+
+test('a call whose title is a whole script leaves room for the others', async () => {
+  const call = (toolCallId: string, title: string) =>
+    update({ sessionUpdate: 'tool_call', toolCallId, title, kind: 'execute', status: 'completed' });
+  const { acp } = await played({
+    sends: [call('1', 'ls'), call('2', `git apply ${'+ a line\n'.repeat(800)}`)],
+  });
+  const titles = (acp.tool_calls as { title: string }[]).map(({ title }) => title);
+  expect([titles[0], titles[1]?.length]).toEqual(['ls', 121]);
+});
