@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { inert } from '../../base/text/inert.ts';
 import { plural } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
-import { agentOf, armText } from '../../report/measure/runFacts.ts';
+import { agentOf, armWithAgent } from '../../report/measure/runFacts.ts';
 import { armScores, scoreText } from '../../report/measure/score.ts';
 import { toJson } from '../../report/render/document.ts';
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
@@ -93,7 +93,7 @@ function showRun(store: Store, run: RunRow, json: boolean): void {
       `run       ${run.name} (${status}${status === run.status ? '' : ': its process is gone'})`,
       `created   ${run.created_at}${run.finished_at ? `, finished ${run.finished_at}` : ''}`,
       `dataset   ${inert(run.dataset_source)}${run.dataset_revision ? ` @ ${run.dataset_revision}` : ''}`,
-      `arms      ${arms.map((a) => inert(armText({ arm: a.name, model: a.model, agent: agentOf(storedArm(a)) }))).join(', ')}`,
+      `arms      ${arms.map((a) => inert(armWithAgent({ arm: a.name, model: a.model, agent: agentOf(storedArm(a)) }))).join(', ')}`,
       ...scores.map((score, i) => {
         const name = scores.length > 1 ? `${inert(score.arm)} ` : '';
         return `${i === 0 ? 'resolved  ' : '          '}${name}${score.graded ? scoreText(score) : 'not graded'}`;

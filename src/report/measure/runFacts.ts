@@ -88,7 +88,15 @@ export function agentOf({ agent }: StoredArm): string | null {
 }
 
 /** An arm with its model and its agent, as far as its name does not say them. */
-export function armText({ arm, model, agent }: { arm: string; model: string; agent: string | null }): string {
+export function armWithAgent({
+  arm,
+  model,
+  agent,
+}: {
+  arm: string;
+  model: string;
+  agent: string | null;
+}): string {
   const about = [arm !== model && model, agent].filter(Boolean).join(', ');
   return about ? `${arm} (${about})` : arm;
 }

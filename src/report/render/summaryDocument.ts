@@ -4,7 +4,7 @@ import { compact } from '../../base/compact.ts';
 import { percent, plural } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
 import type { CacheSaved } from '../measure/accounting.ts';
-import { armText } from '../measure/runFacts.ts';
+import { armWithAgent } from '../measure/runFacts.ts';
 import type { RewardSummary } from '../measure/score.ts';
 import { type Missing, scoreText } from '../measure/score.ts';
 import type { ArmSummary, Slice, Summary } from '../measure/summary.ts';
@@ -53,7 +53,7 @@ function armBlocks(arm: ArmSummary, imported: boolean): Block[] {
   // What somebody else ran does not go on here.
   const why = imported ? { ...WHY, ...WHY_IMPORTED } : WHY;
   return [
-    block.heading(2, `Arm ${armText(arm)}`),
+    block.heading(2, `Arm ${armWithAgent(arm)}`),
     block.facts(headlineRows(arm)),
     ...arm.missing.map((m) => block.warning(`${m.n} missing: ${why[m.why]}: ${someOf(m.ids)}`)),
     ...stratified(arm),
