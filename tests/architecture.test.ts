@@ -47,6 +47,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 const ROOM_MAY_IMPORT: Record<string, readonly string[]> = {
   'environment/exec': [],
   'environment/relay': [],
+  'environment/egress': [],
   'environment/patch': [],
   'environment/places': [],
   'environment/container': ['environment/exec', 'environment/patch', 'environment/places'],
@@ -55,6 +56,7 @@ const ROOM_MAY_IMPORT: Record<string, readonly string[]> = {
     'environment/programs',
     'environment/exec',
     'environment/relay',
+    'environment/egress',
     'environment/patch',
     'environment/container',
     'environment/places',

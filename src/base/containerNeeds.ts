@@ -1,3 +1,4 @@
+import type { Network } from './allowList.ts';
 import type { Services } from './services.ts';
 
 /** What a task asks of its own containers. What is absent stays as the configuration has it. */
@@ -5,7 +6,11 @@ export interface ContainerNeeds {
   /** Working directory of every command; `image` is the one that the image names. */
   readonly cwd?: string | undefined;
   readonly user?: string | undefined;
-  readonly network?: 'none' | 'public' | undefined;
+  readonly network?: Network | undefined;
+  /** What it reaches until whoever works in it begins; default: the same. Of use where one of both is a list of hosts. */
+  readonly setupNetwork?: Network | undefined;
+  /** Who works in it is no agent. */
+  readonly verifies?: boolean | undefined;
   /** The network that is the open one; default: that of the configuration. */
   readonly openNetwork?: string | undefined;
   readonly memoryMb?: number | undefined;

@@ -4,6 +4,7 @@
  * the container is gone, the daemon is lost, the image is missing. Every implementation passes tests/environment/conformance.
  */
 import type { Duplex } from 'node:stream';
+import type { Network } from '../base/allowList.ts';
 import type { ContainerNeeds } from '../base/containerNeeds.ts';
 
 export interface CommandResult {
@@ -90,9 +91,10 @@ export interface Environment {
   leftRunning?(): Promise<LeftRunning | undefined>;
   /**
    * The same place for somebody else: commands run beside what is there, as the user of the image, each by a process of the engine's. Its end
-   * leaves the place as it is. `putBack`: as in a StartRequest, before its first command.
+   * leaves the place as it is. `putBack`: as in a StartRequest, before its first command. `network`: what the place reaches from now on, where
+   * it reaches hosts of a list.
    */
-  beside?(putBack?: StartRequest['putBack']): Promise<Environment>;
+  beside?(putBack?: StartRequest['putBack'], network?: Network): Promise<Environment>;
   /**
    * Watches who writes below some folders, which are there: what ran before, or whoever is started by `execute` here. Absent where nothing
    * else runs.
@@ -107,6 +109,28 @@ export interface Environment {
   serviceLogs?(): Promise<readonly ServiceLog[]>;
   /** Kills and removes. Safe to call twice; never throws. */
   close(): Promise<void>;
+}
+
+/** `setup`: before the agent, or before the tests. */
+export type EgressPhase = 'setup' | 'agent' | 'verifier';
+
+/** A connection that something in an environment made, or wanted to make, to the outside. */
+export interface EgressConnection {
+  readonly phase: EgressPhase;
+  readonly via: 'connect' | 'http';
+  /** Empty where none could be read. */
+  readonly host: string;
+  /** 0 where none could be read. */
+  readonly port: number;
+  readonly outcome: 'allowed' | 'refused' | 'failed';
+  /** Why it was refused, failed or was closed from here. */
+  readonly reason: string | null;
+  /** From the host into the environment. */
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  readonly durationMs: number;
 }
 
 export interface ServiceLog {
@@ -256,6 +280,8 @@ export interface StartRequest {
   readonly putBack?: { readonly image: string; readonly paths: readonly string[] } | undefined;
   /** Phase names as they begin ('pull', 'start', 'seal'...), for the waterfall. */
   readonly onPhase?: ((phase: string) => void) | undefined;
+  /** Connections to the outside as they end, where it reaches hosts of a list. */
+  readonly onConnection?: ((connection: EgressConnection) => void) | undefined;
 }
 
 /** A place for one environment on one of several engines. */

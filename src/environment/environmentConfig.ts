@@ -1,5 +1,6 @@
 /** What a user may set under `environment:`; environments.ts adds what only one kind has. Names are mini-swe-agent's where it has one. 0 means off for every limit. */
 import { z } from 'zod';
+import { allowListProblems, isAllowList } from '../base/allowList.ts';
 import { identity, runtime } from '../base/fieldClass.ts';
 import { parseReference } from '../base/imageReference.ts';
 import { parseDuration, parseSize } from '../base/text/units.ts';
@@ -26,10 +27,12 @@ export const environmentSchema = ({
   names,
   own,
   onEngines,
+  opensHosts,
 }: {
   names: readonly string[];
   own: Readonly<Record<string, z.ZodType>>;
   onEngines: (environment: { environment_class: string }) => boolean;
+  opensHosts: (environment: { environment_class: string }) => boolean;
 }) =>
   z
     .strictObject({
@@ -55,7 +58,10 @@ export const environmentSchema = ({
       env: z.record(z.string(), z.string()).default({}).meta(identity('environment of every command')),
       timeout: z.number().min(0).default(60).meta(identity('seconds a command may take')),
       interpreter: z.array(z.string()).min(1).default(['bash', '-c']).meta(identity('what runs a command')),
-      network: z.string().default('none').meta(identity('none, bridge, or the name of a Docker network')),
+      network: z
+        .union([z.string(), z.strictObject({ allow: z.array(z.string()) })])
+        .default('none')
+        .meta(identity('none, bridge, a Docker network, or {allow: [HOST]}: these hosts alone')),
       memory: size.default('4g').meta(identity('memory limit (bytes, or 512m, 4g); swap is set to the same')),
       pids_limit: z.number().int().min(0).default(512).meta(identity()),
       cpus: z.number().min(0).default(2).meta(identity()),
@@ -127,7 +133,15 @@ export const environmentSchema = ({
         .optional()
         .meta(identity('template over the instance, run once before the first step')),
     })
-    .superRefine(({ environment_class, image }, { addIssue }) => {
+    .superRefine(({ environment_class, image, network }, { addIssue }) => {
+      const listed = isAllowList(network) ? allowListProblems(network.allow, { withPorts: true }) : [];
+      for (const message of listed) addIssue({ code: 'custom', path: ['network', 'allow'], message });
+      if (isAllowList(network) && !opensHosts({ environment_class }))
+        addIssue({
+          code: 'custom',
+          path: ['network'],
+          message: `a list of hosts is kept by a proxy that ${environment_class} environments do not have: set environment.environment_class to ${names[0]}, or environment.network to none`,
+        });
       // The engine is asked for it by address, so a name such as ../../x would ask for something else.
       const parsed =
         image === undefined || !onEngines({ environment_class }) ? undefined : parseReference(image);

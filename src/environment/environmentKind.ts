@@ -31,6 +31,8 @@ export interface EnvironmentKind {
   readonly canKeepWork: boolean;
   /** Has `listen`: programs inside can ask the model of their arm. */
   readonly listens: boolean;
+  /** Keeps lists of hosts (`environment.network.allow`, `ContainerNeeds.network`). */
+  readonly opensHosts: boolean;
   /** Starts containers beside that of the work (`ContainerNeeds.services`). */
   readonly runsServices: boolean;
   /** Brings the programs of installed agents. */

@@ -26,6 +26,7 @@ const foreign = (name: string): EnvironmentKind => ({
   grades: false,
   canKeepWork: false,
   listens: false,
+  opensHosts: false,
   runsServices: false,
   bringsPrograms: false,
   create: (config, { baseDir = '.' }) => loadModule(config, baseDir),
@@ -52,6 +53,7 @@ export const environmentConfigSchema = environmentSchema({
     environmentKinds.flatMap(({ name, ownKeys }) => (ownKeys ? [[name, ownKeys.optional()] as const] : [])),
   ),
   onEngines,
+  opensHosts: (environment) => environmentKindOf(environment).opensHosts,
 });
 
 /** Those of its keys that only one kind of environment has, as they were given. */

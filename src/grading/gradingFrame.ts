@@ -35,6 +35,7 @@ export interface GradeRequest {
   readonly alone?: boolean;
   readonly signal?: AbortSignal | undefined;
   readonly onPhase?: ((phase: string) => void) | undefined;
+  readonly onConnection?: StartRequest['onConnection'];
   readonly now?: () => Date;
 }
 
@@ -113,7 +114,7 @@ export async function inFreshContainer(
   work: (environment: Environment, log: RunLog) => Promise<GradingEnd>,
 ): Promise<EvaluationResult> {
   const { instanceId, image, container, putBack, script, harness, specHash, request } = frame;
-  const { patch, config, owner, signal, onPhase, now = () => new Date() } = request;
+  const { patch, config, owner, signal, onPhase, onConnection, now = () => new Date() } = request;
   const startedAt = now();
   const began = performance.now();
   const runLog: RunLogLine[] = [];
@@ -157,6 +158,7 @@ export async function inFreshContainer(
       owner,
       signal,
       onPhase,
+      onConnection,
       ...(container && { container: { openNetwork: request.openNetwork, ...container } }),
       ...(putBack && { putBack }),
     });

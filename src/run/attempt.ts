@@ -198,7 +198,7 @@ async function runAgent(
         now,
         config: arm.agent,
         runAgent: runOne,
-        gradeRequest: () => run.stepGrading.request(trial, journal.number, signal),
+        gradeRequest: () => run.stepGrading.request(trial, journal, signal),
       }),
     );
   } finally {

@@ -192,6 +192,24 @@ CREATE TABLE phases (
   PRIMARY KEY (attempt_id, seq)
 ) STRICT, WITHOUT ROWID;
 
+-- What containers that reach hosts of a list connected to, or wanted to, as the proxy saw it: one row for each tunnel and each plain request.
+CREATE TABLE connections (
+  id INTEGER PRIMARY KEY,
+  attempt_id INTEGER NOT NULL REFERENCES attempts (id),
+  phase TEXT NOT NULL CHECK (phase IN ('setup', 'agent', 'verifier')),
+  via TEXT NOT NULL CHECK (via IN ('connect', 'http')),
+  host TEXT NOT NULL,                   -- '' where none could be read; '*' in a row of those that came when there were very many
+  port INTEGER NOT NULL,
+  outcome TEXT NOT NULL CHECK (outcome IN ('allowed', 'refused', 'failed')),
+  reason TEXT,                          -- why it was refused, failed or was closed from here
+  bytes_in INTEGER NOT NULL,            -- from the host
+  bytes_out INTEGER NOT NULL,
+  started_at TEXT NOT NULL,
+  duration_ms INTEGER NOT NULL,
+  count INTEGER NOT NULL DEFAULT 1      -- how many the row stands for
+) STRICT;
+CREATE INDEX connections_by_attempt ON connections (attempt_id, id);
+
 -- Verdict history: appended, never overwritten. The verdict of a trial is the newest row for its final attempt's patch.
 CREATE TABLE evaluations (
   id INTEGER PRIMARY KEY,

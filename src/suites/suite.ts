@@ -53,6 +53,8 @@ export interface TaskNeeds {
   readonly container?: ContainerNeeds;
   /** The most processors that one of its containers asks for, those of its grading included. */
   readonly processors?: number;
+  /** One of its containers, those of its grading included, reaches the hosts of a list. */
+  readonly opensHosts?: boolean;
   /** Seconds that the task gives its agent. */
   readonly agentS?: number | undefined;
   /** Servers of tools that its agent is to have. */

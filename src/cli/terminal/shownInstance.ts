@@ -2,10 +2,12 @@
 import { spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
 import { inert } from '../../base/text/inert.ts';
+import { formatSize } from '../../base/text/units.ts';
 import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
 import { storedJson } from '../../store/query.ts';
 import { commandsOf, messagesOf } from '../../store/records/attemptBodies.ts';
+import { connectionsOf } from '../../store/records/connections.ts';
 import type { RunRow } from '../../store/records/runs.ts';
 import { attemptsOf, type TrialLine, trialLines, trialLinesNamed } from '../../store/records/trials.ts';
 import { viewerQueries } from '../../store/records/viewerQueries.ts';
@@ -76,6 +78,7 @@ export function showInstance(store: Store, named: NamedTrials, args: Asked): voi
     );
   const messages = messagesOf(store, attempt.id);
   if (args.json) {
+    const connections = connectionsOf(store, attempt.id);
     const engines = viewerQueries(store).engineStays(attempt.id);
     const { submission, captured_patch, ...plain } = attempt;
     const documents = createDocuments(viewerQueries(store), { title: '' });
@@ -89,6 +92,7 @@ export function showInstance(store: Store, named: NamedTrials, args: Asked): voi
         captured_patch: captured_patch?.toString('utf8') ?? null,
       },
       ...(engines.length > 0 && { engines }),
+      ...(connections.length > 0 && { connections }),
       messages: messages.map((m) => storedJson(m.data) ?? { role: m.role, content: m.content }),
       commands: commandsOf(store, attempt.id).map((c) => ({ ...c, output: c.output.toString('utf8') })),
     });
@@ -118,8 +122,31 @@ function conversation(store: Store, attemptId: number, full: boolean): string {
   return [
     ...trajectoryLines(attempt, byThread(attempt, shown), { maxLines }),
     ...programLines(attempt, { maxLines }),
+    ...connectionLines(store, attemptId),
     ...(attempt.patch ? ['', ...patchLines(attempt.patch, { maxLines })] : []),
   ].join('\n');
+}
+
+/** What its containers reached, and wanted to: one line for each host and what became of it. */
+function connectionLines(store: Store, attemptId: number): string[] {
+  const groups = Map.groupBy(connectionsOf(store, attemptId), ({ phase, host, port, outcome, reason }) =>
+    JSON.stringify([phase, host, port, outcome, outcome === 'allowed' ? null : reason]),
+  );
+  if (groups.size === 0) return [];
+  const lines = [...groups.values()].map((rows) => {
+    const [{ phase, host, port, outcome, reason }] = rows as [(typeof rows)[number]];
+    const sum = (of: 'count' | 'bytes_in' | 'bytes_out') => rows.reduce((total, row) => total + row[of], 0);
+    const times = sum('count') === 1 ? '' : `, ${sum('count')} times`;
+    const target = host === '' ? 'no host' : host === '*' ? 'hosts after the first 2000' : `${host}:${port}`;
+    const what =
+      outcome === 'allowed'
+        ? `in ${formatSize(sum('bytes_in'))}, out ${formatSize(sum('bytes_out'))}`
+        : (reason ?? '');
+    return inert(
+      `  ${phase.padEnd(8)}  ${outcome.padEnd(7)}  ${target}${times}${what === '' ? '' : `: ${what}`}`,
+    );
+  });
+  return ['', `connections to the outside (${lines.length})`, ...lines];
 }
 
 /** On a terminal a long text goes through a pager, as git does it; what is in it is inert already. */

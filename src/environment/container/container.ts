@@ -5,6 +5,7 @@
 
 import { posix } from 'node:path';
 import tar from 'tar-stream';
+import { isAllowList } from '../../base/allowList.ts';
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { parseDuration } from '../../base/text/units.ts';
@@ -292,12 +293,16 @@ async function filesAt(container: Container, path: string, maxBytes: number): Pr
   return (await container.read(path, read)) ?? [];
 }
 
-/** `imageFolder`: what `cwd: image` means. */
+/** The configuration of one container, whose network is the engine's. */
+export type OwnConfig = EnvironmentConfig & { readonly network: string };
+
+/** `imageFolder`: what `cwd: image` means. One that reaches hosts of a list has no network of the engine's. */
 export function ownConfig(
-  config: EnvironmentConfig,
+  configured: EnvironmentConfig,
   needs: ContainerNeeds | undefined,
   imageFolder = '/',
-): EnvironmentConfig {
+): OwnConfig {
+  const config = { ...configured, network: isAllowList(configured.network) ? 'none' : configured.network };
   if (!needs) return config;
   const { cwd, user, network, openNetwork, memoryMb, cpus, diskMb, env, lifetimeS } = needs;
   const named = openNetwork ?? config.network;
@@ -306,7 +311,7 @@ export function ownConfig(
     ...config,
     ...(cwd !== undefined && { cwd: cwd === 'image' ? imageFolder : cwd }),
     ...(user !== undefined && { user }),
-    ...(network !== undefined && { network: network === 'none' ? 'none' : open }),
+    ...(network !== undefined && { network: network === 'public' ? open : 'none' }),
     ...(memoryMb !== undefined && { memory: `${memoryMb}m` }),
     ...(cpus !== undefined && { cpus }),
     ...(diskMb !== undefined && { disk: `${diskMb}m` }),

@@ -2,7 +2,7 @@
  * Environments begun before a slot is free for them. Each is taken once, by a request for the same thing, or given up when its signal
  * fires or the factory closes; given up means that its start is aborted and its container removed.
  */
-import type { Environment, StartRequest } from '../environment.ts';
+import type { EgressConnection, Environment, StartRequest } from '../environment.ts';
 
 interface Begun {
   readonly environment: Promise<Environment>;
@@ -10,6 +10,9 @@ interface Begun {
   /** The phase it is in, and who wants to hear of the next ones. */
   phase: string;
   onPhase: (phase: string) => void;
+  /** Those that nobody heard of yet. */
+  connections: EgressConnection[];
+  onConnection: (connection: EgressConnection) => void;
   unlisten(): void;
 }
 
@@ -50,10 +53,19 @@ export function createPreparedStarts(begin: (request: StartRequest) => Promise<E
         begun.onPhase(phase);
       };
       const begun: Begun = {
-        environment: Promise.resolve().then(() => begin({ ...request, signal: abort.signal, onPhase })),
+        environment: Promise.resolve().then(() =>
+          begin({
+            ...request,
+            signal: abort.signal,
+            onPhase,
+            onConnection: (one) => begun.onConnection(one),
+          }),
+        ),
         abort,
         phase: 'start',
         onPhase: () => undefined,
+        connections: [],
+        onConnection: (one) => void begun.connections.push(one),
         unlisten: () => signal?.removeEventListener('abort', onAbort),
       };
       // Who takes it sees the failure; nobody else has to.
@@ -67,7 +79,9 @@ export function createPreparedStarts(begin: (request: StartRequest) => Promise<E
       if (!begun) return undefined;
       open.delete(key);
       begun.unlisten();
-      const { signal, onPhase } = request;
+      const { signal, onPhase, onConnection = () => undefined } = request;
+      begun.connections.forEach(onConnection);
+      begun.onConnection = onConnection;
       if (onPhase) {
         begun.onPhase = onPhase;
         onPhase(begun.phase);

@@ -9,9 +9,8 @@ import type Docker from 'dockerode';
 import tar from 'tar-stream';
 import { z } from 'zod';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
-import { archiveOf, type Container, wholeOf } from '../container/container.ts';
+import { archiveOf, type Container, type OwnConfig, wholeOf } from '../container/container.ts';
 import { EnvironmentError, REFUSED_OPTION, type StartRequest } from '../environment.ts';
-import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { keeperEntrypoint } from '../exec/keeper.ts';
 import { LABELS, ownerLabels } from '../owner.ts';
 import { daemonAnswer, readFault, withDaemonRetry } from '../places/dockerFault.ts';
@@ -23,7 +22,7 @@ import type { AmongServices } from './services.ts';
 const NANO = 1e9;
 
 interface ContainerOptions {
-  readonly config: EnvironmentConfig;
+  readonly config: OwnConfig;
   /** Image id or name to create from: the sealed image where there is one. */
   readonly image: string;
   readonly request: StartRequest;

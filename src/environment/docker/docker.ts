@@ -10,6 +10,7 @@ export const docker: EnvironmentKind = {
   grades: true,
   canKeepWork: true,
   listens: true,
+  opensHosts: true,
   runsServices: true,
   bringsPrograms: true,
   async create(config, options) {

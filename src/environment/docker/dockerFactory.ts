@@ -7,11 +7,18 @@ import pLimit, { type LimitFunction } from 'p-limit';
 import { WORK_IMAGES } from '../../base/imageReference.ts';
 import type { Services } from '../../base/services.ts';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
-import { type Container, environmentWhenReady, openChannel, ownConfig } from '../container/container.ts';
+import {
+  type Container,
+  environmentWhenReady,
+  type OwnConfig,
+  openChannel,
+  ownConfig,
+} from '../container/container.ts';
 import { createPreparedStarts } from '../container/preparedStarts.ts';
 import { createRemovals } from '../container/removals.ts';
 import { refuseUnlessAllowed, verifySealed } from '../container/sealedHistory.ts';
 import { phasesOf, setUp } from '../container/setup.ts';
+import { createEgressDoor, type EgressDoor, type EgressWays, reachedByProxy } from '../egress/egressDoor.ts';
 import {
   type Doorway,
   type Environment,
@@ -201,12 +208,14 @@ export interface DockerFactoryOptions
   readonly maxPrepared?: number;
   /** Milliseconds between looks at the size of the writable layer. */
   readonly diskPollMs?: number;
+  /** How the proxy of a list of hosts resolves and connects; default: as this machine does. */
+  readonly egress?: EgressWays;
 }
 
 /** What all containers of one factory share. */
-interface DockerShared {
+interface DockerShared<C = EnvironmentConfig> {
   readonly docker: Docker;
-  readonly config: EnvironmentConfig;
+  readonly config: C;
   readonly options: DockerFactoryOptions;
   readonly ensure: EnsureImage;
   readonly starting: LimitFunction;
@@ -239,7 +248,17 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
   const own = ofImage && { ...ofImage, ...(needs.entryProgram && { program: [...needs.entryProgram] }) };
   const runs = own && (own.program.length > 0 || needs.entryAlone);
   const entry = runs ? { own, given: needs.entryArguments ?? [] } : undefined;
-  const config = ownConfig(arm.config, needs, folder);
+  const reached = reachedByProxy(arm.config.network, needs);
+  const door =
+    reached &&
+    (await createEgressDoor(reached, {
+      verifies: needs?.verifies === true,
+      beside: namesBeside(needs?.services),
+      ways: options.egress ?? {},
+      onEnd: request.onConnection,
+    }));
+  const asked = ownConfig(arm.config, needs, folder);
+  const config = { ...asked, env: { ...asked.env, ...door?.variables } };
   const shared = { ...arm, config };
   const notes: string[] = [];
   if (config.platform === undefined && !runsHere(architecture))
@@ -270,7 +289,7 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
   phase('start');
   const from = made?.image ?? id;
   const beside = await startBeside?.();
-  const opened = await openContainer(shared, request, from, notes, program, entry, beside).catch(
+  const opened = await openContainer(shared, request, from, notes, { program, entry, beside, door }).catch(
     async (error: unknown) => {
       if (beside) await arm.dismiss(beside);
       throw error;
@@ -278,8 +297,10 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
   );
   const { channel, enter } = opened;
   const container = beside ? withServices(opened.container, beside, arm) : opened.container;
-  return environmentWhenReady(container, channel, notes, async () => {
+  const environment = await environmentWhenReady(container, channel, notes, async () => {
     await beside?.ready();
+    door?.setup();
+    await door?.open(container.listen!);
     const entered = await enter();
     if (made) {
       phase('verify');
@@ -300,13 +321,19 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
     await beside?.check();
     signal?.throwIfAborted();
     const named = config.image ?? request.image;
+    door?.work();
     return { kind: 'docker', image: named, imageDigest: image.digest, history, config, snapshot };
   });
+  return door ? door.within(environment) : environment;
 }
+
+const namesBeside = (services: Services | undefined): string[] => [
+  ...new Set(services?.containers.flatMap(({ networks }) => networks.flatMap(({ aliases }) => aliases))),
+];
 
 /** How they come to be there: its own, whose images are here by then, or those of the end state that it begins in. */
 async function servicesFor(
-  shared: DockerShared,
+  shared: DockerShared<OwnConfig>,
   request: StartRequest,
   services: Services,
 ): Promise<() => Promise<RunningServices>> {
@@ -380,14 +407,18 @@ interface OpenContainer {
 
 /** A started container with a way to run commands in it; removed again when the latter fails. */
 async function openContainer(
-  shared: DockerShared,
+  shared: DockerShared<OwnConfig>,
   request: StartRequest,
   image: string,
   notes: string[],
-  programVolume?: string,
-  entry?: { readonly own: ImageEntry; readonly given: readonly string[] },
-  beside?: RunningServices,
+  more: {
+    readonly program?: string | undefined;
+    readonly entry?: { readonly own: ImageEntry; readonly given: readonly string[] } | undefined;
+    readonly beside?: RunningServices | undefined;
+    readonly door?: EgressDoor | undefined;
+  } = {},
 ): Promise<OpenContainer> {
+  const { program: programVolume, entry, beside, door } = more;
   const { docker, config, options, quotaBytes, watch, discard, starting } = shared;
   const { quietEnv = true, capAdd = [] } = options;
   const beforeStart = request.putBack && putBackFrom(shared, request, request.putBack);
@@ -416,6 +447,8 @@ async function openContainer(
   });
   const lifetimeS = parseDuration(config.container_timeout);
   const enter = async () => entry && startEntry(handle, entry.own, entry.given);
+  const listen: NonNullable<Environment['listen']> = (port, onConnection) =>
+    startRelay(shared, handle.id, request, port, onConnection);
   const container: OpenContainer['container'] = {
     id: handle.id,
     handle,
@@ -427,12 +460,14 @@ async function openContainer(
     death: (evidence) => deathOf({ docker, container: handle, watch, since }, lifetimeS, evidence),
     async restart() {
       await daemonAnswer(handle.restart({ t: 0 }));
+      // Its network began anew, and the relay stands in the old one.
+      await door?.open(listen);
       await enter();
     },
     watchDisk: createDiskWatch(handle, parseSize(config.disk), options.diskPollMs),
-    listen: (port, onConnection) => startRelay(shared, handle.id, request, port, onConnection),
+    listen,
     async keep({ running = false }) {
-      const image = await keepWork(docker, handle);
+      const image = await keepWork(docker, handle, Object.keys(door?.variables ?? {}));
       // It was ended with everything else, and a next step of the task may need it.
       if (!running) await enter();
       return image;
@@ -444,7 +479,10 @@ async function openContainer(
       return processStarter(handle, undefined, watch.suspect, Config.User || '0');
     },
     watchWrites: (folders) => startWatch(shared, handle.id, request, folders),
-    remove: () => discard(handle),
+    async remove() {
+      await door?.close();
+      await discard(handle);
+    },
   };
   return { container, channel: await openChannel(container, config, notes), enter };
 }
@@ -454,7 +492,7 @@ async function openContainer(
 
 /** `containerId`: the container whose loopback gets the port. */
 async function startRelay(
-  shared: DockerShared,
+  shared: DockerShared<OwnConfig>,
   containerId: string,
   request: StartRequest,
   port: number,
@@ -527,16 +565,23 @@ async function stateOf(container: Docker.Container): Promise<Record<string, unkn
 /** A large layer on a slow disk. */
 const COMMIT_LIMIT_MS = 600_000;
 
-export async function keepWork(docker: Docker, container: Docker.Container): Promise<string> {
+/** `lent`: variables that were the container's alone. The image has its own again, or empty ones: a commit cannot take one away. */
+export async function keepWork(
+  docker: Docker,
+  container: Docker.Container,
+  lent: readonly string[] = [],
+): Promise<string> {
   const tag = randomBytes(12).toString('hex');
   const { Config, Image } = await daemonAnswer(container.inspect());
   // An image may be removed from under its container.
   const image = await daemonAnswer(docker.getImage(Image).inspect()).catch(() => undefined);
   const entry = image && entryOf(image);
   const changes = await systemChangesOf(container, entry?.program);
+  const before = (name: string) => image?.Config.Env?.find((one) => one.startsWith(`${name}=`)) ?? `${name}=`;
   const committed = commitContainer(container, {
     _query: { repo: WORK_IMAGES, tag, comment: 'work of an agent' },
     _body: {
+      ...(lent.length > 0 && { Env: lent.map(before) }),
       Labels: {
         ...workLabels(container.id, Config.Labels ?? {}),
         [WORK_LABELS.changes]: JSON.stringify(changes),

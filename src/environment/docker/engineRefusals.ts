@@ -3,6 +3,7 @@
  * image that nobody has is refused for one of both, and none is made.
  */
 import type Docker from 'dockerode';
+import { type OwnConfig, ownConfig } from '../container/container.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { currentOwner } from '../owner.ts';
 import { daemonAnswer, readFault } from '../places/dockerFault.ts';
@@ -16,9 +17,10 @@ const BUILT_IN = ['none', 'bridge', 'host'];
 /** Clauses; empty where nothing is refused, or the engine does not say. */
 export async function engineRefusals(
   docker: Docker,
-  config: EnvironmentConfig,
+  configured: EnvironmentConfig,
   capAdd: readonly string[] = [],
 ): Promise<string[]> {
+  const config = ownConfig(configured, undefined);
   const found = await Promise.all([
     refusedNetwork(docker, config.network),
     refusedSpec(docker, config, capAdd),
@@ -41,7 +43,7 @@ async function refusedNetwork(docker: Docker, network: string): Promise<string |
 
 async function refusedSpec(
   docker: Docker,
-  config: EnvironmentConfig,
+  config: OwnConfig,
   capAdd: readonly string[],
 ): Promise<string | null> {
   const request = { instanceId: 'preflight', owner: currentOwner('preflight', 'preflight') };

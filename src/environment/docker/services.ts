@@ -7,8 +7,8 @@ import type Docker from 'dockerode';
 import { pause } from '../../base/async/timer.ts';
 import type { Service, Services } from '../../base/services.ts';
 import { parseSize } from '../../base/text/units.ts';
+import type { OwnConfig } from '../container/container.ts';
 import { EnvironmentError, REFUSED_OPTION, type ServiceLog, type StartRequest } from '../environment.ts';
-import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { LABELS, ownerLabels, SERVICE_LABEL } from '../owner.ts';
 import { daemonAnswer, readFault, withDaemonRetry } from '../places/dockerFault.ts';
 import { removeServices, servicesLabel } from '../places/leftovers.ts';
@@ -17,7 +17,7 @@ import { createDemux } from './startProcess.ts';
 interface ServicesParts {
   readonly docker: Docker;
   /** Of the container of the work. */
-  readonly config: EnvironmentConfig;
+  readonly config: OwnConfig;
   /** Removes all of it, now or as soon as the engine does. */
   readonly dismiss: (services: Pick<RunningServices, 'name' | 'remove'>) => Promise<void>;
 }

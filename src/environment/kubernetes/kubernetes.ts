@@ -13,6 +13,7 @@ export const kubernetes: EnvironmentKind = {
   grades: true,
   canKeepWork: false,
   listens: true,
+  opensHosts: false,
   runsServices: false,
   bringsPrograms: true,
   async create(config, { quietEnv, snapshot, capAdd, program, listens, graceMs, onWarning }) {

@@ -10,6 +10,7 @@ export const local: EnvironmentKind = {
   grades: true,
   canKeepWork: false,
   listens: true,
+  opensHosts: false,
   runsServices: false,
   bringsPrograms: false,
   async create(config) {

@@ -141,7 +141,7 @@ export function createHostsFactory({
       ...(getFiles && { getFiles: (path, most) => watched(() => getFiles(path, most)) }),
       ...(keepWork && { keepWork: (kept) => watched(() => keepWork(kept)) }),
       ...(leftRunning && { leftRunning: () => watched(() => leftRunning()) }),
-      ...(beside && { beside: (putBack) => watched(() => beside(putBack)) }),
+      ...(beside && { beside: (back, network) => watched(() => beside(back, network)) }),
       async close() {
         listening[Symbol.dispose]();
         await environment.close();

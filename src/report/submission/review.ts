@@ -4,6 +4,7 @@
  */
 
 import { z } from 'zod';
+import { isAllowList } from '../../base/allowList.ts';
 import { compact } from '../../base/compact.ts';
 import { stripChars } from '../../base/python/text.ts';
 import { plural } from '../../base/text/numbers.ts';
@@ -164,7 +165,9 @@ function answers({ data, arm, redone }: ReviewInput) {
       open ??
         (environment?.network === 'none'
           ? 'containers had no network'
-          : `containers had network ${String(environment?.network ?? 'unknown')}`),
+          : isAllowList(environment?.network)
+            ? `containers reached ${environment.network.allow.join(', ') || 'hosts of their tasks'}`
+            : `containers had network ${String(environment?.network ?? 'unknown')}`),
     ),
   ];
 }

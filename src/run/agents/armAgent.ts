@@ -2,6 +2,7 @@
 import { agentNamed, parseAgentSpec, parseProgram, refusalOfServers } from '../../agent/agents.ts';
 import type { AgentKind, AgentProblem } from '../../agent/contract.ts';
 import { namesEquipment } from '../../agent/equipment.ts';
+import { isAllowList, reaches } from '../../base/allowList.ts';
 import { isOwnLoopback } from '../../base/mcpServer.ts';
 import { environmentKindOf, environmentKinds } from '../../environment/environments.ts';
 import type { Program } from '../../environment/programs/program.ts';
@@ -91,7 +92,9 @@ async function equipmentProblem(
   if (twice)
     return { message: `agent.mcp_servers has ${twice.name} twice`, fix: 'give each server its own name' };
   const away = servers.find((server) => 'url' in server && !isOwnLoopback(server.url));
-  if (!away || environment.network !== 'none') return null;
+  if (!away || !('url' in away)) return null;
+  const { network } = environment;
+  if (isAllowList(network) ? reaches(network, away.url) : network !== 'none') return null;
   return {
     message: `the server ${away.name} of agent.mcp_servers is at an address that a container without network does not reach`,
     fix: 'start it in the container (transport: stdio), or leave it out',

@@ -30,7 +30,7 @@ import type { Turn } from '../schedule/trialQueue.ts';
 export async function enterEnvironment(
   { row }: Run,
   { trial, admission }: Turn,
-  { phases, number }: AttemptJournal,
+  { phases, number, connected }: AttemptJournal,
   signal: AbortSignal,
 ): Promise<Environment> {
   phases.begin('start');
@@ -41,6 +41,7 @@ export async function enterEnvironment(
     ...(admission?.place && { place: admission.place }),
     signal,
     onPhase: (phase) => phases.begin(phase),
+    onConnection: connected,
   });
   return orAbort(starting, signal, (late) => late.close());
 }

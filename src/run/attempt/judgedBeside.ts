@@ -45,14 +45,17 @@ export async function judgedBeside(
   const planned = planGrading(trial.instance, { harness: run.grading.harness });
   if (!planned.ok) return null;
   journal.phases.begin('gate');
-  const request = await run.stepGrading.request(trial, journal.number, signal);
+  const request = await run.stepGrading.request(trial, journal, signal);
   const { factory } = request;
   const grade = (alone: boolean) =>
     orAbort(
       planned.plan.grade({
         ...request,
         ...{ patch, work, alone },
-        factory: { ...factory, start: ({ putBack }) => environment.beside!(putBack) },
+        factory: {
+          ...factory,
+          start: ({ putBack, container }) => environment.beside!(putBack, container?.network),
+        },
       }),
       signal,
     );

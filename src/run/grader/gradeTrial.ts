@@ -17,7 +17,7 @@ import {
   type GradingConfig,
   gradingEnvironment,
 } from '../../grading/gradingConfig.ts';
-import { type EvaluationResult, patchHash } from '../../grading/gradingFrame.ts';
+import { type EvaluationResult, type GradeRequest, patchHash } from '../../grading/gradingFrame.ts';
 import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
 import type { Store } from '../../store/open.ts';
 import type { Gradable } from '../../store/records/evaluations.ts';
@@ -28,6 +28,7 @@ import type { StopLadder } from '../control/stop.ts';
 import type { RunEvents, TrialLabel } from '../events.ts';
 import { recordedEnvironment } from '../plan/planRecord.ts';
 import type { PlannedInstance, PlannedTrial } from '../plannedTrial.ts';
+import { connectionRecord } from '../record/connectionRecord.ts';
 
 /** What gradings need of a run. `Run` is more than that; `evaluate` opens this alone. */
 export interface GradedRun {
@@ -60,13 +61,14 @@ export interface Verdict {
 }
 
 export async function gradeTrial(
-  { row, grading, instances, arms }: GradedRun,
+  run: GradedRun,
   parsers: ParserRegistry,
   factory: EnvironmentFactory,
   gradable: Gradable,
   signal: AbortSignal,
   alone: boolean,
 ): Promise<Verdict> {
+  const { row, grading, instances, arms } = run;
   const { instance } = instances.get(gradable.instance_pk)!;
   const label: TrialLabel = {
     trialId: gradable.trial_id,
@@ -81,6 +83,7 @@ export async function gradeTrial(
       gradable: false,
       result: ungradable(planned.reason, label.instanceId, gradable, grading),
     };
+  let broken: unknown;
   const result = await planned.plan.grade({
     ...openNetworkOf(arms.get(gradable.arm_id)!.row),
     patch: gradable.model_patch,
@@ -91,14 +94,18 @@ export async function gradeTrial(
     owner: currentOwner(row.name, `grade-${gradable.attempt_id}`, row.created_at),
     signal,
     alone,
+    onConnection: connectionRecord(run, gradable.attempt_id, (error) => {
+      broken ??= error;
+    }),
   });
+  if (broken !== undefined) throw broken;
   return { label, gradable: true, result };
 }
 
 /** A task with an open network has it where its agent had it. */
 function openNetworkOf(arm: ArmRow): { readonly openNetwork?: string } {
   const network = recordedEnvironment(arm)?.network;
-  return network === undefined || network === 'none' ? {} : { openNetwork: network };
+  return typeof network !== 'string' || network === 'none' ? {} : { openNetwork: network };
 }
 
 /** Grading runs where the harness runs it, in the default environment, unless that of the arms grades too. */
@@ -138,13 +145,16 @@ export function createStepGrading(run: GradedRun) {
   return {
     async request(
       { id, instance, arm }: PlannedTrial,
-      attempt: number,
+      { number, connected }: { readonly number: number; readonly connected: GradeRequest['onConnection'] },
       signal: AbortSignal,
     ): ReturnType<LedAttempt['gradeRequest']> {
       rememberBuilds(instance);
       made ??= gradingFactory(run);
-      const owner = currentOwner(run.row.name, `gate-${id}.${attempt}`, run.row.created_at);
-      return { ...openNetworkOf(arm.row), factory: await made, config: run.grading, owner, signal };
+      const owner = currentOwner(run.row.name, `gate-${id}.${number}`, run.row.created_at);
+      return {
+        ...openNetworkOf(arm.row),
+        ...{ factory: await made, config: run.grading, owner, signal, onConnection: connected },
+      };
     },
     close: async () => (await made)?.close(),
   };

@@ -89,6 +89,12 @@ const refusalOfServices = ({ environment }: ArmFacts): string | undefined =>
     ? undefined
     : `its services are started with environment.environment_class ${environmentNames((kind) => kind.runsServices).join(' or ')} alone, and not with ${environment.environment_class}`;
 
+/** Elsewhere no proxy stands between a container and the outside. */
+const refusalOfHosts = ({ environment }: ArmFacts): string | undefined =>
+  environmentKindOf(environment).opensHosts
+    ? undefined
+    : `its list of hosts is kept with environment.environment_class ${environmentNames((kind) => kind.opensHosts).join(' or ')} alone, and not with ${environment.environment_class}`;
+
 async function refusalOfSolving(instance: Instance, { agent }: ArmFacts): Promise<string | undefined> {
   const { solves = false } = (await agentNamed(agent.agent_class)) ?? {};
   return solves && !solutionOf(instance) ? 'it brings no solution that could be applied' : undefined;
@@ -105,13 +111,14 @@ export async function beyondAgents<R extends LoadedRow>(
   return Promise.all(
     rows.map(async (row) => {
       if (!isOpen(row)) return row;
-      const { toolServers = [], keepsEndStates, container } = needsOf(row.instance);
+      const { toolServers = [], keepsEndStates, container, opensHosts = false } = needsOf(row.instance);
       const reasons = new Set<string>();
       for (const arm of arms) {
         const refusals = [
           await refusalOfServers(arm.agent.agent_class, toolServers),
           keepsEndStates === undefined ? undefined : refusalOfKeeping(keepsEndStates, arm),
           container?.services ? refusalOfServices(arm) : undefined,
+          opensHosts ? refusalOfHosts(arm) : undefined,
           await refusalOfSolving(row.instance, arm),
         ];
         for (const reason of refusals) if (reason !== undefined) reasons.add(reason);

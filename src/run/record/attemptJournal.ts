@@ -31,6 +31,7 @@ import type { Ending, PatchFacts } from '../exit.ts';
 import { tellVerdict, writeVerdict } from '../grader/grader.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 import type { Turn } from '../schedule/trialQueue.ts';
+import { connectionRecord } from './connectionRecord.ts';
 import { createProgramRecord } from './programRecord.ts';
 
 interface AttemptFacts {
@@ -104,6 +105,8 @@ export function openJournal(run: Run, { trial, slot, waitedMs }: Turn, abort: Ab
 
   return {
     attemptId: id,
+    /** A connection of one of its containers to the outside, which has ended. */
+    connected: connectionRecord(run, id, (error) => abort.abort(error)),
     /** 1 for the first attempt of the trial. */
     number,
     phases,

@@ -7,6 +7,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Solution } from '../../agent/contract.ts';
+import { isAllowList, sameNetwork } from '../../base/allowList.ts';
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { type Instance, imageOf } from '../../dataset/instance.ts';
@@ -71,7 +72,7 @@ export const harbor: Suite = {
     extra.harbor === undefined ? String(extra.refused ?? 'its task could not be read') : undefined,
   needs(instance) {
     const task = harborTaskOf(instance);
-    const { room, verifier, steps, services } = task;
+    const { room, verifier, steps, services, network, setup_network } = task;
     const verifiers = steps?.map((step) => step.verifier) ?? [verifier];
     return {
       container: containerOf(task),
@@ -80,6 +81,9 @@ export const harbor: Suite = {
         ...verifiers.map(({ separate }) => separate?.room.cpus ?? 0),
         ...(services?.containers.map(({ cpus = 0 }) => cpus) ?? []),
       ),
+      ...([network, setup_network, ...verifiers.map((one) => one.network)].some(isAllowList) && {
+        opensHosts: true,
+      }),
       agentS: task.agent.timeout_s,
       toolServers: task.mcp_servers ?? [],
       // Of a task of several steps each end state is kept as it goes on.
@@ -103,9 +107,10 @@ export const harbor: Suite = {
   grading,
 };
 
-/** Harbor runs such a verifier in the agent's container while that goes on. */
+/** Harbor runs such a verifier in the agent's container while that goes on. What a container reaches can be another only where a list decides it. */
 const sharesContainer = ({ verifier, network }: HarborTask): boolean =>
-  !verifier.separate && verifier.network === network;
+  !verifier.separate &&
+  (sameNetwork(verifier.network, network) || (isAllowList(network) && verifier.network !== 'public'));
 
 const isTask = (dir: string): boolean => existsSync(join(dir, 'task.toml'));
 
@@ -134,11 +139,12 @@ function lifeOf({ agent, steps }: HarborTask): number | undefined {
 }
 
 function containerOf(task: HarborTask): ContainerNeeds {
-  const { network, healthcheck, agent, user } = task;
+  const { network, setup_network, healthcheck, agent, user } = task;
   const life = lifeOf(task);
   return {
     ...mainNeeds(task),
     network,
+    ...(setup_network !== undefined && { setupNetwork: setup_network }),
     user: agent.user ?? user,
     lifetimeS: life === undefined ? undefined : life + AROUND_S,
     startupCommand: healthcheck,

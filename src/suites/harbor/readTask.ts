@@ -2,6 +2,7 @@
 import { realpathSync } from 'node:fs';
 import { basename } from 'node:path';
 import { z } from 'zod';
+import { isAllowList, sameNetwork } from '../../base/allowList.ts';
 import { parseReference } from '../../base/imageReference.ts';
 import { type Services, servicesSchema } from '../../base/services.ts';
 import { sha256 } from '../../base/sha256.ts';
@@ -42,7 +43,7 @@ const HARBOR = 'harbor';
 
 // What a run and a grading need to know of a task. It is part of the instance, so that the record says what was run.
 
-const network = z.enum(['none', 'public']);
+const network = z.union([z.enum(['none', 'public']), z.object({ allow: z.array(z.string()).readonly() })]);
 const text = z.string();
 const variables = z.record(text, text);
 const amount = z.number().optional();
@@ -93,6 +94,8 @@ const harborTaskSchema = z.object({
   files_sha256: text,
   workdir: text.optional(),
   network,
+  /** Until the agent begins, where it is another, and one of both is a list of hosts. */
+  setup_network: network.optional(),
   room,
   env: variables,
   healthcheck: text.optional(),
@@ -326,12 +329,12 @@ function verifierOf(folder: Folder, image: string, verifiers: Verifiers): Verifi
   const [bundled] = verifiers.flatMap(
     ({ verifier, tests }) => imageOfFolder(verifier.environment?.docker_image, tests) ?? [],
   );
-  const network_mode = from.find((one) => one.network_mode !== undefined)?.network_mode;
+  const policy = from.find((one) => one.network_mode !== undefined);
   return {
     // Harbor's steps have a limit of their own, which is never that of the task.
     timeout_s: from[0]!.timeout_sec,
     user: from.find((one) => one.user !== undefined)?.user,
-    network: networkOf(own, { network_mode }),
+    network: networkOf(own, policy),
     env: withDefaults(Object.assign({}, ...from.map(({ env }) => env).reverse()) as Record<string, string>),
     collect: from
       .toReversed()
@@ -386,9 +389,17 @@ function buildsIn(folder: Folder, images: readonly (string | undefined)[]): Harb
   });
 }
 
+/** `isOff`: the file of its containers says so. */
+function networksOf({ environment, agent }: Folder['toml'], isOff = false) {
+  const network = isOff ? 'none' : networkOf(environment, agent);
+  const setup = isOff ? 'none' : networkOf(environment);
+  const differs = !sameNetwork(network, setup) && (isAllowList(network) || isAllowList(setup));
+  return { network, setup_network: differs ? setup : undefined };
+}
+
 /** Beside what task.toml says, which goes before it. */
 function composed(folder: Folder, { main, services }: Compose, { services: images }: TaskImages) {
-  const { environment, agent } = folder.toml;
+  const { environment } = folder.toml;
   const { entrypoint: program, command } = main;
   const checks = [
     environment.healthcheck && healthcheckScript(environment.healthcheck),
@@ -401,7 +412,7 @@ function composed(folder: Folder, { main, services }: Compose, { services: image
   };
   return {
     workdir: environment.workdir ?? main.cwd,
-    network: main.noNetwork ? ('none' as const) : networkOf(environment, agent),
+    ...networksOf(folder.toml, main.noNetwork),
     room: {
       ...room,
       cpus: room.cpus ?? main.cpus,
@@ -431,7 +442,7 @@ function harborTask(
     folder: path,
     files_sha256: hash,
     workdir: environment.workdir,
-    network: networkOf(environment, agent),
+    ...networksOf(toml),
     room: roomOf(environment),
     env: withDefaults(environment.env),
     healthcheck: environment.healthcheck && healthcheckScript(environment.healthcheck),

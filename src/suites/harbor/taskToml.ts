@@ -1,6 +1,7 @@
 /** task.toml of a Harbor task, schema 1.4 and older: every key that the format has. Keys that it does not have are told and left out. */
 import { parse, TomlError } from 'smol-toml';
 import { z } from 'zod';
+import { allowListProblems, type Network, reaches, sameNetwork } from '../../base/allowList.ts';
 import { isOwnLoopback } from '../../base/mcpServer.ts';
 import { errorText, issueText } from '../../base/text/errorText.ts';
 import type { Compose } from './compose.ts';
@@ -212,7 +213,8 @@ const ofNetwork = (
   place: string,
   { network_mode, allowed_hosts }: Pick<TomlEnvironment, 'network_mode' | 'allowed_hosts'>,
 ): string[] => {
-  if (network_mode === 'allowlist') return [`${place}.network_mode is an allow-list of hosts`];
+  if (network_mode === 'allowlist')
+    return allowListProblems(allowed_hosts ?? []).map((problem) => `${place}.allowed_hosts: ${problem}`);
   return allowed_hosts?.length ? [`${place}.allowed_hosts is set without network_mode = "allowlist"`] : [];
 };
 
@@ -254,8 +256,9 @@ function ofStep({ name, agent, verifier, artifacts }: TomlStep, toml: TaskToml):
   const place = `step ${name}`;
   const { environment } = toml;
   const reasons = ofNetwork(`${place}.agent`, agent);
-  const own = networkOf(environment, { network_mode: agent.network_mode ?? toml.agent.network_mode });
-  if (own !== networkOf(environment, toml.agent)) reasons.push(`${place} has another network for its agent`);
+  const own = networkOf(environment, agent.network_mode === undefined ? toml.agent : agent);
+  if (!sameNetwork(own, networkOf(environment, toml.agent)))
+    reasons.push(`${place} has another network for its agent`);
   if (agent.user !== undefined && agent.user !== toml.agent.user)
     reasons.push(`${place} has another user for its agent`);
   return [
@@ -301,7 +304,7 @@ function problemOf(
   if (!URL.canParse(url)) return `has an address that cannot be read: ${url}`;
   const { protocol, hostname } = new URL(url);
   if (protocol !== 'http:' && protocol !== 'https:') return `is not reached by ${protocol}`;
-  if (network === 'none' && !isOwnLoopback(url) && !reached.has(hostname))
+  if (!isOwnLoopback(url) && !reached.has(hostname) && !reaches(network, url))
     return `is at ${hostname}, which a container without network does not reach`;
   return undefined;
 }
@@ -338,13 +341,15 @@ export const mcpServersIn = (servers: readonly TomlMcpServer[]) =>
 
 // Which network a phase of a task has.
 
-type Network = 'none' | 'public';
+type Policy = Pick<TomlEnvironment, 'network_mode' | 'allowed_hosts'>;
 
-/** The phase's own policy goes before that of its environment; the format's default is the open network. */
-export function networkOf(
-  { network_mode, allow_internet }: TomlEnvironment,
-  phase: { network_mode?: string | undefined },
-): Network {
-  const mode = phase.network_mode ?? network_mode ?? (allow_internet === false ? 'no-network' : 'public');
+/**
+ * The phase's own policy goes before that of its environment, as a whole: its hosts alone count (harbor 0.26, trial/network_policy.py). The
+ * format's default is the open network.
+ */
+export function networkOf(environment: TomlEnvironment, phase: Policy = {}): Network {
+  const { network_mode, allowed_hosts }: Policy = phase.network_mode === undefined ? environment : phase;
+  const mode = network_mode ?? (environment.allow_internet === false ? 'no-network' : 'public');
+  if (mode === 'allowlist') return { allow: allowed_hosts ?? [] };
   return mode === 'public' ? 'public' : 'none';
 }

@@ -85,7 +85,7 @@ export function verifierFrame(
     specHash,
     request,
     runs: true,
-    container: { ...mainNeeds(task), lifetimeS, network },
+    container: { ...mainNeeds(task), lifetimeS, network, verifies: true },
   };
 }
 
@@ -209,7 +209,11 @@ async function verifiedOnce(
   const files = given;
   const { room, env, workdir: cwd = 'image' } = separate;
   const lifetimeS = timeout_s + AROUND_S;
-  const container = { ...roomNeeds(room), env, cwd, network, lifetimeS, entryArguments: HARBOR_COMMAND };
+  const container = {
+    ...roomNeeds(room),
+    ...{ env, cwd, network, lifetimeS, verifies: true },
+    entryArguments: HARBOR_COMMAND,
+  };
   const apart = { ...frame, image: separate.image, container, putBack: undefined };
   return inFreshContainer(apart, async (environment, log) => {
     await environment.putFiles?.(files);

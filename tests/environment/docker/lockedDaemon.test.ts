@@ -1,6 +1,7 @@
 // A daemon that takes the request for a container and never answers: grading has no watchdog of its own, so the start has a limit.
 import type Docker from 'dockerode';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ownConfig } from '../../../src/environment/container/container.ts';
 import { createContainer } from '../../../src/environment/docker/container.ts';
 import { environmentConfigSchema } from '../../../src/environment/environments.ts';
 import { currentOwner } from '../../../src/environment/owner.ts';
@@ -27,7 +28,7 @@ test.each<[string, object]>([
   ],
 ])('that never answers to %s ends the start with the reason', async (_what, docker) => {
   const started = createContainer(docker as unknown as Docker, {
-    config: environmentConfigSchema.parse({}),
+    config: ownConfig(environmentConfigSchema.parse({}), undefined),
     image: 'x',
     request: { instanceId: 'a__a-1', image: 'x', owner: currentOwner('r', '1') },
     quietEnv: true,

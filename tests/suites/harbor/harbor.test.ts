@@ -104,6 +104,53 @@ user = 1000
     });
   });
 
+  test('the hosts that each phase reaches: the policy of a phase goes before that of its environment, with its hosts', async () => {
+    const { row } = await taskWith(`[environment]
+docker_image = "debian:12"
+network_mode = "allowlist"
+allowed_hosts = ["PyPI.org", "*.example.com", "192.0.2.0/24"]
+mcp_servers = [{ name = "web", url = "https://files.example.com/sse" }]
+[agent]
+network_mode = "allowlist"
+allowed_hosts = ["files.example.com"]
+[verifier]
+network_mode = "no-network"
+`);
+    expect(row.refused).toBeUndefined();
+    const setup = { allow: ['PyPI.org', '*.example.com', '192.0.2.0/24'] };
+    expect(needsOf(row.instance)).toMatchObject({
+      container: { network: { allow: ['files.example.com'] }, setupNetwork: setup },
+      opensHosts: true,
+      // Its list is another in the same container while the tests run.
+      judgedBeside: true,
+    });
+    expect(harborTaskOf(row.instance).verifier.network).toBe('none');
+  });
+
+  test.each([
+    ['', '', { network: 'public' }, 'public'],
+    ['network_mode = "allowlist"', '', { network: { allow: [] } }, { allow: [] }],
+    [
+      'network_mode = "no-network"',
+      '[verifier]\nnetwork_mode = "allowlist"\nallowed_hosts = ["a.com"]',
+      { network: 'none' },
+      { allow: ['a.com'] },
+    ],
+    [
+      '',
+      '[agent]\nnetwork_mode = "allowlist"\nallowed_hosts = ["a.com"]',
+      { network: { allow: ['a.com'] }, setupNetwork: 'public' },
+      'public',
+    ],
+    // No network of the agent is none from the beginning, as it always was.
+    ['', '[agent]\nnetwork_mode = "no-network"', { network: 'none' }, 'public'],
+  ])('%j and %j', async (environment, phases, container, verifier) => {
+    const { row } = await taskWith(`${IMAGE}${environment}\n${phases}\n`);
+    const { network, setupNetwork } = needsOf(row.instance).container!;
+    expect({ network, ...(setupNetwork !== undefined && { setupNetwork }) }).toEqual(container);
+    expect(harborTaskOf(row.instance).verifier.network).toEqual(verifier);
+  });
+
   test('the MCP servers that its agent is to have, also one of its own container without network', async () => {
     const { row } = await taskWith(`[environment]
 docker_image = "debian:12"
@@ -168,10 +215,21 @@ url = "http://127.0.0.1:8000/mcp"
     [`${IMAGE}[verifier]\ntimeout_sec = -5\n`, 'task.toml: verifier.timeout_sec: must be 0 or more'],
     [`${IMAGE}gpus = 1\n`, 'environment asks for a GPU'],
     [
-      `${IMAGE}network_mode = "allowlist"\nallowed_hosts = ["a.com"]\n`,
-      'environment.network_mode is an allow-list',
+      `${IMAGE}network_mode = "allowlist"\nallowed_hosts = ["https://a.com"]\n`,
+      'environment.allowed_hosts: "https://a.com" is no range of addresses',
     ],
-    [`${IMAGE}[agent]\nnetwork_mode = "allowlist"\n`, 'agent.network_mode is an allow-list'],
+    [
+      `${IMAGE}[agent]\nnetwork_mode = "allowlist"\nallowed_hosts = ["a.com:8080"]\n`,
+      'agent.allowed_hosts: "a.com:8080" must name a host without a port',
+    ],
+    [
+      `${IMAGE}[verifier]\nnetwork_mode = "allowlist"\nallowed_hosts = ["a*.com"]\n`,
+      'verifier.allowed_hosts: "a*.com" is no host',
+    ],
+    [
+      `${IMAGE}network_mode = "allowlist"\nallowed_hosts = ["a.com"]\nmcp_servers = [{ name = "web", url = "https://b.com/sse" }]\n`,
+      'the MCP server web is at b.com, which a container without network does not reach',
+    ],
     [`${IMAGE}os = "Windows"\n`, 'environment.os is windows'],
     [`${IMAGE}allowed_hosts = ["a.com"]\n`, 'environment.allowed_hosts is set without network_mode'],
     [`${IMAGE}[verifier]\nallowed_hosts = ["a.com"]\n`, 'verifier.allowed_hosts is set without network_mode'],
