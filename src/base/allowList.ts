@@ -169,7 +169,8 @@ const globalUnicast = new BlockList();
 globalUnicast.addSubnet('2000::', 3, 'ipv6');
 
 export function isPublicAddress(address: string): boolean {
-  if (isIP(address) === 0) return false;
+  // Those of a link name their interface behind a "%".
+  if (isIP(address) === 0 || address.includes('%')) return false;
   if (isIPv4(address)) return !notPublic.check(address, 'ipv4');
   return globalUnicast.check(address, 'ipv6') && !notPublic.check(address, 'ipv6');
 }

@@ -1,7 +1,7 @@
 // Starts begun before their slot is free: taken once by the same request, given up with nothing left.
 import { describe, expect, test } from 'vitest';
 import { createPreparedStarts } from '../../src/environment/container/preparedStarts.ts';
-import type { Environment, StartRequest } from '../../src/environment/environment.ts';
+import type { EgressConnection, Environment, StartRequest } from '../../src/environment/environment.ts';
 
 const request = (attempt: string, more: Partial<StartRequest> = {}): StartRequest => ({
   instanceId: 'a__a-1',
@@ -92,6 +92,22 @@ describe('taking', () => {
     abort.abort(new Error('stalled'));
     expect(begun[0]!.request.signal?.reason).toEqual(new Error('stalled'));
   });
+});
+
+test('connections that ended before are told to whoever takes it, and later ones as they end', async () => {
+  const { begun, begin } = starts();
+  const ahead = createPreparedStarts(begin, 2);
+  const named = (host: string): EgressConnection => ({
+    ...{ phase: 'setup', via: 'http', host, port: 80, outcome: 'allowed', reason: null },
+    ...{ bytesIn: 1, bytesOut: 1, startedAt: 0, durationMs: 1 },
+  });
+  ahead.prepare(request('1.1'));
+  await tick();
+  begun[0]!.request.onConnection?.(named('early.example.com'));
+  const told: string[] = [];
+  void ahead.take(request('1.1', { onConnection: ({ host }) => told.push(host) }));
+  begun[0]!.request.onConnection?.(named('late.example.com'));
+  expect(told).toEqual(['early.example.com', 'late.example.com']);
 });
 
 describe('giving up', () => {

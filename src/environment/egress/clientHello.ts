@@ -15,8 +15,9 @@ const HANDSHAKE = 22;
 const CLIENT_HELLO = 1;
 const RECORD_HEADER = 5;
 const RECORD_LIMIT = 16_384;
-/** A hello with post-quantum key shares takes two kilobytes. */
-const HELLO_LIMIT = 65_536;
+/** A hello with post-quantum key shares takes two kilobytes, in one record. More of both would cost whoever reads them anew with each byte. */
+const HELLO_LIMIT = 16_384;
+const MOST_RECORDS = 16;
 const SERVER_NAME = 0;
 const HOST_NAME = 0;
 const ENCRYPTED_CLIENT_HELLO = 0xfe0d;
@@ -55,6 +56,7 @@ export function readClientHello(bytes: Buffer): ClientHello {
     // A part of a record is enough where it holds all of the message.
     const fragment = bytes.subarray(at + RECORD_HEADER, at + RECORD_HEADER + size);
     fragments.push(fragment);
+    if (fragments.length > MOST_RECORDS) return { kind: 'broken' };
     length += fragment.length;
     if (length >= 4) {
       const message = Buffer.concat(fragments);

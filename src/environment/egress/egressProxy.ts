@@ -8,6 +8,7 @@ import { createServer, type IncomingMessage, type ServerResponse, request as sen
 import { connect, isIP, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { Duplex } from 'node:stream';
+import pLimit from 'p-limit';
 import { type Network, type Reach, reachOf, readTarget, type Target } from '../../base/allowList.ts';
 import { startTimer } from '../../base/async/timer.ts';
 import { compact } from '../../base/compact.ts';
@@ -39,8 +40,10 @@ export interface EgressProxy {
   close(): void;
 }
 
+/** Each takes a thread of the few that files are read and written by: a container that asks for many names holds up the others. */
+const lookups = pLimit(2);
 const resolved = async (host: string): Promise<readonly string[]> =>
-  (await lookup(host, { all: true })).map(({ address }) => address);
+  (await lookups(() => lookup(host, { all: true }))).map(({ address }) => address);
 const ownAddresses = (): readonly string[] =>
   Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
 const dialled = (host: string, port: number): Socket => connect({ host, port, allowHalfOpen: true });

@@ -143,6 +143,20 @@ describe.skipIf(!available)('a container that reaches the hosts of a list', () =
     expect(named).toEqual([]);
   });
 
+  test('after a restart of the container by us the way out is there again', async () => {
+    const own = await start();
+    expect(await fetched(own, 'http://files.example.com/before')).toContain('says /before');
+    // Every process stopped, the supervisor with them: only a restart helps.
+    expect((await own.execute('kill -STOP -1; sleep 30', { timeoutS: 1 })).timedOut).toBe(true);
+    expect(await fetched(own, 'http://files.example.com/after')).toContain('says /after');
+    const all = await docker.listContainers({ filters: { label: [`${LABELS.pid}=${process.pid}`] } });
+    const inspected = await Promise.all(all.map(({ Id }) => docker.getContainer(Id).inspect()));
+    expect(
+      inspected.filter(({ HostConfig }) => HostConfig.NetworkMode === `container:${own.info.containerId}`),
+    ).toHaveLength(1);
+    await own.close();
+  });
+
   test('a container that has no list has no proxy', async () => {
     const own = await start({ container: { network: 'public' } });
     const { output } = await own.execute('env | grep -ci proxy');

@@ -90,6 +90,8 @@ describe('the name that a TLS client asks for', () => {
     expect(read(record([2, ...hello.slice(1)]))).toEqual({ kind: 'broken' });
     expect(read([...record(hello.slice(0, 20)), 23, 3, 3, 0, 1, 0])).toEqual({ kind: 'broken' });
     expect(read(record([1, 255, 255, 255]))).toEqual({ kind: 'broken' });
+    // Each byte in a record of its own would be read anew with every one that comes.
+    expect(read(hello.flatMap((byte) => record([byte])))).toEqual({ kind: 'broken' });
     expect(read([22, 3, 1, 0, 0])).toEqual({ kind: 'broken' });
     expect(read([22, 3, 1, 255, 255])).toEqual({ kind: 'broken' });
     expect(read(record(message([], [1, 2])))).toEqual({ kind: 'broken' });

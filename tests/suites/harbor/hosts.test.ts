@@ -10,6 +10,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { openStore } from '../../../src/store/open.ts';
 import { cli, tempDir } from '../../support/cli.ts';
 import { dockerAvailable } from '../../support/docker.ts';
 import { BASE_IMAGE } from '../../support/dockerEnvironment.ts';
@@ -126,6 +127,52 @@ grep -c 'answer /file' /app/got > /logs/verifier/reward.txt
     );
     const removed = await cli(['delete', 'o', '-o', out, '--yes']);
     expect(removed.code).toBe(0);
+  });
+
+  test('services are reached beside a list, and tests that run beside what was left have their own', async () => {
+    const dir = tempDir('hosts-services-');
+    const tasks = join(dir, 'tasks');
+    harborTask(tasks, 'beside', {
+      'task.toml': `schema_version = "1.4"
+[environment]
+network_mode = "no-network"
+[agent]
+network_mode = "allowlist"
+allowed_hosts = ["agent.invalid"]
+[verifier]
+network_mode = "allowlist"
+allowed_hosts = ["tests.invalid"]
+`,
+      'environment/Dockerfile': `FROM ${BASE_IMAGE}\nWORKDIR /app\nRUN echo served > /app/page\n`,
+      'environment/docker-compose.yaml': `services:
+  web:
+    image: \${MAIN_IMAGE_NAME}
+    command: python3 -m http.server 8000
+    healthcheck: { test: "python3 -c 'import urllib.request as u; u.urlopen(\\"http://127.0.0.1:8000/page\\")'", interval: 200ms, retries: 50 }
+`,
+      'solution/solve.sh': `#!/bin/bash
+${ask('http://web:8000/page')} > got
+${ask('http://agent.invalid/')}
+setsid sleep 1000 >/dev/null 2>&1 &
+exit 0
+`,
+      'tests/test.sh': `#!/bin/bash
+${ask('http://agent.invalid/')}
+${ask('http://tests.invalid/')}
+grep -c served /app/got > /logs/verifier/reward.txt
+`,
+    });
+    const out = join(dir, 'out');
+    const oracle = ['-c', 'agent.agent_class=oracle', '--run-id', 's', '--evaluate'];
+    const run = await cli(['run', '--subset', tasks, '-o', out, ...oracle]);
+    expect(run.stdout + run.stderr).toMatch(/beside graded resolved/);
+    using store = openStore(join(out, 'swebatch.db'), { readonly: true });
+    expect(store.prepare('SELECT suspicion FROM evaluations').pluck().get()).toContain('ran_beside');
+    expect(brief(await connectionsIn(out, 's', 'beside'))).toEqual([
+      'agent http agent.invalid:80 failed',
+      'verifier http agent.invalid:80 refused',
+      'verifier http tests.invalid:80 failed',
+    ]);
   });
 
   test('a row of any dataset has those of the configuration', async () => {
