@@ -38,6 +38,8 @@ export interface PullOptions {
   readonly revision?: string | undefined;
   /** Without it `test`, where there is one; `all` takes everything. */
   readonly split?: string | undefined;
+  /** All files, and not those of rows alone: a repository of task folders. */
+  readonly whole?: boolean;
   readonly fetch?: typeof fetch;
   readonly sleep?: (ms: number) => Promise<void>;
   readonly signal?: AbortSignal | undefined;
@@ -114,7 +116,7 @@ export async function pullDataset(source: string, options: PullOptions): Promise
 }
 
 async function pullRepo(repo: string, options: PullOptions): Promise<PullResult> {
-  const { access, revision = 'main' } = options;
+  const { access, revision = 'main', whole = false } = options;
   const patient = hubFetch(options);
   const client = {
     repo: { type: 'dataset', name: repo },
@@ -136,10 +138,11 @@ async function pullRepo(repo: string, options: PullOptions): Promise<PullResult>
   for await (const entry of listFiles({ ...client, revision: commit, recursive: true })) {
     if (++entries > MOST_FILES) return refusal(`${repo}: the hub names more than ${MOST_FILES} files`);
     const etag = entry.lfs?.oid ?? entry.oid;
-    if (entry.type === 'file' && etag !== undefined && DATA_FILE.test(entry.path) && isInside(entry.path))
+    const wanted = whole || DATA_FILE.test(entry.path);
+    if (entry.type === 'file' && etag !== undefined && wanted && isInside(entry.path))
       listed.push({ path: entry.path, size: entry.size, etag });
   }
-  const chosen = chooseSplit(listed, options.split);
+  const chosen = whole ? listed : chooseSplit(listed, options.split);
   if (!Array.isArray(chosen)) return refusal(`${repo} at ${commit.slice(0, 12)} ${chosen.problem}`);
 
   const odd = chosen.find(({ etag }) => !ETAG.test(etag));
@@ -381,7 +384,7 @@ function hubFetch({ fetch: ask = fetch, sleep = sleepReally, onWait, signal }: P
 }
 
 /** The body of an answer ends with an error when it is longer than this: a server may send without an end. */
-function boundedFetch(inner: typeof fetch, mostBytes: number): typeof fetch {
+export function boundedFetch(inner: typeof fetch, mostBytes: number): typeof fetch {
   return async (input, init) => {
     const response = await inner(input, init);
     if (!response.body) return response;
@@ -390,7 +393,7 @@ function boundedFetch(inner: typeof fetch, mostBytes: number): typeof fetch {
       transform(chunk, controller) {
         left -= chunk.length;
         if (left >= 0) controller.enqueue(chunk);
-        else controller.error(new Error(`the hub sends more than the ${mostBytes} bytes that may come`));
+        else controller.error(new Error(`the server sends more than the ${mostBytes} bytes that may come`));
       },
     });
     const { status, statusText, headers, url, redirected } = response;

@@ -3,31 +3,69 @@
  * added: a folder or a file where it lies, a hub id from the cache, a git repository as a clone at one commit.
  */
 
-import { execFile } from 'node:child_process';
-import { existsSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { promisify } from 'node:util';
-import { makeFolder } from '../base/files/makeFolder.ts';
-import { errorText } from '../base/text/errorText.ts';
 import { inert } from '../base/text/inert.ts';
 import type { Dataset } from '../dataset/dataset.ts';
 import { imagesProblem } from '../dataset/imageNames.ts';
 import { imageOf } from '../dataset/instance.ts';
-import { addedFolder, nameProblem, rememberDataset } from '../dataset/read/addedDatasets.ts';
+import { addedDataset, nameProblem, rememberDataset } from '../dataset/read/addedDatasets.ts';
 import type { HubEnv } from '../dataset/read/locate.ts';
 import type { Calibrated, GoldStanding } from '../store/records/evaluations.ts';
 import { type LoadOptions, loadDataset } from '../suites/loadDataset.ts';
-import { planGrading } from '../suites/suites.ts';
+import { isTaskAddress, planGrading } from '../suites/suites.ts';
+import { cloned, fetchTasks } from './namedTasks.ts';
 import { UserError } from './userError.ts';
 
-/** The rows of a dataset. Throws a UserError with every reason why it cannot be used. `env` has the settings of the hub. */
-export async function requireDataset(source: string, options: LoadOptions): Promise<Dataset> {
+/**
+ * The rows of a dataset. Throws a UserError with every reason why it cannot be used. `env` has the settings of the hub. Tasks by an address
+ * that was never asked for are fetched first, which `say` tells.
+ */
+export async function requireDataset(
+  source: string,
+  options: LoadOptions,
+  say: (text: string) => void = () => {},
+): Promise<Dataset> {
+  const { env } = options;
+  if (env && isTaskAddress(source)) {
+    const pinned = addedDataset(source, env);
+    if (!pinned) await pinTasks(source, { env, say });
+    else if (!existsSync(pinned.path)) await pinTasks(source, { ...{ env, say }, pinned });
+  }
+  return loadedDataset(source, options);
+}
+
+async function loadedDataset(source: string, options: LoadOptions): Promise<Dataset> {
   const loaded = await loadDataset(source, options);
   if (loaded.ok) return loaded.dataset;
   const problems = loaded.problems.map(({ message }) => `  ${inert(message)}`);
   throw new UserError(
     `the dataset cannot be used; ${problems.length} problem(s) in ${source}:\n${problems.join('\n')}`,
   );
+}
+
+interface PinOptions {
+  readonly env: HubEnv;
+  readonly say: (text: string) => void;
+  readonly images?: string | undefined;
+  /** What its copy was, which is gone: nothing else may take its place. */
+  readonly pinned?: { readonly fileHash: string; readonly images?: string | undefined };
+}
+
+/** Fetches tasks as they are now. From here on their address stands for them. */
+export async function pinTasks(source: string, options: PinOptions) {
+  const { env, say, pinned, images = pinned?.images } = options;
+  const { path, revision } = await fetchTasks(source, env, say);
+  const dataset = await loadedDataset(path, { images, env });
+  if (pinned && dataset.fileHash !== pinned.fileHash)
+    throw new UserError(`${source} was fetched again, for its copy was gone, and is not what it was`, {
+      hint: '"swebatch datasets pull" takes it as it is now',
+    });
+  const chosen = images === undefined ? {} : { images };
+  const { split, fileHash } = dataset;
+  const added = { source, path, split, revision, fileHash, ...chosen, addedAt: new Date().toISOString() };
+  await rememberDataset(source, added, env);
+  return { name: source, ...checkDataset(dataset), revision };
 }
 
 export interface Unfit {
@@ -137,8 +175,6 @@ export function checkDataset(dataset: Dataset, known: Iterable<Calibrated> = [])
   };
 }
 
-const run = promisify(execFile);
-
 interface AddOptions {
   readonly source: string;
   readonly split?: string | undefined;
@@ -160,61 +196,20 @@ const nameOf = (source: string): string =>
     '',
   );
 
-/** A commit, a branch or a tag that cannot be taken for an option. */
-const REVISION = /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,254}$/;
-
-async function git(given: HubEnv, args: readonly string[]): Promise<string> {
-  const env = { ...given, GIT_TERMINAL_PROMPT: '0' };
-  const { stdout } = await run('git', [...args], { env, maxBuffer: 2 ** 24 });
-  return stdout.trim();
-}
-
-/** One folder a commit: what a name stood for stays there when it is added again. */
-async function cloned(source: string, name: string, { revision, env }: AddOptions) {
-  if (revision !== undefined && !REVISION.test(revision))
-    throw new UserError(`${JSON.stringify(revision)} is not a branch, a tag or a commit`);
-  const root = addedFolder(env);
-  makeFolder(root);
-  const fresh = join(root, `.${name}.${process.pid}`);
-  try {
-    await git(env, ['init', '-q', fresh]);
-    const at = ['-C', fresh, '-c', 'protocol.ext.allow=never'];
-    await git(env, [...at, 'fetch', '-q', '--depth', '1', '--', source, revision ?? 'HEAD']);
-    const commit = await git(env, [...at, 'rev-parse', 'FETCH_HEAD']);
-    const path = join(root, `${name}-${commit.slice(0, 12)}`);
-    if (!existsSync(path)) {
-      await git(env, [...at, '-c', 'core.hooksPath=/dev/null', 'checkout', '-q', '--detach', 'FETCH_HEAD']);
-      renameSync(fresh, path);
-    }
-    return { path, commit };
-  } catch (error) {
-    throw new UserError(`${source} cannot be cloned: ${gitText(error).slice(0, 1000)}`, {
-      hint: 'it must be the address of a git repository; a file is downloaded first, then named as a path',
-    });
-  } finally {
-    rmSync(fresh, { recursive: true, force: true });
-  }
-}
-
-/** What git said, without the command that it was called with. */
-const gitText = (error: unknown): string =>
-  errorText(error)
-    .replace(/^Command failed: .*\n/, '')
-    .trim();
-
 /** The name is what `--subset` takes from now on. */
-export async function addDataset(options: AddOptions) {
+export async function addDataset(options: AddOptions, say: (text: string) => void = () => {}) {
   const { source, split, dataDir, images, env } = options;
+  const wrong = images === undefined ? null : imagesProblem(images);
+  if (wrong !== null) throw new UserError(`the choice of images ${JSON.stringify(images)} ${wrong}`);
+  if (isTaskAddress(source)) return pinTasks(source, { env, say, images });
   const name = nameOf(source);
   const problem = nameProblem(name);
   if (problem !== null)
     throw new UserError(`${JSON.stringify(name)} ${problem}, so nothing can be added by it`);
-  const wrong = images === undefined ? null : imagesProblem(images);
-  if (wrong !== null) throw new UserError(`the choice of images ${JSON.stringify(images)} ${wrong}`);
-  const clone = isRepository(source) ? await cloned(source, name, options) : undefined;
+  const clone = isRepository(source) ? await cloned(source, name, options.revision, env) : undefined;
   const place = clone?.path ?? (existsSync(source) ? resolve(source) : source);
   const revision = clone ? undefined : options.revision;
-  const dataset = await requireDataset(place, { split, revision, dataDir, images, env });
+  const dataset = await loadedDataset(place, { split, revision, dataDir, images, env });
   const found = clone?.commit ?? dataset.revision;
   await rememberDataset(
     name,

@@ -39,7 +39,9 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
       hint: 'a file (data.jsonl, data.parquet), a folder, or verified, lite, full, multilingual, multimodal',
     });
   const { dataDir } = options;
-  const dataset = await requireDataset(subset, { split, revision, dataDir, env: caller.env });
+  const dataset = await requireDataset(subset, { split, revision, dataDir, env: caller.env }, (text) =>
+    caller.tell({ level: 'note', text }),
+  );
   const resolved = await withSuitePrompts(configured, dataset.rows);
   const ids = idsFor(options, wanted.instances);
   for (const text of dataset.warnings ?? []) caller.tell({ level: 'warning', text });

@@ -7,6 +7,7 @@ import type { AgentResult, Solution } from '../agent/contract.ts';
 import type { ContainerNeeds } from '../base/containerNeeds.ts';
 import type { McpServer } from '../base/mcpServer.ts';
 import type { Instance } from '../dataset/instance.ts';
+import type { HubEnv } from '../dataset/read/locate.ts';
 import type { RawRow } from '../dataset/read/row.ts';
 import type { Environment } from '../environment/environment.ts';
 import type { BuildRecipe } from '../environment/places/buildRecipes.ts';
@@ -118,3 +119,26 @@ interface AgentRun {
   /** For people; null where the reason says enough. */
   readonly message: string | null;
 }
+
+/** Where a task of a registry lies: below a repository at a commit, or below the folder of the registry's own file. */
+export interface RegisteredTask {
+  readonly name: string;
+  readonly path: string;
+  readonly url?: string;
+  readonly commit?: string;
+}
+
+/** Looks a dataset up by `NAME` or `NAME@VERSION`. `folder`: that of the registry's file; null where it is no file of this machine. */
+export type ReadRegistry = (
+  wanted: string,
+  env: HubEnv,
+) => Promise<
+  | {
+      readonly ok: true;
+      readonly name: string;
+      readonly version: string;
+      readonly tasks: readonly RegisteredTask[];
+      readonly folder: string | null;
+    }
+  | { readonly ok: false; readonly message: string; readonly hint?: string }
+>;

@@ -12,7 +12,7 @@ import { rememberRecipe } from '../environment/places/buildRecipes.ts';
 import type { PlannedGrading } from '../grading/gradingFrame.ts';
 import { applyPatch, PATCH_PATH } from '../grading/patchAndTests.ts';
 import type { SpecOptions } from '../grading/specs/spec.ts';
-import type { Suite, TaskNeeds } from './suite.ts';
+import type { ReadRegistry, Suite, TaskNeeds } from './suite.ts';
 
 interface SuiteLine {
   /** As instances say it in `kind`. */
@@ -20,6 +20,8 @@ interface SuiteLine {
   readonly isRow?: (raw: RawRow) => boolean;
   readonly isFolder?: (dir: string) => boolean;
   readonly load: () => Promise<Suite>;
+  /** Its datasets have names, for `--subset SUITE:NAME`. */
+  readonly registry?: () => Promise<ReadRegistry>;
 }
 
 const SUITES: readonly SuiteLine[] = [
@@ -27,6 +29,7 @@ const SUITES: readonly SuiteLine[] = [
     name: 'harbor',
     isFolder: (dir) => holds(dir, 'task.toml', '*/task.toml', 'tasks/*/task.toml'),
     load: async () => (await import('./harbor/harbor.ts')).harbor,
+    registry: async () => (await import('./harbor/registry.ts')).harborRegistry,
   },
   {
     name: 'multi-swe-bench',
@@ -94,6 +97,17 @@ export const suiteOfRow = (raw: RawRow): string =>
 /** The name of the suite whose tasks a folder holds. */
 export const suiteOfFolder = (dir: string): string | undefined =>
   SUITES.find(({ isFolder }) => isFolder?.(dir))?.name;
+
+/** The registry of a suite; undefined where no suite of the name has one. */
+export const registryOf = async (name: string): Promise<ReadRegistry | undefined> =>
+  SUITES.find((line) => line.name === name)?.registry?.();
+
+/** Names of suites that have a registry. */
+export const REGISTRIES = SUITES.flatMap(({ name, registry }) => (registry ? [name] : []));
+
+/** True where `--subset` is the address of tasks, which run/namedTasks.ts fetches. */
+export const isTaskAddress = (source: string): boolean =>
+  source.startsWith('git+') || ['hf', ...REGISTRIES].some((name) => source.startsWith(`${name}:`));
 
 /** By name. */
 const loaded = new Map<string, Suite>();

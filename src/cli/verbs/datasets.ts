@@ -8,17 +8,20 @@ import { plural } from '../../base/text/numbers.ts';
 import { type Dataset, datasetText } from '../../dataset/dataset.ts';
 import { hubAccess, pullDataset, verifySnapshot } from '../../dataset/hub.ts';
 import { IMAGE_BUILDERS } from '../../dataset/imageNames.ts';
+import { addedDatasets } from '../../dataset/read/addedDatasets.ts';
 import { DATASET_ALIASES, KNOWN_DATASETS, locateDataset } from '../../dataset/read/locate.ts';
 import {
   addDataset,
   type CheckedDataset,
   checkDataset,
+  pinTasks,
   requireDataset,
   type Unfit,
 } from '../../run/datasets.ts';
 import { databasePath, openForReading, resultsRoot } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
 import { type Calibrated, goldStandings } from '../../store/records/evaluations.ts';
+import { isTaskAddress, REGISTRIES } from '../../suites/suites.ts';
 import { type Args, defineVerb, flags, json, output, string, toggle } from '../flags/verb.ts';
 import { EXIT, printData, printJson, printResult, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
@@ -32,7 +35,7 @@ const datasetsFlags = flags({
   },
   source: {
     ...string(
-      `${DATASET_ALIASES.join(', ')}, org/name, or a path; add: also the address of a git repository`,
+      `${DATASET_ALIASES.join(', ')}, org/name, or a path; add: also the address of a git repository; tasks: git+URL#PATH@COMMIT, ${REGISTRIES.join(', ')}:NAME@VERSION, hf:org/name`,
     ),
     place: 'optional',
   },
@@ -59,24 +62,25 @@ const sourceOf = ({ action, source }: Options): string => {
 /** The places to look for a dataset. */
 const placesOf = ({ split, revision, dataDir }: Options) => ({ split, revision, dataDir, env: process.env });
 
-const load = (options: Options): Promise<Dataset> => requireDataset(sourceOf(options), placesOf(options));
+const load = (options: Options): Promise<Dataset> =>
+  requireDataset(sourceOf(options), placesOf(options), say);
 
 function ls(options: Options): number {
-  const rows = DATASET_ALIASES.map((name) => {
+  const known = DATASET_ALIASES.map((name) => {
     const location = locateDataset(name, placesOf(options));
-    const found = location.ok ? location.found : undefined;
-    return {
-      name,
-      repository: KNOWN_DATASETS[name].repos[0],
-      says: KNOWN_DATASETS[name].says,
-      path: found?.files[0] ?? null,
-      split: found?.split ?? null,
-      revision: found?.revision ?? null,
-    };
+    const { files = [], split = null, revision = null } = location.ok ? location.found : {};
+    const { repos, says } = KNOWN_DATASETS[name];
+    return { name, repository: repos[0], says, path: files[0] ?? null, split, revision };
   });
+  const added = Object.entries(addedDatasets(process.env)).map(([name, one]) => {
+    const { source, split, revision } = one;
+    const path = existsSync(one.path) ? one.path : null;
+    return { name, repository: source, says: 'added here', path, split, revision };
+  });
+  const rows = [...known, ...added];
   const cells = rows.map((r) => [
-    r.name,
-    r.repository,
+    inert(r.name),
+    inert(r.repository),
     r.path ? (r.split ?? 'yes') : '-',
     r.revision?.slice(0, 12) ?? '-',
   ]);
@@ -147,8 +151,14 @@ async function show(options: Options): Promise<number> {
 
 async function pull(options: Options): Promise<number> {
   const { split, revision } = options;
+  const source = sourceOf(options);
+  if (isTaskAddress(source)) {
+    const pinned = await pinTasks(source, { env: process.env, say });
+    printResult(options.json, pinned, () => checkText(pinned));
+    return EXIT.done;
+  }
   const shown = new Map<string, number>();
-  const result = await pullDataset(sourceOf(options), {
+  const result = await pullDataset(source, {
     access: hubAccess(process.env),
     split,
     revision,
@@ -221,7 +231,7 @@ async function convert(options: Options): Promise<number> {
 async function add(options: Options): Promise<number> {
   const { split, revision, dataDir, images } = options;
   const places = { split, revision, dataDir, images, env: process.env };
-  const added = await addDataset({ source: sourceOf(options), ...places });
+  const added = await addDataset({ source: sourceOf(options), ...places }, say);
   printResult(options.json, added, () => checkText(added));
   say(`added: --subset ${added.name} takes it as it is now`);
   return EXIT.done;

@@ -30,7 +30,7 @@ export const addedFolder = (env: HubEnv): string =>
 const registryPath = (env: HubEnv): string => join(addedFolder(env), 'added.json');
 
 /** All of them by name. A file that cannot be read is an error with its place: a name must not be forgotten in silence. */
-function addedDatasets(env: HubEnv): Readonly<Record<string, AddedDataset>> {
+export function addedDatasets(env: HubEnv): Readonly<Record<string, AddedDataset>> {
   const path = registryPath(env);
   if (!existsSync(path)) return {};
   try {
@@ -41,11 +41,13 @@ function addedDatasets(env: HubEnv): Readonly<Record<string, AddedDataset>> {
 }
 
 export function addedDataset(alias: string, env: HubEnv | undefined): AddedDataset | undefined {
-  if (env === undefined || !NAME.test(alias)) return undefined;
+  if (env === undefined || !(NAME.test(alias) || ADDRESS.test(alias))) return undefined;
   const all = addedDatasets(env);
   return Object.hasOwn(all, alias) ? all[alias] : undefined;
 }
 
+/** Of tasks that were fetched: run/namedTasks.ts. */
+const ADDRESS = /^[a-z][a-z0-9+-]*:/;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
 
 /** Why a dataset cannot be added under a name; null when it can. */
