@@ -118,10 +118,8 @@ async function loadNamed(source: string, options: LoadOptions): Promise<LoadResu
 
 async function loadPlace(source: string, options: LoadOptions): Promise<LoadResult> {
   const { images, heldBytes = HELD_BYTES } = options;
-  const folder = await folderDataset(source, images);
-  if (folder && options.split !== undefined)
-    return { ok: false, problems: [{ message: noSplits(folder.path, options.split) }] };
-  if (folder) return { ok: true, dataset: folder };
+  const folder = await folderDataset(source, images, options.split);
+  if (folder) return 'message' in folder ? { ok: false, problems: [folder] } : { ok: true, dataset: folder };
   const location = locateDataset(source, options);
   if (!location.ok) return { ok: false, problems: [{ message: location.message }] };
   const { files, revision, split } = location.found;
@@ -214,18 +212,31 @@ function collected(tasks: readonly FolderTask[]): string[] {
 }
 
 /** A folder of task folders: each task is a row. Undefined where the source is no such folder. */
-async function folderDataset(source: string, images?: string): Promise<Dataset | undefined> {
+async function folderDataset(
+  source: string,
+  images: string | undefined,
+  asked: string | undefined,
+): Promise<Dataset | DatasetProblem | undefined> {
   if ((DATASET_ALIASES as readonly string[]).includes(source)) return undefined;
   if (!statSync(source, { throwIfNoEntry: false })?.isDirectory()) return undefined;
   const suite = await loadSuite(suiteOfFolder(source) ?? SWE_BENCH);
   if (!suite?.folders) return undefined;
   const path = resolve(source);
-  const tasks = suite.folders.read(path);
+  const splits = suite.folders.splits?.(path) ?? [];
+  if (asked !== undefined && !splits.includes(asked))
+    return {
+      message:
+        splits.length === 0
+          ? noSplits(path, asked)
+          : `${path} has no split "${asked}"; it has ${splits.join(', ')}`,
+    };
+  const split = asked ?? splits[0] ?? null;
+  const tasks = suite.folders.read(path, split ?? undefined);
   return {
     source,
     path,
     files: [path],
-    split: null,
+    split,
     revision: null,
     needsFolders: suite.folders.needed ?? false,
     fileHash: sha256(tasks.map(({ id, hash }) => `${id} ${hash}\n`).join('')),

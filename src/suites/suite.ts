@@ -19,7 +19,12 @@ export interface Suite {
   /** Rows of files: their columns under the names of SWE-bench. `headIsBase`: the head of the image's repository is where a task begins. */
   readonly rows?: { columns(raw: RawRow): RawRow; readonly headIsBase?: boolean };
   /** Folders that hold tasks: all of them. `needed`: also while a task runs, so that it cannot be written as a row. */
-  readonly folders?: { read(dir: string): readonly FolderTask[]; readonly needed?: boolean };
+  readonly folders?: {
+    read(dir: string, split?: string): readonly FolderTask[];
+    /** The splits that its tasks are in, that which is meant where none is named first; absent: tasks have none. */
+    splits?(dir: string): readonly string[];
+    readonly needed?: boolean;
+  };
   /** What agents are asked in, where nobody wrote a prompt; absent: the default, which is about a repository and a report. */
   readonly prompts?: SuitePrompts;
   /** Why a task cannot run here, as a clause; undefined when it can. Told before anything starts. */

@@ -32,6 +32,11 @@ const SUITES: readonly SuiteLine[] = [
     registry: async () => (await import('./harbor/registry.ts')).harborRegistry,
   },
   {
+    name: 'swe-bench-tasks',
+    isFolder: (dir) => holds(dir, 'sweb.yaml', 'tasks/*/tests.json') && holds(dir, 'tasks/*/task.yaml'),
+    load: async () => (await import('./taskRepository/taskRepository.ts')).taskRepository,
+  },
+  {
     name: 'multi-swe-bench',
     isRow: (raw) => raw.org != null && raw.number != null,
     load: async () => (await import('./multiSwe/multiSwe.ts')).multiSwe,

@@ -122,7 +122,7 @@ const ACTIONS = { add, ls, verify, remove } as const;
 
 export const agentsVerb = defineVerb({
   name: 'agents',
-  describe: `add, list, verify and remove agents of others: ${FETCHED.join(', ')}`,
+  describe: `add, list, verify and remove agents of others: ${FETCHED.join(', ')}, and any program of npm, PyPI, a folder or a tar file`,
   flags: agentsFlags,
   examples: [
     [`$0 agents add ${EXAMPLE}`, 'fetch it once; runs name it with agent.agent_class'],

@@ -153,7 +153,7 @@ export function taskText(task: string, name: string): string | undefined {
 const hashes = new WeakMap<readonly TaskFile[], string>();
 
 /** Names, contents and modes in one hash. The same list is hashed once: for its task, and for the image that it builds. */
-function hashOfFiles(files: readonly TaskFile[]): string {
+export function hashOfFiles(files: readonly TaskFile[]): string {
   const known = hashes.get(files);
   if (known !== undefined) return known;
   const lines = files.map(
