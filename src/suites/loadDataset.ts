@@ -22,6 +22,7 @@ import {
   readParquet,
 } from '../dataset/read/readRows.ts';
 import { type NormalisedRow, normaliseColumns, rowHashOf } from '../dataset/read/row.ts';
+import { foreignRow } from '../grading/specs/foreignRows.ts';
 import type { FolderTask } from './suite.ts';
 import { loadSuite, SWE_BENCH, suiteOf, suiteOfFolder, suiteOfRow } from './suites.ts';
 
@@ -164,6 +165,12 @@ async function loadPlace(source: string, options: LoadOptions): Promise<LoadResu
       const normalised = normaliseRow(row);
       const id = normalised.ok ? normalised.instance.instance_id : normalised.instanceId;
       if (contradiction) report(entry.line, contradiction, id);
+      const foreign = normalised.ok || !isRecord(row) ? undefined : foreignRow(row);
+      // Once for the file, and not for each column that each of its rows lacks.
+      if (foreign !== undefined) {
+        problems.push({ message: `${path} cannot be run or graded: ${foreign}` });
+        break;
+      }
       if (!normalised.ok) for (const message of normalised.messages) report(entry.line, message, id);
       if (id !== undefined) {
         const first = firstPlace.get(id);

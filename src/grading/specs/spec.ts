@@ -6,6 +6,7 @@ import { type Instance, imageOf } from '../../dataset/instance.ts';
 import type { HarnessVersion } from '../parsers/logParser.ts';
 import { findParser, officialRegistry, type ParserRegistry } from '../parsers/parserRegistry.ts';
 import { type LogSuite, MARK } from '../readLog.ts';
+import { foreignRow } from './foreignRows.ts';
 import repositories from './repositories.json' with { type: 'json' };
 
 export interface GradeSpec {
@@ -138,18 +139,8 @@ function fromInstallConfig(instance: Instance, raw: unknown): Script {
   return { evalScript: synthesiseScript(instance, facts, 'v4.1'), logParser, source: 'install_config' };
 }
 
-/** Why a row of a related dataset cannot be graded here, so that it does not look like a broken row. */
-function foreignReason(instance: Instance): string | undefined {
-  const { extra } = instance;
-  if (Array.isArray(extra.test_cmds))
-    return 'SWE-bench-Live rows bring their own commands and parser, which are not run here';
-  if (extra.dockerhub_tag !== undefined)
-    return 'SWE-bench Pro rows need the run_script and parser of their own repository';
-  if (extra.fix_patch !== undefined) return 'Multi-SWE-bench rows are graded by their own harness';
-  if (instance.repo.startsWith('swesmith/'))
-    return 'SWE-smith rows name no test command and no log parser, and their images hold the repository without the bug of the task: bring images, eval_script and log_parser as docs/grading.md says';
-  return undefined;
-}
+const foreignReason = ({ extra, ...columns }: Instance): string | undefined =>
+  foreignRow({ ...extra, ...columns });
 
 function scriptOf(instance: Instance, harness: HarnessVersion): Script {
   const { repo, version, eval_script, log_parser, extra } = instance;

@@ -32,15 +32,15 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 
 function columns(raw: RawRow): RawRow {
   const { org, number } = raw;
-  // A row that was converted before names its repository with its owner.
-  if (raw.instance_id != null) return raw;
   const repo = textOf(raw.repo);
+  // A row that was converted before names its repository with its owner. Its makers write an id into some of their files.
+  if (repo.includes('/')) return raw;
   const issues = Array.isArray(raw.resolved_issues) ? raw.resolved_issues.filter(isRecord) : [];
   const statement = issues.length > 0 ? issues : [raw];
   const fixed = FIXED.map((name) => raw[name]).filter(isRecord);
   return {
     ...raw,
-    instance_id: `${org}__${repo}-${number}`,
+    instance_id: raw.instance_id ?? `${org}__${repo}-${number}`,
     repo: `${org}/${repo}`,
     base_commit: isRecord(raw.base) ? raw.base.sha : undefined,
     problem_statement: statement.map((issue) => `${textOf(issue.title)}\n${textOf(issue.body)}`).join('\n\n'),
@@ -150,7 +150,10 @@ const filled = (value: unknown): boolean => typeof value === 'string' && value !
 function grading(instance: Instance, { harness }: SpecOptions): PlannedGrading {
   const { extra, repo } = instance;
   if (filled(extra.number_interval) || filled(extra.tag))
-    return notGradable(instance, 'the shape of its log goes by a range of numbers, which is not known here');
+    return notGradable(
+      instance,
+      'the log shapes of Multi-SWE-RL go by ranges of numbers (number_interval, tag), which are not known here',
+    );
   const shape = shapeOf(repo, Number(extra.number));
   if (!shape) return notGradable(instance, `the shape of the logs of ${repo} is not known here`);
   const row = multiRowSchema.safeParse(extra);
