@@ -38,7 +38,7 @@ const FOREIGN: readonly { readonly isRow: (columns: Columns) => boolean; readonl
   },
   {
     isRow: ({ image_assets }) => image_assets !== undefined,
-    says: 'SWE-bench Multimodal rows of before SWE-bench 5 have no eval_script, and those of its test split no tests: SWE-bench/SWE-bench_Multimodal, or its task repository, has what is published of them',
+    says: 'SWE-bench Multimodal rows of before SWE-bench 5 have no eval_script, and those of its test split no tests: SWE-bench/SWE-bench_Multimodal, or the repository of its tasks, has what is published of them',
   },
   {
     isRow: ({ meta, license, install_config }) => isRecord(meta) && isText(license) && install_config == null,
