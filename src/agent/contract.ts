@@ -1,6 +1,7 @@
 /**
  * What the runner sees of an agent. The agent knows no store and no queue: it says what happens through callbacks, and resolves to how it ended.
  */
+import type { VariableValues } from '../base/hostVariables.ts';
 import type { McpServer, McpTransport } from '../base/mcpServer.ts';
 import type { CommandResult, Environment } from '../environment/environment.ts';
 import type { Libc } from '../environment/programs/program.ts';
@@ -105,7 +106,12 @@ export interface Solution {
   /** `timeoutS` is 0 for no limit. Rejects for EnvironmentError and AbortError alone. */
   apply(
     environment: Environment,
-    at: { readonly timeoutS: number; readonly signal?: AbortSignal | undefined },
+    at: {
+      readonly timeoutS: number;
+      readonly signal?: AbortSignal | undefined;
+      /** Of this machine, by name. */
+      readonly variables?: VariableValues | undefined;
+    },
   ): Promise<SolutionEnd>;
 }
 

@@ -1,4 +1,5 @@
 import type { Network } from './allowList.ts';
+import type { WantedVariables } from './hostVariables.ts';
 import type { Services } from './services.ts';
 
 /** What a task asks of its own containers. What is absent stays as the configuration has it. */
@@ -17,6 +18,10 @@ export interface ContainerNeeds {
   readonly cpus?: number | undefined;
   readonly diskMb?: number | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Variables of this machine, which go over `env` where they are given. */
+  readonly variables?: WantedVariables | undefined;
+  /** How many of the engine's. */
+  readonly gpus?: number | undefined;
   /** Seconds after which a container may end by itself; never shorter than configured. */
   readonly lifetimeS?: number | undefined;
   /** Run once after the start and before the agent; its failure is that of the environment. */

@@ -10,6 +10,7 @@ import { gradingConfigSchema } from '../grading/gradingConfig.ts';
 import { suspicionRuleSchema } from '../grading/suspicion/commands.ts';
 import { modelConfigSchema } from '../model/modelConfig.ts';
 import { at, isTree } from './merge.ts';
+import { suiteConfigSchema } from './suiteConfig.ts';
 
 // The `run:` section, where 0 (or none) turns a limit off, and the `dataset:` section.
 
@@ -157,6 +158,7 @@ export const SECTIONS = {
   images: imagesConfigSchema,
   dataset: datasetConfigSchema,
   gateway: gatewayConfigSchema,
+  suite: suiteConfigSchema,
 } as const;
 
 export const configSchema = z.strictObject({
@@ -169,6 +171,7 @@ export const configSchema = z.strictObject({
   dataset: datasetConfigSchema.prefault({}),
   // Absent where nobody sets it, so that recorded runs and exported files of other agents stay as they are.
   gateway: gatewayConfigSchema.optional(),
+  suite: suiteConfigSchema.optional(),
   arms: z.array(armSchema).default([]).meta(identity('several models or configurations in one run')),
 });
 export type Config = z.infer<typeof configSchema>;
@@ -243,6 +246,8 @@ const LATER: ReadonlySet<string> = new Set([
   'gateway.models',
   'gateway.provider_tools',
   'gateway.translate',
+  'suite.env',
+  'suite.judge',
 ]);
 
 const isOwnKey = (path: string): boolean =>

@@ -35,6 +35,8 @@ export interface EnvironmentKind {
   readonly opensHosts: boolean;
   /** Starts containers beside that of the work (`ContainerNeeds.services`). */
   readonly runsServices: boolean;
+  /** Gives a container GPUs (`ContainerNeeds.gpus`). */
+  readonly hasGpus: boolean;
   /** Brings the programs of installed agents. */
   readonly bringsPrograms: boolean;
   /** Rejects when the configuration leads nowhere. */

@@ -28,6 +28,7 @@ const foreign = (name: string): EnvironmentKind => ({
   listens: false,
   opensHosts: false,
   runsServices: false,
+  hasGpus: false,
   bringsPrograms: false,
   create: (config, { baseDir = '.' }) => loadModule(config, baseDir),
 });

@@ -5,6 +5,7 @@
 
 import { z } from 'zod';
 import type { ContainerNeeds } from '../base/containerNeeds.ts';
+import { withVariables } from '../base/hostVariables.ts';
 import { sha256 } from '../base/sha256.ts';
 import { errorText } from '../base/text/errorText.ts';
 import type { Environment, EnvironmentFactory, Owner, StartRequest } from '../environment/environment.ts';
@@ -15,6 +16,7 @@ import type { Outcome } from '../outcome.ts';
 import type { GradeSuspicion } from './doubts/doubts.ts';
 import { finding, limitMet } from './doubts/patchDoubts.ts';
 import { type GradingConfig, type GradingLimits, limitsOf } from './gradingConfig.ts';
+import type { Given } from './judge.ts';
 import type { HarnessVersion } from './parsers/logParser.ts';
 import type { ParserRegistry } from './parsers/parserRegistry.ts';
 import type { TestRun } from './patchAndTests.ts';
@@ -30,6 +32,8 @@ export interface GradeRequest {
   readonly owner: Owner;
   /** The open network of the arm (`environment.network`), for tasks whose tests ask for one; absent where it names none. */
   readonly openNetwork?: string | undefined;
+  /** Absent: nothing is. */
+  readonly given?: Given | undefined;
   readonly parsers?: ParserRegistry;
   /** It ran before and asked for this repetition with nothing beside it: what goes wrong again is the prediction's doing. */
   readonly alone?: boolean;
@@ -118,8 +122,10 @@ export async function inFreshContainer(
   const startedAt = now();
   const began = performance.now();
   const runLog: RunLogLine[] = [];
+  const clean = (text: string): string => request.given?.clean(text) ?? text;
+  const cleaned = (text: string | null | undefined): string | null => (text ? clean(text) : (text ?? null));
   const add = (level: RunLogLine['level']) => (message: string) =>
-    void runLog.push({ at: now(), level, message });
+    void runLog.push({ at: now(), level, message: clean(message) });
   const log: RunLog = { info: add('INFO'), warn: add('WARNING'), error: add('ERROR') };
   let environment: Environment | undefined;
   const result = (ending: GradingEnd): EvaluationResult => ({
@@ -130,12 +136,9 @@ export async function inFreshContainer(
     resolved: null,
     resolvedStrict: null,
     report: null,
-    log: null,
     applyMethod: null,
     exitCode: null,
     infraReason: null,
-    suspicion: [],
-    errorMessage: null,
     network: config.network,
     patchSha256: patchHash(patch),
     repeatAlone: false,
@@ -143,6 +146,9 @@ export async function inFreshContainer(
     limits: environment ? limitsOf(config) : null,
     imageDigest: environment?.info.imageDigest ?? null,
     ...ending,
+    log: cleaned(ending.log),
+    errorMessage: cleaned(ending.errorMessage),
+    suspicion: (ending.suspicion ?? []).map((one) => ({ ...one, evidence: clean(one.evidence) })),
     runLog,
     durationMs: Math.round(performance.now() - began),
   });
@@ -159,7 +165,12 @@ export async function inFreshContainer(
       signal,
       onPhase,
       onConnection,
-      ...(container && { container: { openNetwork: request.openNetwork, ...container } }),
+      ...(container && {
+        container: withVariables(
+          { openNetwork: request.openNetwork, ...container },
+          request.given?.variables,
+        ),
+      }),
       ...(putBack && { putBack }),
     });
     id = environment.info.containerId ?? environment.info.kind;

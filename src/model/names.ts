@@ -119,6 +119,17 @@ export const PROVIDERS: readonly Provider[] = [
   ownServer('litellm_proxy', null),
 ];
 
+/** What a client of a provider reads a variable as; undefined for a variable of no provider. */
+export function clientVariable(
+  name: string,
+): { readonly is: 'key' | 'address'; readonly dialect: DialectName } | undefined {
+  for (const { keys, baseUrls, dialect } of PROVIDERS) {
+    if (keys.includes(name)) return { is: 'key', dialect };
+    if (baseUrls.includes(name)) return { is: 'address', dialect };
+  }
+  return undefined;
+}
+
 /** A name without a prefix whose maker is certain. */
 const BARE: readonly (readonly [RegExp, string])[] = [
   [/^claude-/, 'anthropic'],

@@ -4,8 +4,9 @@
  */
 
 import type { AgentConfig } from '../agent/agentConfig.ts';
-import type { AgentCallbacks, AgentResult } from '../agent/contract.ts';
+import type { AgentCallbacks, AgentResult, Solution } from '../agent/contract.ts';
 import { placeEquipment } from '../agent/equipment.ts';
+import type { VariableValues } from '../base/hostVariables.ts';
 import { stackOf } from '../base/text/sourceLines.ts';
 import type { Instance } from '../dataset/instance.ts';
 import type { CapturedPatch, Environment } from '../environment/environment.ts';
@@ -13,7 +14,8 @@ import type { EvaluationResult } from '../grading/gradingFrame.ts';
 import { isFinalReason } from '../outcome.ts';
 import { StorageError } from '../store/open.ts';
 import type { Settlement } from '../store/records/trials.ts';
-import { needsOf, solutionOf, suiteOf } from '../suites/suites.ts';
+import { isJudgedByState, needsOf, solutionOf, suiteOf } from '../suites/suites.ts';
+import { withSkillsOfTask } from './agents/equipment.ts';
 import {
   captureWork,
   enterEnvironment,
@@ -97,7 +99,7 @@ export async function runAttempt(
         : undefined;
       const kept = { running: left !== undefined };
       const capture = await captureWork(run, journal, environment, ending, kept);
-      captured = capture.captured;
+      captured = capture.captured && withoutValues(run, trial.instance, capture.captured);
       if (needsOf(trial.instance).endState)
         workImage = await leaveWork(run, journal, environment, ending, kept);
       // What the engine took with it was the result, unless the patch was submitted.
@@ -159,11 +161,12 @@ async function runAgent(
     // A replay plays the recorded attempts of a trial in order.
     earlier: journal.infraAttemptsBefore(),
   });
-  const ofTask = needsOf(instance).toolServers ?? [];
+  const { toolServers: ofTask = [], skillsFolder } = needsOf(instance);
   // A task's own server keeps its name.
   const ofArm = (arm.agent.mcp_servers ?? []).filter((one) => ofTask.every(({ name }) => name !== one.name));
   const mcpServers = [...ofTask, ...ofArm];
-  const placement = arm.equipment && (await placeEquipment(environment, arm.equipment));
+  const given = await withSkillsOfTask(arm.equipment, environment, skillsFolder);
+  const placement = given && (await placeEquipment(environment, given));
   const equipment = placement?.placed;
   const runOne = (task: string, config: AgentConfig, callbacks: AgentCallbacks, part?: string) => {
     const { gateway } = arm;
@@ -178,7 +181,7 @@ async function runAgent(
       callbacks,
       signal,
       now,
-      ...(arm.solves && { solution: solutionOf(instance, part) }),
+      ...(arm.solves && { solution: solutionWith(run.suite.variables, instance, part) }),
     });
     return orAbort(agent.run(task, exposedFields(arm.agent, instance)), signal);
   };
@@ -204,6 +207,21 @@ async function runAgent(
   } finally {
     await placement?.remove();
   }
+}
+
+/** Where no patch is graded, one keeps no value that was given to the task. */
+function withoutValues({ suite, redactor }: Run, instance: Instance, captured: CapturedPatch): CapturedPatch {
+  if (Object.keys(suite.variables).length === 0 || !isJudgedByState(instance)) return captured;
+  return { ...captured, patch: redactor.bytes(captured.patch) };
+}
+
+function solutionWith(
+  variables: VariableValues,
+  instance: Instance,
+  part: string | undefined,
+): Solution | undefined {
+  const solution = solutionOf(instance, part);
+  return solution && { apply: (environment, at) => solution.apply(environment, { ...at, variables }) };
 }
 
 /** A task may give its agent less time than the configuration does, never more. */

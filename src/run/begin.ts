@@ -63,6 +63,7 @@ export function beginRun(
         config: request.run,
         grading: request.grading,
         images: resolved.images,
+        suite: request.suite,
         arms: request.arms,
         choose: chooserFor(store, run, request),
       },
@@ -122,11 +123,15 @@ export async function goOnWithRun(store: Store, options: ResumeOptions, caller: 
   const run = requireRun(store, options.run);
   if (run.imported === 1) throw new UserError(`${run.name} was imported; it has nothing to resume`);
   const planned = plannedConfig(run);
-  const { arms, images } = planned;
+  const { arms, images, suite } = planned;
   const config = { ...planned.run, ...(workers !== undefined && { workers }) };
   const grading = { ...planned.grading, ...(evaluate !== undefined && { enabled: evaluate }) };
   const asks = options.retry !== undefined || options.instances !== undefined || hasPending(store, run);
-  await preflight({ arms, run: config, grading }, { ...caller, env: withoutAddresses(caller.env) }, asks);
+  await preflight(
+    { arms, run: config, grading, suite },
+    { ...caller, env: withoutAddresses(caller.env) },
+    asks,
+  );
   if (asks) tellOtherAddress(run, arms, caller);
   return withRunLock({ store, root, runName: run.name, tell: caller.tell }, async () => {
     if (costLimit !== undefined) setRunBudget(store, run.id, costLimit > 0 ? dollarsToNano(costLimit) : null);
@@ -138,7 +143,7 @@ export async function goOnWithRun(store: Store, options: ResumeOptions, caller: 
       env: caller.env,
     });
     const current = runByName(store, run.name)!;
-    return workOn({ store, root, row: current, config, grading, images, arms }, caller);
+    return workOn({ store, root, row: current, config, grading, images, suite, arms }, caller);
   });
 }
 

@@ -9,7 +9,13 @@ import { requireDataset } from './datasets.ts';
 import type { ArmConfig, RunRequest } from './plan/planRecord.ts';
 import { type ResolvedConfig, type RunOptions, resolveConfig } from './plan/resolveConfig.ts';
 import { withSuitePrompts } from './plan/suitePrompts.ts';
-import { beyondAgents, beyondGraders, withinEngines, withoutUnsupported } from './plan/unsupported.ts';
+import {
+  beyondAgents,
+  beyondGraders,
+  beyondVariables,
+  withinEngines,
+  withoutUnsupported,
+} from './plan/unsupported.ts';
 import { openForReading, refuseRunName, refuseUnwritable, requireRun } from './resultsRoot.ts';
 import { UserError } from './userError.ts';
 
@@ -49,7 +55,10 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
   const { strata } = chosen;
   const skip = wanted.skip_unsupported ?? false;
   const running = withoutUnsupported(
-    await beyondAgents(await withinEngines(chosen.selected, resolved, caller.env), resolved.arms),
+    await beyondAgents(
+      await beyondVariables(await withinEngines(chosen.selected, resolved, caller.env), resolved, caller.env),
+      resolved.arms,
+    ),
     skip,
     caller.tell,
   );
@@ -76,6 +85,7 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
     run: resolved.run,
     grading: resolved.grading,
     images: resolved.images,
+    suite: resolved.suite,
     configHash: resolved.hash,
     dataset: {
       source: dataset.source,

@@ -1,5 +1,6 @@
 /** A trial with its arm, its instance and its images, and how its container is asked for. */
 
+import { type VariableValues, withVariables } from '../base/hostVariables.ts';
 import { OWN_HOST } from '../base/imageReference.ts';
 import { type Instance, instanceSchema } from '../dataset/instance.ts';
 import type { StartRequest } from '../environment/environment.ts';
@@ -83,6 +84,7 @@ export function startRequestOf(
   { id, arm, instance, image }: PlannedTrial,
   runName: string,
   attemptNumber: number,
+  variables: VariableValues,
 ): StartRequest {
   const { startup_command } = arm.environment;
   const { container } = needsOf(instance);
@@ -91,7 +93,7 @@ export function startRequestOf(
     image,
     owner: currentOwner(runName, `${id}.${attemptNumber}`),
     baseCommit: instance.base_commit,
-    ...(container && { container }),
+    ...(container && { container: withVariables(container, variables) }),
     // The environment runs it before it saves the start tree, so that its changes do not count as the agent's work.
     ...(startup_command && {
       startupCommand: render(startup_command, { ...instance.extra, ...instance }),

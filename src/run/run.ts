@@ -16,6 +16,7 @@ import { errorText } from '../base/text/errorText.ts';
 import type { Redactor } from '../base/text/redact.ts';
 import { parseSize } from '../base/text/units.ts';
 import type { RunConfig } from '../config/configSchema.ts';
+import type { SuiteConfig } from '../config/suiteConfig.ts';
 import { currentOwner } from '../environment/owner.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../environment/places/imagesConfig.ts';
 import { watchEngines } from '../environment/places/places.ts';
@@ -32,15 +33,16 @@ import { discardAbandonedWork } from './attempt/environment.ts';
 import { type BatchResult, runBatch } from './batch.ts';
 import { attended, type Caller } from './caller.ts';
 import type { Run } from './contract.ts';
-import { createBudget, type RunBudget } from './control/budget.ts';
+import { budgetOf } from './control/budget.ts';
 import { createDiskFloor, leastFree, reserveFile } from './control/diskFloor.ts';
 import { keepLiveState } from './control/liveControls.ts';
 import { createNotifier, warningTo } from './control/notify.ts';
 import { awakeClock } from './control/phases.ts';
 import { recoverRun, refuseLostRecords } from './control/recover.ts';
-import { cleanedBy, createEvents, type RunEvents } from './events.ts';
+import { cleanedBy, createEvents } from './events.ts';
 import { createGrader, type GradingSummary } from './grader/grader.ts';
 import { createStepGrading, type GradedRun } from './grader/gradeTrial.ts';
+import { openSuite } from './grader/judge.ts';
 import { openRunImages } from './places/openImages.ts';
 import { keepEngines, reapOrphans } from './places/sittingEngines.ts';
 import { imagesOfTrials, orderForImages } from './places/trialImages.ts';
@@ -65,6 +67,7 @@ interface Sitting {
   readonly grading: GradingConfig;
   /** Default: that of an empty `images:` section. */
   readonly images?: ImagesConfig | undefined;
+  readonly suite?: SuiteConfig | undefined;
   readonly arms: readonly ArmConfig[];
   /** Chooses trials, after those of a dead process are pending again. */
   readonly choose?: (trials: readonly TrialRow[]) => readonly TrialRow[];
@@ -201,6 +204,11 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
     redactor,
     events,
     stop,
+    suite: await openSuite(
+      sitting.suite,
+      { store, env, redactor, budget, note: (text) => events.emit({ type: 'note', text }) },
+      closing,
+    ),
     arms,
     instances,
     engine,
@@ -280,11 +288,11 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
 }
 
 /** The caller learns the secrets before anything is printed; a secret that is an ordinary word gets a warning. */
-function secretsOf({ arms }: Sitting, { env, keepSecret, tell }: Caller): Redactor {
+function secretsOf({ arms, suite }: Sitting, { env, keepSecret, tell }: Caller): Redactor {
   const models = arms.map((arm) => arm.model);
-  const redactor = redactorOfModels(env, models);
+  const redactor = redactorOfModels(env, models, suite);
   keepSecret?.(redactor);
-  for (const name of ordinarySecrets(env, models))
+  for (const name of ordinarySecrets(env, [...models, ...(suite?.env ?? [])]))
     tell({
       level: 'warning',
       text: `the value of $${name} is an ordinary word: it is replaced wherever it occurs in messages and output`,
@@ -313,15 +321,6 @@ function recover({ store, root, row }: Sitting, { tell }: Caller): void {
     level: 'note',
     text: `${trials} trial(s) were running when the last process ended; they are pending again${billed}`,
   });
-}
-
-/** Money of earlier sittings counts: a restart does not renew the budget. */
-function budgetOf(store: Store, row: RunRow, events: RunEvents): RunBudget {
-  const { committedNano } = spentNano(store, row.id);
-  const budget = createBudget(row.budget_nano, committedNano, (percent, spentNow) =>
-    events.emit({ type: 'budget', percent, spentNano: spentNow, budgetNano: budget.limitNano! }),
-  );
-  return budget;
 }
 
 const plannedCount = ({ config, arms, instances }: Run): number => instances.size * arms.size * config.epochs;

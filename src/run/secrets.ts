@@ -12,6 +12,7 @@ import {
   type Secret,
   SHORTEST,
 } from '../base/text/redact.ts';
+import type { SuiteConfig } from '../config/suiteConfig.ts';
 import { proxyFrom, proxySecrets } from '../model/http/proxySettings.ts';
 import type { ModelConfig } from '../model/modelConfig.ts';
 import {
@@ -22,7 +23,7 @@ import {
   referencesIn,
   referencesInAddress,
 } from '../model/namedCredentials.ts';
-import { type ArmRow, storedArm } from '../store/records/runs.ts';
+import { type ArmRow, type RunRow, storedArm, storedConfig } from '../store/records/runs.ts';
 import type { Variables } from './caller.ts';
 
 const SECRET_NAME = /(_API_KEY|_TOKEN|_SECRET|_PASSWORD|_CREDENTIALS)$/;
@@ -62,26 +63,43 @@ export function loadedSecrets(env: Variables, names: readonly string[]): Secret[
 
 export const redactorOf = (env: Variables): Redactor => createRedactor(loadedSecrets(env, []));
 
-/** With the secrets of these models. */
-export function redactorOfModels(env: Variables, models: readonly Partial<ModelConfig>[]): Redactor {
-  const secrets = models.map(secretsOfModel);
-  const names = secrets.flatMap((one) => one.names);
+/** With the secrets of these models, and the variables that tasks may have. */
+export function redactorOfModels(
+  env: Variables,
+  models: readonly Partial<ModelConfig>[],
+  suite?: Pick<SuiteConfig, 'env'> & { readonly judge?: Partial<ModelConfig> | undefined },
+): Redactor {
+  const secrets = [...models, ...(suite?.judge ? [suite.judge] : [])].map(secretsOfModel);
+  const names = [...secrets.flatMap((one) => one.names), ...(suite?.env ?? [])];
   return createRedactor([...loadedSecrets(env, names), ...secrets.flatMap((one) => one.literals)]);
 }
 
 /** With the secrets of a recorded run. */
-export const redactorOfArms = (env: Variables, arms: readonly Pick<ArmRow, 'config'>[]): Redactor =>
-  redactorOfModels(
+export function redactorOfArms(
+  env: Variables,
+  run: Pick<RunRow, 'config'>,
+  arms: readonly Pick<ArmRow, 'config'>[],
+): Redactor {
+  const { env: names, judge } = recordOf(storedConfig(run).suite);
+  return redactorOfModels(
     env,
-    arms.map((arm) => {
-      const { api_key_env: name, base_url: address, model_kwargs: kwargs } = recordOf(storedArm(arm).model);
-      return {
-        ...(typeof name === 'string' && { api_key_env: name }),
-        ...(typeof address === 'string' && { base_url: address }),
-        model_kwargs: recordOf(kwargs),
-      };
-    }),
+    arms.map((arm) => recordedModel(storedArm(arm).model)),
+    {
+      env: Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [],
+      judge: recordedModel(judge),
+    },
   );
+}
+
+/** Any key may be missing. */
+function recordedModel(model: unknown): Partial<ModelConfig> {
+  const { api_key_env: name, base_url: address, model_kwargs: kwargs } = recordOf(model);
+  return {
+    ...(typeof name === 'string' && { api_key_env: name }),
+    ...(typeof address === 'string' && { base_url: address }),
+    model_kwargs: recordOf(kwargs),
+  };
+}
 
 /** Names of secrets whose values are ordinary words, which other texts contain by chance. */
 export function ordinarySecrets(env: Variables, given: readonly (string | Partial<ModelConfig>)[]): string[] {

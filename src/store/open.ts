@@ -33,7 +33,7 @@ export class StorageError extends Error {
 }
 
 /** Of schema.sql. A change of the schema raises it. */
-export const SCHEMA_VERSION = 17;
+export const SCHEMA_VERSION = 18;
 
 interface OpenOptions {
   readonly readonly?: boolean;

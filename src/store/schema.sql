@@ -137,7 +137,7 @@ CREATE TABLE model_calls (
   estimate_nano INTEGER,                -- reserved before the call
   request_bytes INTEGER,
   notes TEXT NOT NULL DEFAULT '[]',
-  label TEXT,                           -- what a call beside the agent's own turns was for: subagent:ID, title, count_tokens
+  label TEXT,                           -- what a call beside the agent's own turns was for: subagent:ID, title, count_tokens; grading: one of the tests
   unreadable TEXT,                      -- a reply that breaks the rules of its dialect, redacted, its first megabyte; NULL for every other call
   call INTEGER                          -- which call of an installed program the row is a try of; NULL for the built-in agent
 ) STRICT;
@@ -293,6 +293,23 @@ CREATE TABLE program_calls (
   failure TEXT,                         -- JSON; NULL where the model answered
   PRIMARY KEY (attempt_id, call)
 ) STRICT;
+
+-- What tests asked a model (model_calls has the money, as grading) and what they got: the same request of the same attempt is answered from here.
+CREATE TABLE judge_calls (
+  id INTEGER PRIMARY KEY,
+  attempt_id INTEGER NOT NULL REFERENCES attempts (id),
+  at TEXT NOT NULL,
+  key TEXT NOT NULL,                    -- sha256 over dialect, operation, model and the request as it went out
+  dialect TEXT NOT NULL,
+  operation TEXT NOT NULL,
+  model TEXT NOT NULL,
+  request BLOB NOT NULL,                -- gzip
+  status INTEGER NOT NULL,
+  headers TEXT NOT NULL,                -- JSON
+  response BLOB NOT NULL,               -- gzip of what came
+  reply TEXT NOT NULL                   -- JSON: what it comes to
+) STRICT;
+CREATE INDEX judge_calls_by_attempt ON judge_calls (attempt_id, id);
 
 -- What the calls and phases of an ended attempt come to. A report of 50,000 trials would add up millions of rows each time. An attempt without
 -- a row in attempt_sums is added up from its calls and phases; so is one whose calls changed after its end.

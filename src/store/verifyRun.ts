@@ -27,7 +27,7 @@ const CHECKS: Readonly<Record<string, string>> = {
     WHERE t.run_id = @run GROUP BY m.attempt_id HAVING max(m.seq) - min(m.seq) + 1 <> count(*) OR min(m.seq) <> 0`,
   'no call of an ended attempt is still in flight': `
     SELECT c.id FROM model_calls c JOIN attempts a ON a.id = c.attempt_id JOIN trials t ON t.id = a.trial_id
-    WHERE t.run_id = @run AND a.state = 'ended' AND c.state = 'in_flight'`,
+    WHERE t.run_id = @run AND a.state = 'ended' AND c.state = 'in_flight' AND c.label IS NOT 'grading'`,
   'no cost is negative': `
     SELECT c.id FROM model_calls c JOIN attempts a ON a.id = c.attempt_id JOIN trials t ON t.id = a.trial_id
     WHERE t.run_id = @run AND c.cost_nano < 0`,

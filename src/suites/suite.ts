@@ -65,12 +65,27 @@ export interface TaskNeeds {
   readonly agentS?: number | undefined;
   /** Servers of tools that its agent is to have. */
   readonly toolServers?: readonly McpServer[];
+  /** A folder of its container whose skills its agent is to have. */
+  readonly skillsFolder?: string | undefined;
+  /** Of this machine. */
+  readonly variables?: readonly WantedVariable[];
+  /** The most that one of its containers asks for. */
+  readonly gpus?: number;
   /** What is graded is the end state of the container: it is kept when the agent is done. Where it cannot be kept, the patch is graded. */
   readonly endState?: boolean;
   /** To that state belongs what runs in the container: where something does, it is judged before the container goes. */
   readonly judgedBeside?: boolean;
   /** Set where the task cannot run without end states that are kept: who says so, as the beginning of a clause. */
   readonly keepsEndStates?: string;
+}
+
+export interface WantedVariable {
+  readonly name: string;
+  /** Where the task says so. */
+  readonly key: string;
+  readonly hasDefault: boolean;
+  /** Who alone gets it; absent: whoever works there. */
+  readonly reader?: 'verifier' | 'solution';
 }
 
 export interface ImageBuild extends BuildRecipe {

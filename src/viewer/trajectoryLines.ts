@@ -9,7 +9,7 @@ import type {
   OutlineRow,
   ThreadDocument,
 } from './documents/attemptDocuments.ts';
-import { staysText } from './documents/documents.ts';
+import { judgeText, staysText } from './documents/documents.ts';
 import type { Why } from './documents/why.ts';
 
 interface LineOptions {
@@ -96,6 +96,7 @@ function* headLines(doc: AttemptDocument): Generator<string> {
   if (attempt.oomKills > 0)
     yield `memory: the limit (environment.memory) killed ${plural(attempt.oomKills, 'process', 'processes')}`;
   if (attempt.engines) yield inert(`engine: ${staysText(attempt.engines)}`);
+  if (attempt.judge) yield inert(judgeText(attempt.judge, formatCost(attempt.judge.costNano ?? 0)));
   if (doc.threads.length > 1) yield `conversations: ${doc.threads.map(threadText).join('; ')}`;
   if (attempt.error && attempt.error !== doc.why?.firstError) yield inert(`error: ${attempt.error}`);
   if (verdict?.error && verdict.error !== doc.why?.firstError) yield inert(`grading: ${verdict.error}`);

@@ -28,6 +28,7 @@ export const toy: EnvironmentKind = {
   canKeepWork: false,
   listens: false,
   runsServices: false,
+  hasGpus: false,
   bringsPrograms: false,
   create: async (config) => (await import('./toyFactory.ts')).toyFactory(String(recordOf(recordOf(config).toy).greeting)),
   findings: async (arms) => arms.map(({ name }) => ({ what: \`toy of \${name}\`, ok: true, detail: 'it is there', fix: null })),

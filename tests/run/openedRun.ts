@@ -21,6 +21,7 @@ export function openedRun({ store = freshStore(), ...more }: Partial<Run> = {}):
     log: () => {},
     stop: createStopLadder({ onInterrupt: 'finish', graceS: 1, exitNow: () => {} }),
     budget: createBudget(null, 0),
+    suite: { variables: {}, asks: false, forTests: () => undefined },
     retry: { attempts: 1, reasons: {}, made: new Map(), outages: new Map() },
     now: () => 0,
     arms: new Map(),

@@ -48,10 +48,14 @@ export interface SessionSpec {
   /** 0 is off. */
   readonly limits: { readonly steps: number; readonly costDollars: number; readonly tokens: number };
   readonly config: GatewayConfig;
+  /** Every name of a model means this one. */
+  readonly anyModel?: boolean;
   /** The ledger's side of each call; several calls may be out at a time. */
   listener(call: CallFacts): CallListener;
   /** What it throws ends the session: it is the record. */
   onCall?(call: GatewayCall): void;
+  /** A request that is not made, and why. */
+  onRefused?(message: string): void;
   /** A sentence that stays with the attempt; each is told once. */
   onNote?(text: string): void;
   readonly signal?: AbortSignal | undefined;

@@ -137,6 +137,7 @@ async function serve(
   } else if (route.kind === 'call') await call(shared, open, route, request, response);
   else if (route.kind === 'unknown') {
     open.core.refuses(route.message);
+    if (request.method === 'POST') open.spec.onRefused?.(route.message);
     leaveBody(request, response);
     refuse(response, route.dialect, 'not_found', route.message);
   } else {

@@ -149,6 +149,8 @@ export interface Policy {
   /** The model's id over the wire, and its name in the configuration: a program may use either. */
   readonly model: string;
   readonly name: string;
+  /** Whatever name it asks for. */
+  readonly anyModel?: boolean;
 }
 
 export interface Asked extends Route {
@@ -213,8 +215,8 @@ function parse(
   }
 }
 
-function modelFor({ config, model, name }: Policy, asked: string): string | null {
-  if (asked === model || asked === name) return model;
+function modelFor({ config, model, name, anyModel }: Policy, asked: string): string | null {
+  if (anyModel || asked === model || asked === name) return model;
   return Object.hasOwn(config.models, asked) ? config.models[asked]! : null;
 }
 

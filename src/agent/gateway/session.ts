@@ -236,6 +236,7 @@ function begin(session: Session, ask: Ask, allowed: Allowed): Answer {
 function ask(session: Session, asked: Ask): Answer {
   const answer = answerTo(session, asked);
   const outcome = answer.outcome();
+  if (outcome?.kind === 'error') session.spec.onRefused?.(outcome.message);
   if (session.calls === 0 && outcome?.kind === 'error') session.refusal ??= outcome.message;
   return answer;
 }
@@ -280,7 +281,12 @@ export function createSessionCore(spec: SessionSpec, wire: Wire): SessionCore {
   const session: Session = {
     spec,
     wire,
-    policy: { config: spec.config, model: wire.model, name: spec.model.name },
+    policy: {
+      config: spec.config,
+      model: wire.model,
+      name: spec.model.name,
+      anyModel: spec.anyModel ?? false,
+    },
     meter: createSessionMeter(spec.limits),
     turns: createTurns(),
     threads: createThreads(),

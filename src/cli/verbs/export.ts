@@ -141,7 +141,7 @@ async function writeRecording(store: Store, run: RunRow, to: string): Promise<st
     dataset_hash: run.dataset_hash,
     arms: armsOf(store, run.id).map(({ name, model }) => ({ name, model })),
   };
-  const { json } = redactorOfArms(process.env, armsOf(store, run.id));
+  const { json } = redactorOfArms(process.env, run, armsOf(store, run.id));
   await writeAtomically(
     path,
     recordingOf(facts, () => recordedTrials(store, run), json),
@@ -211,7 +211,7 @@ async function submit(
     ...(args.claim ? { claims: Object.fromEntries(args.claim.map((box) => [box, true])) } : {}),
     acceptModelChange: args.acceptModelChange ?? false,
     acceptFindings: args.acceptFindings ?? false,
-    redactor: redactorOfArms(process.env, arms),
+    redactor: redactorOfArms(process.env, run, arms),
     logsFolder: dirname(instanceFolder(logs, run.name, arm.model, 'instance')),
     version: VERSION,
     published: publishedMessages,

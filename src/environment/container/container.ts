@@ -220,7 +220,7 @@ function environmentIn(
           config.interpreter,
           putScript(container),
         );
-        const { keep: _, beside: __, listen: ___, ...rest } = container;
+        const { keep: _, beside: __, ...rest } = container;
         const same = { ...rest, startProcess, remove: async () => {} };
         const notes = { ...info, transport: transport.name };
         return {

@@ -28,6 +28,8 @@ interface ContainerOptions {
   readonly request: StartRequest;
   readonly quietEnv: boolean;
   readonly capAdd?: readonly string[];
+  /** Of the engine that it has. */
+  readonly devices?: Docker.DeviceRequest[] | undefined;
   /** Bytes of the storage driver's own quota; 0 where it has none. */
   readonly storageBytes: number;
   readonly programVolume?: string | undefined;
@@ -83,6 +85,7 @@ export function containerSpec(options: SpecOptions, name: string): Docker.Contai
       ...place?.host,
       SecurityOpt: ['no-new-privileges'],
       ...(options.capAdd?.length ? { CapAdd: [...options.capAdd] } : {}),
+      ...(options.devices ? { DeviceRequests: options.devices } : {}),
       ...(memory > 0 ? { Memory: memory, MemorySwap: memory } : {}),
       ...(config.pids_limit > 0 ? { PidsLimit: config.pids_limit } : {}),
       ...(config.cpus > 0 ? { NanoCpus: Math.round(config.cpus * NANO) } : {}),

@@ -12,6 +12,7 @@ export const docker: EnvironmentKind = {
   listens: true,
   opensHosts: true,
   runsServices: true,
+  hasGpus: true,
   bringsPrograms: true,
   async create(config, options) {
     const { createDockerEnvironments } = await import('./dockerFactory.ts');

@@ -52,6 +52,7 @@ import { createProgramVolumes, type ProgramVolumes } from '../programs/programVo
 import { createRelayLine } from '../relay/relayLine.ts';
 import { containerFiles, createContainer, type Discard, deathOf } from './container.ts';
 import { createDiskWatch, createQuotaProbe, type QuotaProbe } from './diskWatch.ts';
+import { deviceRequests } from './gpus.ts';
 import { entryLabel, entryOf, type ImageEntry, type RunningEntry, startEntry } from './imageEntry.ts';
 import { attachedTo, createOwnContainer } from './ownImage.ts';
 import { commitContainer, createSealer, type Sealer } from './seal.ts';
@@ -423,8 +424,11 @@ async function openContainer(
   const { quietEnv = true, capAdd = [] } = options;
   const beforeStart = request.putBack && putBackFrom(shared, request, request.putBack);
   const place = beside?.place;
+  const gpus = request.container?.gpus ?? 0;
+  const devices = gpus > 0 ? await deviceRequests(docker, gpus) : undefined;
   const spec = {
     config,
+    devices,
     image,
     request,
     quietEnv,

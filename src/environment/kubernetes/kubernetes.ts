@@ -15,6 +15,7 @@ export const kubernetes: EnvironmentKind = {
   listens: true,
   opensHosts: false,
   runsServices: false,
+  hasGpus: false,
   bringsPrograms: true,
   async create(config, { quietEnv, snapshot, capAdd, program, listens, graceMs, onWarning }) {
     const { createKubernetesFactory } = await import('./kubernetesFactory.ts');

@@ -12,6 +12,7 @@ export const local: EnvironmentKind = {
   listens: true,
   opensHosts: false,
   runsServices: false,
+  hasGpus: false,
   bringsPrograms: false,
   async create(config) {
     const { createLocalFactory } = await import('./localFactory.ts');

@@ -15,6 +15,23 @@ interface LimitFacts {
   readonly PidsLimit: boolean;
 }
 
+const CDI_GPU = /^nvidia\.com\/gpu=(?!all$)/;
+
+/** By the ids of the Container Device Interface; `any` where NVIDIA's own runtime chooses, which names none. */
+function gpusOf({
+  Runtimes,
+  DiscoveredDevices,
+}: {
+  readonly Runtimes?: Readonly<Record<string, unknown>> | null | undefined;
+  readonly DiscoveredDevices?: readonly { readonly ID: string }[] | null | undefined;
+}): readonly string[] | 'any' {
+  if (Runtimes && Object.hasOwn(Runtimes, 'nvidia')) return 'any';
+  const ids = (DiscoveredDevices ?? []).map(({ ID }) => ID).filter((id) => CDI_GPU.test(id));
+  // One device may be named by its index and by its UUID.
+  const numbered = ids.filter((id) => /=\d{1,4}$/.test(id));
+  return numbered.length > 0 ? numbered : ids;
+}
+
 /** Rootless Podman on cgroup v1 says that it has limits, takes them, and starts the container without. */
 const ignoresLimits = ({ BuildahVersion, Rootless, CgroupVersion, MemoryLimit, PidsLimit }: LimitFacts) =>
   BuildahVersion !== undefined && ((Rootless && CgroupVersion === '1') || !MemoryLimit || !PidsLimit);
@@ -35,6 +52,9 @@ const infoSchema = z
     Rootless: z.boolean().default(false),
     MemoryLimit: z.boolean().default(true),
     PidsLimit: z.boolean().default(true),
+    Runtimes: z.record(z.string(), z.unknown()).nullish(),
+    // Since Docker 28.2.
+    DiscoveredDevices: z.array(z.object({ Source: text, ID: text })).nullish(),
   })
   .transform((info) => ({
     name: info.BuildahVersion === undefined ? ('Docker' as const) : ('Podman' as const),
@@ -48,6 +68,7 @@ const infoSchema = z
     memoryBytes: info.MemTotal,
     architecture: info.Architecture,
     os: info.OperatingSystem,
+    gpus: gpusOf(info),
     time: Date.parse(info.SystemTime),
   }));
 

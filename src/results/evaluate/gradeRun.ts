@@ -1,6 +1,7 @@
 /** Grades the predictions of a run that have no verdict yet, and writes the harness's reports. */
 
 import { existsSync } from 'node:fs';
+import { createClosing } from '../../base/async/timer.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { inert } from '../../base/text/inert.ts';
 import { runConfigSchema } from '../../config/configSchema.ts';
@@ -17,12 +18,14 @@ import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
 import type { StoredReport } from '../../grading/storedReports.ts';
 import { exportSummary } from '../../report/exportSummary.ts';
 import { type Attendant, attended, type Caller, type Variables, type Work } from '../../run/caller.ts';
+import { budgetOf } from '../../run/control/budget.ts';
 import { withRunLock } from '../../run/control/lock.ts';
 import { requireDataset } from '../../run/datasets.ts';
 import { cleanedBy, createEvents, type RunEvents } from '../../run/events.ts';
 import { createGrader, type Grader } from '../../run/grader/grader.ts';
+import { openSuite } from '../../run/grader/judge.ts';
 import { openGradingImages } from '../../run/places/openImages.ts';
-import { plannedArm } from '../../run/plan/planRecord.ts';
+import { plannedArm, plannedSuite } from '../../run/plan/planRecord.ts';
 import type { PlannedInstance } from '../../run/plannedTrial.ts';
 import { exportRunReports, type GradedWhole } from '../../run/record/runReports.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
@@ -83,11 +86,30 @@ const GRACE_S = 30;
 export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evaluation> {
   const { store, root, run, config } = task;
   const instances = await gradableInstances(task);
+  const suite = plannedSuite(run);
+  const unset = suite?.env.filter((name) => caller.env[name] === undefined) ?? [];
+  if (unset.length > 0)
+    throw new UserError(
+      `the tests of ${run.name} want $${unset.join(', $')}, which suite.env allows and which is not set`,
+      { hint: `export ${unset[0]}=...` },
+    );
   const arms = armsOf(store, run.id);
-  const redactor = redactorOfArms(caller.env, arms);
+  const redactor = redactorOfArms(caller.env, run, arms);
   const events = createEvents(undefined, cleanedBy(redactor));
   const work = { run: run.name, root, workers: config.workers, events };
   const { stop, attendant } = attended(caller, work, { onInterrupt: 'capture', graceS: GRACE_S });
+  const closing = createClosing();
+  const opened = await openSuite(
+    suite,
+    {
+      store,
+      env: caller.env,
+      redactor,
+      budget: budgetOf(store, run, events),
+      note: (text) => events.emit({ type: 'note', text }),
+    },
+    closing,
+  );
   const images = gradingImages(task, work, caller);
   const engine = images ? watchOf(task, events) : undefined;
   const graded = {
@@ -98,6 +120,7 @@ export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evalu
     redactor,
     events,
     stop,
+    suite: opened,
     arms: new Map(arms.map((row) => [row.id, { row }])),
     instances,
     engine,
@@ -110,6 +133,7 @@ export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evalu
   } finally {
     attendant.over?.();
     await grader.close();
+    await closing.closeAll();
     await images?.close();
     engine?.close();
     attendant.end?.();

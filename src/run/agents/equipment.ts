@@ -1,6 +1,6 @@
 /** Instructions and skills that an arm names, read from this machine: what they are, their hash, and that they are still the recorded ones. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, join, posix } from 'node:path';
 import type { AgentConfig } from '../../agent/agentConfig.ts';
 import { type Equipment, namesEquipment, type Skill, type SkillFile } from '../../agent/equipment.ts';
 import { orPackaged } from '../../base/files/packageFile.ts';
@@ -9,6 +9,7 @@ import { sha256 } from '../../base/sha256.ts';
 import { fileErrorText } from '../../base/text/errorText.ts';
 import { formatSize } from '../../base/text/units.ts';
 import { readYaml } from '../../config/readConfig.ts';
+import type { Environment } from '../../environment/environment.ts';
 import { UserError } from '../userError.ts';
 
 type Named = Pick<
@@ -60,12 +61,14 @@ function filesIn(folder: string): Found[] {
 
 const SKILL_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
+const HEAD = /^---\r?\n([\s\S]*?)\r?\n---/;
+
 /** As the format of skills has it: YAML between two lines of dashes, with a name and a description. */
 function skillOf(name: string, files: readonly Found[]): Skill {
   if (!SKILL_NAME.test(name))
     throw refused('skills', `the folder ${JSON.stringify(name.slice(0, 100))} cannot name a skill`);
   const text = Buffer.from(files.find(({ path }) => path === 'SKILL.md')!.content).toString('utf8');
-  const head = /^---\r?\n([\s\S]*?)\r?\n---/.exec(text)?.[1];
+  const head = HEAD.exec(text)?.[1];
   const { description } = recordOf(
     head === undefined ? null : readYaml(head, `agent.skills: ${name}/SKILL.md`),
   );
@@ -156,6 +159,47 @@ export function armEquipment(agent: Named, cwd: string): Equipment | undefined {
   const named = namesEquipment(command, 'skills') || namesEquipment(command, 'instructions');
   if (!skills && !instructions && !named) return undefined;
   return { instructions: instructions?.text ?? null, skills: skills?.skills ?? null };
+}
+
+/**
+ * With the skills that a task brings in a folder of its own container, as it is before the agent begins; one of the same name of the arm gives way.
+ * What is no skill there is passed over: the task is as its author made it.
+ */
+export async function withSkillsOfTask(
+  equipment: Equipment | undefined,
+  environment: Environment,
+  folder: string | undefined,
+): Promise<Equipment | undefined> {
+  if (folder === undefined) return equipment;
+  const { cwd } = environment.templateVars();
+  const root = posix.resolve(typeof cwd === 'string' ? cwd : '/', folder);
+  const files = (await environment.getFiles?.(root, MOST_BYTES)) ?? [];
+  const inFolders = Map.groupBy(files, ({ path }) => path.slice(root.length + 1).split('/')[0]!);
+  const ofTask = [...inFolders].flatMap(([name, list]): Skill[] => {
+    const below = list.map(({ path, content, mode }) => ({
+      path: path.slice(root.length + name.length + 2),
+      content,
+      executable: (mode & 0o111) !== 0,
+    }));
+    const text = below.find(({ path }) => path === 'SKILL.md');
+    if (!text || !SKILL_NAME.test(name)) return [];
+    return [{ name, description: describedIn(Buffer.from(text.content).toString('utf8')), files: below }];
+  });
+  const names = new Set(ofTask.map(({ name }) => name));
+  const ofArm = (equipment?.skills ?? []).filter(({ name }) => !names.has(name));
+  return { instructions: equipment?.instructions ?? null, skills: [...ofTask, ...ofArm] };
+}
+
+/** '' where it has none that can be read. */
+function describedIn(text: string): string {
+  const head = HEAD.exec(text)?.[1];
+  if (head === undefined) return '';
+  try {
+    const { description } = recordOf(readYaml(head, 'SKILL.md'));
+    return typeof description === 'string' ? description.trim().replace(/\s+/g, ' ') : '';
+  } catch {
+    return '';
+  }
 }
 
 /** For the record of a run: hashes and sizes; null where the arm gives nothing. */

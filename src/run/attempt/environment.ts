@@ -28,7 +28,7 @@ import type { Turn } from '../schedule/trialQueue.ts';
 
 /** Starts a fresh environment. One that starts after the attempt has ended is closed again. */
 export async function enterEnvironment(
-  { row }: Run,
+  { row, suite }: Run,
   { trial, admission }: Turn,
   { phases, number, connected }: AttemptJournal,
   signal: AbortSignal,
@@ -37,7 +37,7 @@ export async function enterEnvironment(
   // A trial whose image is not available ends like every other, with an attempt and a reason.
   if (admission?.failure) throw admission.failure;
   const starting = trial.arm.environmentFactory.start({
-    ...startRequestOf(trial, row.name, number),
+    ...startRequestOf(trial, row.name, number, suite.variables),
     ...(admission?.place && { place: admission.place }),
     signal,
     onPhase: (phase) => phases.begin(phase),

@@ -3,12 +3,24 @@
  * What was spent comes from the ledger: a restart grants no money.
  */
 import { formatCost, type NanoDollars } from '../../money.ts';
+import type { Store } from '../../store/open.ts';
+import { type RunRow, spentNano } from '../../store/records/runs.ts';
+import type { RunEvents } from '../events.ts';
 import { StopReason } from '../exit.ts';
 
 /** Ends a reservation with what the call cost; null is unknown, and counts as the reservation. */
 export type Settle = (costNano: NanoDollars | null) => void;
 
 export type RunBudget = ReturnType<typeof createBudget>;
+
+/** Money of earlier sittings counts: a restart does not renew the budget. */
+export function budgetOf(store: Store, row: RunRow, events: RunEvents): RunBudget {
+  const { committedNano } = spentNano(store, row.id);
+  const budget = createBudget(row.budget_nano, committedNano, (percent, spentNow) =>
+    events.emit({ type: 'budget', percent, spentNano: spentNow, budgetNano: budget.limitNano! }),
+  );
+  return budget;
+}
 
 interface Waiting {
   readonly amount: NanoDollars;

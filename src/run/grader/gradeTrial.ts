@@ -29,6 +29,7 @@ import type { RunEvents, TrialLabel } from '../events.ts';
 import { recordedEnvironment } from '../plan/planRecord.ts';
 import type { PlannedInstance, PlannedTrial } from '../plannedTrial.ts';
 import { connectionRecord } from '../record/connectionRecord.ts';
+import type { OpenSuite } from './judge.ts';
 
 /** What gradings need of a run. `Run` is more than that; `evaluate` opens this alone. */
 export interface GradedRun {
@@ -42,6 +43,8 @@ export interface GradedRun {
   readonly redactor: Redactor;
   readonly events: RunEvents;
   readonly stop: StopLadder;
+  /** What tasks may have of this machine. */
+  readonly suite: OpenSuite;
   readonly arms: ReadonlyMap<number, { readonly row: ArmRow }>;
   readonly instances: ReadonlyMap<number, PlannedInstance>;
   /** Of the engine, or of several together; absent where there is none. */
@@ -68,7 +71,7 @@ export async function gradeTrial(
   signal: AbortSignal,
   alone: boolean,
 ): Promise<Verdict> {
-  const { row, grading, instances, arms } = run;
+  const { row, grading, instances, arms, suite } = run;
   const { instance } = instances.get(gradable.instance_pk)!;
   const label: TrialLabel = {
     trialId: gradable.trial_id,
@@ -89,6 +92,7 @@ export async function gradeTrial(
     patch: gradable.model_patch,
     ...(gradable.work_image !== null && { work: gradable.work_image }),
     factory,
+    given: suite.forTests({ ...label, attemptId: gradable.attempt_id }),
     config: grading,
     parsers,
     owner: currentOwner(row.name, `grade-${gradable.attempt_id}`, row.created_at),
@@ -114,6 +118,7 @@ export async function gradingFactory({
   arms,
   engine,
   events,
+  suite,
   gradedOn: { images, pool },
 }: GradedRun): Promise<EnvironmentFactory> {
   const [arm] = arms.values();
@@ -129,6 +134,7 @@ export async function gradingFactory({
   };
   return createEnvironmentFactory(gradingEnvironment(grading, base), {
     ...GRADING_DOCKER_OPTIONS,
+    listens: suite.asks,
     capAdd: grading.cap_add,
     watch: engine,
     onWarning: (text) => events.emit({ type: 'note', text }),
@@ -144,8 +150,16 @@ export function createStepGrading(run: GradedRun) {
   let made: Promise<EnvironmentFactory> | undefined;
   return {
     async request(
-      { id, instance, arm }: PlannedTrial,
-      { number, connected }: { readonly number: number; readonly connected: GradeRequest['onConnection'] },
+      { id, instance, arm, label }: PlannedTrial,
+      {
+        attemptId,
+        number,
+        connected,
+      }: {
+        readonly attemptId: number;
+        readonly number: number;
+        readonly connected: GradeRequest['onConnection'];
+      },
       signal: AbortSignal,
     ): ReturnType<LedAttempt['gradeRequest']> {
       rememberBuilds(instance);
@@ -154,6 +168,7 @@ export function createStepGrading(run: GradedRun) {
       return {
         ...openNetworkOf(arm.row),
         ...{ factory: await made, config: run.grading, owner, signal, onConnection: connected },
+        given: run.suite.forTests({ ...label, attemptId }),
       };
     },
     close: async () => (await made)?.close(),

@@ -21,6 +21,7 @@ import {
   insertEvaluation,
   verdictsOf,
 } from '../../store/records/evaluations.ts';
+import { abandonGradingCalls } from '../../store/records/modelCalls.ts';
 import { planGrading } from '../../suites/suites.ts';
 import { crashPoint } from '../control/crash.ts';
 import { FREE_OUTAGES } from '../exit.ts';
@@ -44,6 +45,7 @@ const all: Choice = () => true;
 /** `cwd`: where relative paths of parsers start. */
 export async function createGrader(run: GradedRun, cwd: string) {
   const { store, row, grading, instances, events, stop, engine } = run;
+  abandonGradingCalls(store, row.id);
   const parsers = await loadParsers(grading.parsers, cwd);
   const factory = await gradingFactory(run);
   const queue = new PQueue({ concurrency: grading.workers });
@@ -235,7 +237,8 @@ export function writeVerdict(
     resolved: bit(result.resolved),
     resolved_strict: bit(result.resolvedStrict),
     reward: result.reward ?? null,
-    rewards: result.rewards === undefined ? null : JSON.stringify(result.rewards),
+    // Whoever writes rewards names them.
+    rewards: result.rewards === undefined ? null : redactor.json(JSON.stringify(result.rewards)),
     // Both are evidence, so neither is changed: the report has only names of the dataset, and a log with a secret is flagged.
     report: result.report === null ? null : JSON.stringify(result.report),
     log: result.log === null ? null : gzipSync(result.log),

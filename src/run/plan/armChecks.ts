@@ -6,6 +6,8 @@
 
 import { findAgent } from '../../agent/agents.ts';
 import { bad, type Finding, good } from '../../base/finding.ts';
+import { configSchema } from '../../config/configSchema.ts';
+import type { SuiteConfig } from '../../config/suiteConfig.ts';
 import { checkEnvironmentClass, DEFAULT_ENVIRONMENT } from '../../environment/environments.ts';
 import { cloudOf, missingCredentials, missingPackages } from '../../model/clouds/chooseCloud.ts';
 import { askEndpoint, type EndpointAnswer, refusesConnections } from '../../model/http/askEndpoint.ts';
@@ -55,6 +57,39 @@ export async function checkArm(
     ? []
     : await clientFindings({ name, model: settled.model }, env);
   return [...findings, ...client, ...problems, ...secretFindings(arm, env)];
+}
+
+/** As the model of an arm, and one that a provider is behind. */
+export async function suiteFindings(
+  suite: SuiteConfig | undefined,
+  runLimit: number,
+  around: Pick<Caller, 'env' | 'cwd'>,
+): Promise<Finding[]> {
+  const unset = (suite?.env ?? []).filter((name) => around.env[name] === undefined);
+  const lacks = unset.map((name) =>
+    missing('suite.env', `$${name} is not set`, `export ${name}=..., or leave it out`),
+  );
+  const judge = suite?.judge;
+  if (!judge) return lacks;
+  const what = 'model of suite.judge';
+  const cloud = cloudNameOf(judge);
+  if (judge.model_class !== 'openai' || isFreeName(judge.model_name))
+    return [
+      ...lacks,
+      bad(what, 'tests ask a provider, and there is none behind it', 'name a model of a provider'),
+    ];
+  if (cloud !== undefined)
+    return [
+      ...lacks,
+      bad(
+        what,
+        `requests of tests do not carry the credentials of ${cloud}`,
+        "name the maker's own address, or a gateway in front of the cloud (litellm_proxy/NAME)",
+      ),
+    ];
+  const { agent, environment } = configSchema.parse({});
+  const arm = { name: 'suite.judge', agent, environment, model: judge };
+  return [...lacks, ...(await checkArm(arm, runLimit, around)).filter(({ ok }) => !ok)];
 }
 
 /** Parameters that refer to a variable need it, also when a run goes on from its record. */

@@ -32,12 +32,18 @@ const short = (text: string | null): string =>
 const differencesText = (list: readonly Difference[]): string =>
   list.map((d) => `  ${d.key}: was ${short(d.was)}, now ${short(d.is)}`).join('\n');
 
-type Comparable = { arms: readonly { name: string }[]; run?: unknown; grading?: unknown };
+type Comparable = {
+  arms: readonly { name: string }[];
+  run?: unknown;
+  grading?: unknown;
+  suite?: unknown;
+};
 
 /** Keyed by arm name, so that a difference names the arm and not a position. A single arm needs no name. */
-const comparable = ({ run, grading, arms }: Comparable, single: boolean) => ({
+const comparable = ({ run, grading, suite, arms }: Comparable, single: boolean) => ({
   run,
   grading,
+  suite,
   ...(single
     ? Object.fromEntries(Object.entries(arms[0]!).filter(([key]) => key !== 'name'))
     : { arms: Object.fromEntries(arms.map(({ name, ...rest }) => [name, rest])) }),
@@ -75,8 +81,8 @@ export function checkSameRun(
   { allow, tell }: { readonly allow: boolean; readonly tell: Tell },
 ): void {
   const stored = { arms: [], ...wholeConfig(run) };
-  const { run: runConfig, grading, images, arms: askedArms } = request;
-  const config = { run: runConfig, grading, images, arms: askedArms };
+  const { run: runConfig, grading, images, suite, arms: askedArms } = request;
+  const config = { run: runConfig, grading, images, suite, arms: askedArms };
   const single = stored.arms.length === 1 && config.arms.length === 1;
   const [was, is] = [comparable(stored, single), comparable(config, single)];
   const changed = differences(was, is, isIdentity);

@@ -70,6 +70,7 @@ export async function gatherManifest(
   const secrets = redactorOfModels(
     env,
     request.arms.map((a) => a.model),
+    request.suite,
   );
   const images = [
     ...new Set(
@@ -101,6 +102,7 @@ export async function gatherManifest(
     config: {
       run: request.run,
       grading: request.grading,
+      ...(request.suite && { suite: request.suite }),
       arms: request.arms.map((arm) =>
         programs[arm.name] ? { ...arm, agent: settingsOfProgram(arm.agent) } : arm,
       ),

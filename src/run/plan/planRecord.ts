@@ -3,6 +3,7 @@
 import type { AgentConfig } from '../../agent/agentConfig.ts';
 import type { GatewayConfig } from '../../agent/gateway/gatewayConfig.ts';
 import { type DatasetConfig, type RunConfig, runConfigSchema } from '../../config/configSchema.ts';
+import { type SuiteConfig, suiteConfigSchema } from '../../config/suiteConfig.ts';
 import { datasetHash, type LoadedRow, recordedRow } from '../../dataset/dataset.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../../environment/places/imagesConfig.ts';
@@ -37,6 +38,8 @@ export interface RunRequest {
   readonly run: RunConfig;
   readonly grading: GradingConfig;
   readonly images?: ImagesConfig;
+  /** Absent where nothing was said. */
+  readonly suite?: SuiteConfig | undefined;
   readonly configHash: string;
   readonly dataset: {
     readonly source: string;
@@ -80,6 +83,7 @@ export function runRows(request: RunRequest): RunPlan {
         grading: request.grading,
         images: request.images,
         dataset: request.dataset.wanted,
+        suite: request.suite,
         arms: request.arms,
       }),
       config_hash: request.configHash,
@@ -111,6 +115,7 @@ export interface PlannedConfig {
   readonly run: RunConfig;
   readonly grading: GradingConfig;
   readonly images: ImagesConfig;
+  readonly suite: SuiteConfig | undefined;
   readonly arms: readonly ArmConfig[];
 }
 
@@ -121,9 +126,13 @@ export function plannedConfig(run: RunRow): PlannedConfig {
     run: runConfigSchema.parse(runs ?? {}),
     grading: gradingConfigSchema.parse(grading ?? {}),
     images: imagesConfigSchema.parse(images ?? {}),
+    suite: plannedSuite(run),
     arms: plannedArms(run),
   };
 }
+
+export const plannedSuite = (run: Pick<RunRow, 'config'>): SuiteConfig | undefined =>
+  suiteConfigSchema.optional().parse(wholeConfig(run).suite);
 
 export const plannedArms = (run: Pick<RunRow, 'config'>): readonly ArmConfig[] =>
   (wholeConfig(run).arms ?? []) as readonly ArmConfig[];

@@ -8,14 +8,14 @@ import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
 import type { Caller } from '../caller.ts';
 import { engineSilent, requireEngine } from '../places/engines.ts';
 import { UserError } from '../userError.ts';
-import { checkArm, deadEndpoints, templateFindings } from './armChecks.ts';
+import { checkArm, deadEndpoints, suiteFindings, templateFindings } from './armChecks.ts';
 import { engineFindings, limitFindings, type PlatformAsked, refusalFindings } from './engineFit.ts';
 import { copyFindings } from './localCopies.ts';
 import type { RunRequest } from './planRecord.ts';
 import type { ResolvedConfig } from './resolveConfig.ts';
 
 type Checked = Pick<ResolvedConfig, 'arms' | 'run' | 'grading'> &
-  Partial<Pick<ResolvedConfig, 'keys' | 'images' | 'unwritten' | 'replacedBy'>> & {
+  Partial<Pick<ResolvedConfig, 'keys' | 'images' | 'suite' | 'unwritten' | 'replacedBy'>> & {
     /** The tasks, where they are known. */
     readonly selected?: RunRequest['selected'];
   };
@@ -93,7 +93,7 @@ const textOf = ({ what, detail, fix }: Finding): string => `${what}: ${detail}; 
 
 /** Checks arms, parsers and the names of engines. Makes nothing, and asks no engine. */
 export async function checkedPlan(
-  { arms, run, grading, keys, unwritten, replacedBy }: Checked,
+  { arms, run, grading, suite, keys, unwritten, replacedBy }: Checked,
   { env, cwd }: Pick<Caller, 'env' | 'cwd'>,
 ): Promise<CheckedPlan> {
   const found = await Promise.all(
@@ -102,7 +102,10 @@ export async function checkedPlan(
       ...(await templateFindings(arm, unwritten?.[arm.name] ?? [], replacedBy ?? null, cwd)),
     ]),
   );
-  const findings = found.flat();
+  const findings = [
+    ...found.flat(),
+    ...(await suiteFindings(suite, run.cost_limit, { env: { ...env, ...keys }, cwd })),
+  ];
   const { parsers } = grading;
   if (grading.enabled || Object.keys(parsers).length > 0)
     await loadParsers(parsers, cwd).catch((error: Error) =>

@@ -16,6 +16,7 @@ import { type LoadedConfig, loadConfig } from '../../config/loadConfig.ts';
 import { at, isTree, leaves, type Tree } from '../../config/merge.ts';
 import { CONFIGURED_KEY } from '../../config/miniSweAgent.ts';
 import { ConfigError } from '../../config/readConfig.ts';
+import type { SuiteConfig } from '../../config/suiteConfig.ts';
 import type { ImagesConfig } from '../../environment/places/imagesConfig.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { takeCredentialsOut } from '../../model/namedCredentials.ts';
@@ -57,6 +58,8 @@ export interface ResolvedConfig {
   readonly grading: GradingConfig;
   readonly images: ImagesConfig;
   readonly dataset: DatasetConfig;
+  /** Absent where nothing was said. */
+  readonly suite?: SuiteConfig | undefined;
   readonly hash: string;
   /** Keys that stood in the configuration, under the variable that stands for them. */
   readonly keys: Variables;
@@ -89,6 +92,7 @@ export function resolveConfig(
   const open = withoutCredentials(loaded.arms);
   const settledArms = settled(open.arms.map(withoutModel), env);
   const { warnings, addressFrom } = settledArms;
+  const suite = config.suite && settledSuite(config.suite, env);
   const arms = settledArms.arms.map((arm) => withEquipment(arm, cwd));
   return {
     arms,
@@ -96,9 +100,18 @@ export function resolveConfig(
     grading: config.grading,
     images: config.images,
     dataset: withFlags(config.dataset, asked.dataset ?? {}),
+    suite: suite?.config,
     // An arm is all that `arms:` said about it: two ways to write the same arms are the same experiment.
-    hash: sha256(arms.map((arm) => `${arm.name} ${configHash({ ...config, ...arm, arms: [] })}`).join('\n')),
-    keys: { ...open.keys, ...(loaded.apiKey !== undefined && { [CONFIGURED_KEY]: loaded.apiKey }) },
+    hash: sha256(
+      arms
+        .map((arm) => `${arm.name} ${configHash({ ...config, ...arm, suite: suite?.config, arms: [] })}`)
+        .join('\n'),
+    ),
+    keys: {
+      ...open.keys,
+      ...suite?.keys,
+      ...(loaded.apiKey !== undefined && { [CONFIGURED_KEY]: loaded.apiKey }),
+    },
     warnings: [...loaded.warnings, ...open.warnings, ...warnings],
     addressFrom,
     files: loaded.files,
@@ -126,6 +139,16 @@ function withoutCredentials(given: readonly ArmConfig[]) {
         `model.model_kwargs.${path}: a key is better kept in an environment variable (write env:NAME there); it is not recorded, so to resume the run set $${name}`,
     ),
   };
+}
+
+/** As the model of an arm: its address and key by its name, and no credential in the record. What cannot be settled is told by the checks. */
+function settledSuite(given: SuiteConfig, env: Variables): { config: SuiteConfig; keys: Variables } {
+  const { judge } = given;
+  if (!judge) return { config: given, keys: {} };
+  const { kwargs, keys } = takeCredentialsOut(judge.model_kwargs, '_JUDGE');
+  const named = { ...judge, model_kwargs: kwargs };
+  const answer = settleModel(named, { env, litellm: false });
+  return { config: { ...given, judge: answer.ok ? answer.model : named }, keys };
 }
 
 /** An agent that asks no model needs none. */
@@ -211,10 +234,10 @@ export interface ConfigRow {
 }
 
 export function configRows(resolved: ResolvedConfig): ConfigRow[] {
-  const { arms, run, grading, images, dataset, origins } = resolved;
+  const { arms, run, grading, images, dataset, suite, origins } = resolved;
   const defaults = configSchema.parse({}) as Tree;
   const [first, ...others] = arms.map(({ name: _, ...sections }) => plain(sections));
-  const shared = { ...first, ...plain({ run, grading, images, dataset }) };
+  const shared = { ...first, ...plain({ run, grading, images, dataset, suite }) };
   const row = (tree: Tree, path: string, name = ''): ConfigRow => {
     const value = at(tree, path.split('.'));
     const from = name === '' ? origin(path, value, origins, defaults) : 'arms';

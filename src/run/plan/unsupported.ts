@@ -1,15 +1,18 @@
 /** Tasks that cannot run here: all are named before anything starts, or left out where the user says so. */
 
 import type { AgentConfig } from '../../agent/agentConfig.ts';
-import { agentNamed, refusalOfServers } from '../../agent/agents.ts';
+import { agentNamed, nameWithoutModel, refusalOfServers } from '../../agent/agents.ts';
+import { namesEquipment } from '../../agent/equipment.ts';
 import { inert } from '../../base/text/inert.ts';
 import type { LoadedRow } from '../../dataset/dataset.ts';
 import { headOf, type Instance } from '../../dataset/instance.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import { environmentKindOf, environmentNames } from '../../environment/environments.ts';
-import { engineInfo } from '../../environment/places/engineInfo.ts';
+import { type EngineInfo, engineInfo } from '../../environment/places/engineInfo.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
+import { clientVariable } from '../../model/names.ts';
+import type { WantedVariable } from '../../suites/suite.ts';
 import { needsOf, planGrading, solutionOf } from '../../suites/suites.ts';
 import type { Tell, Variables } from '../caller.ts';
 import { requireEngine } from '../places/engines.ts';
@@ -72,8 +75,48 @@ export async function beyondGraders<R extends Row>(
   });
 }
 
+/** Tasks that want what this machine does not give them. */
+export async function beyondVariables<R extends LoadedRow>(
+  rows: readonly R[],
+  { suite, arms }: Pick<ResolvedConfig, 'suite' | 'arms'>,
+  env: Variables,
+): Promise<readonly R[]> {
+  const solves = await Promise.all(
+    arms.map(async ({ agent }) => (await agentNamed(agent.agent_class))?.solves),
+  );
+  const given = { suite, env, solves: solves.includes(true) };
+  return rows.map((row) => {
+    if (!isOpen(row)) return row;
+    const reasons = new Set((needsOf(row.instance).variables ?? []).flatMap((one) => lackOf(one, given)));
+    return reasons.size === 0 ? row : { ...row, refused: [...reasons].join('; ') };
+  });
+}
+
+function lackOf(
+  { name, key, hasDefault, reader }: WantedVariable,
+  {
+    suite,
+    env,
+    solves,
+  }: Pick<ResolvedConfig, 'suite'> & { readonly env: Variables; readonly solves: boolean },
+): string[] {
+  if (hasDefault || (reader === 'solution' && !solves)) return [];
+  const what = clientVariable(name);
+  const asksModel = reader === 'verifier' && what !== undefined;
+  if (asksModel && suite?.judge) return [];
+  if (suite?.env.includes(name))
+    return env[name] === undefined
+      ? [`${key} wants $${name}, which suite.env allows and which is not set: export ${name}=...`]
+      : [];
+  return asksModel
+    ? [
+        `${key} wants $${name}, to ask a model as its judge: name it in suite.judge, for example -c suite.judge.model_name=NAME; your key stays here`,
+      ]
+    : [`${key} wants $${name} of this machine: allow it with -c suite.env=${name}`];
+}
+
 interface ArmFacts {
-  readonly agent: Pick<AgentConfig, 'agent_class'>;
+  readonly agent: Pick<AgentConfig, 'agent_class'> & Partial<Pick<AgentConfig, 'command'>>;
   readonly environment: Pick<EnvironmentConfig, 'environment_class'>;
 }
 
@@ -95,6 +138,22 @@ const refusalOfHosts = ({ environment }: ArmFacts): string | undefined =>
     ? undefined
     : `its list of hosts is kept with environment.environment_class ${environmentNames((kind) => kind.opensHosts).join(' or ')} alone, and not with ${environment.environment_class}`;
 
+/** Of a task; an agent that asks no model reads none. */
+async function refusalOfSkills({ agent }: ArmFacts): Promise<string | undefined> {
+  const { agent_class: name, command } = agent;
+  const kind = await agentNamed(name);
+  if (!kind || nameWithoutModel(name) !== undefined) return undefined;
+  if (kind.equipment === undefined) return `it has skills, which the agent ${name} does not take`;
+  return kind.equipment === 'named' && !namesEquipment(command, 'skills')
+    ? `it has skills, and agent.command does not say where they go: {{skills}} is their place`
+    : undefined;
+}
+
+const refusalOfGpus = ({ environment }: ArmFacts): string | undefined =>
+  environmentKindOf(environment).hasGpus
+    ? undefined
+    : `it asks for GPUs, which environment.environment_class ${environmentNames((kind) => kind.hasGpus).join(' or ')} alone gives`;
+
 async function refusalOfSolving(instance: Instance, { agent }: ArmFacts): Promise<string | undefined> {
   const { solves = false } = (await agentNamed(agent.agent_class)) ?? {};
   return solves && !solutionOf(instance) ? 'it brings no solution that could be applied' : undefined;
@@ -111,7 +170,14 @@ export async function beyondAgents<R extends LoadedRow>(
   return Promise.all(
     rows.map(async (row) => {
       if (!isOpen(row)) return row;
-      const { toolServers = [], keepsEndStates, container, opensHosts = false } = needsOf(row.instance);
+      const {
+        toolServers = [],
+        skillsFolder,
+        keepsEndStates,
+        container,
+        gpus = 0,
+        opensHosts = false,
+      } = needsOf(row.instance);
       const reasons = new Set<string>();
       for (const arm of arms) {
         const refusals = [
@@ -119,6 +185,8 @@ export async function beyondAgents<R extends LoadedRow>(
           keepsEndStates === undefined ? undefined : refusalOfKeeping(keepsEndStates, arm),
           container?.services ? refusalOfServices(arm) : undefined,
           opensHosts ? refusalOfHosts(arm) : undefined,
+          gpus > 0 ? refusalOfGpus(arm) : undefined,
+          skillsFolder === undefined ? undefined : await refusalOfSkills(arm),
           await refusalOfSolving(row.instance, arm),
         ];
         for (const reason of refusals) if (reason !== undefined) reasons.add(reason);
@@ -150,7 +218,7 @@ export async function withinEngines<R extends LoadedRow>(
   env: Variables,
 ): Promise<readonly R[]> {
   const { enabled: graded } = resolved.grading;
-  if (!rows.some((row) => askedBy(row) > 0 || hasServices(row))) return rows;
+  if (!rows.some((row) => askedBy(row) > 0 || hasServices(row) || gpusOf(row) > 0)) return rows;
   const asked = enginesNeeded(resolved).map(async (host) => {
     const docker = host === undefined ? undefined : requireEngine(env, host).docker;
     return engineInfo(docker, ANSWER_MS);
@@ -160,8 +228,29 @@ export async function withinEngines<R extends LoadedRow>(
   );
   const cpus = answered.map((engine) => (engine.cpus > 0 ? engine.cpus : Number.POSITIVE_INFINITY));
   const engines = answered.map(({ name }) => name);
-  return beyondServices(beyondEngine(rows, Math.min(...cpus)), { graded, engines });
+  return beyondGpus(beyondServices(beyondEngine(rows, Math.min(...cpus)), { graded, engines }), answered);
 }
+
+const gpusOf = (row: LoadedRow): number => (isOpen(row) ? (needsOf(row.instance).gpus ?? 0) : 0);
+
+/** An engine with NVIDIA's runtime says nothing of how many it has; with CDI it names each. */
+export const beyondGpus = <R extends LoadedRow>(
+  rows: readonly R[],
+  engines: readonly Pick<Extract<EngineInfo, { ok: true }>, 'gpus'>[],
+): readonly R[] =>
+  rows.map((row) => {
+    const asked = gpusOf(row);
+    const short = asked > 0 && engines.find(({ gpus }) => gpus !== 'any' && gpus.length < asked);
+    if (!short) return row;
+    const has =
+      short.gpus.length === 0
+        ? 'names none (docker info: neither the runtime nvidia nor a device nvidia.com/gpu)'
+        : `names ${short.gpus.length}`;
+    return {
+      ...row,
+      refused: `it asks for ${asked === 1 ? 'a GPU' : `${asked} GPUs`}, and the engine ${has}`,
+    };
+  });
 
 const hasServices = (row: LoadedRow): boolean =>
   !row.head && row.refused === undefined && needsOf(row.instance).container?.services !== undefined;

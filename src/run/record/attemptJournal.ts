@@ -452,7 +452,7 @@ export function tellOtherModels(note: (text: string) => void): (asked: string, a
 }
 
 /** Any text of a server may quote the key, so all are redacted. */
-function endedRow(call: CallRecord, redactor: Redactor): CallEnded {
+export function endedRow(call: CallRecord, redactor: Redactor): CallEnded {
   const clean = (text: string | null): string | null => (text === null ? null : redactor.text(text));
   const { rawUsage, usage } = call;
   return {

@@ -18,13 +18,13 @@ interface Waiting {
   begun: boolean;
 }
 
-export function createContainerPreparation({ store, row, stop, budget, disk }: Run) {
+export function createContainerPreparation({ store, row, stop, budget, disk, suite }: Run) {
   const waiting: Waiting[] = [];
   let wanted = new AbortController();
 
   const begin = ({ trial, place }: Waiting) => {
     try {
-      const request = startRequestOf(trial, row.name, nextAttemptNumber(store, trial.id));
+      const request = startRequestOf(trial, row.name, nextAttemptNumber(store, trial.id), suite.variables);
       trial.arm.environmentFactory.prepare?.({ ...request, ...(place && { place }), signal: wanted.signal });
     } catch {
       // The slot that takes the trial gets the same error and ends it with a reason.

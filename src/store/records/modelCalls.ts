@@ -111,8 +111,58 @@ const lose = (db: Store, which: ReturnType<typeof raw>, why: string): number => 
   UPDATE model_calls SET state = 'aborted', notes = ${`["possibly billed: ${why}"]`}
   WHERE ${which} AND state = 'in_flight'`;
 
+/** The label of calls that tests made. */
+export const GRADING = 'grading';
+
+/** Of the agent: what its tests asked a model is no part of its work. */
 export const endedCalls = (db: Store, attemptId: number): EndedCallRow[] =>
-  all(db)`SELECT * FROM model_calls WHERE attempt_id = ${attemptId} AND state <> 'in_flight' ORDER BY id`;
+  all(
+    db,
+  )`SELECT * FROM model_calls WHERE attempt_id = ${attemptId} AND state <> 'in_flight' AND label IS NOT ${GRADING} ORDER BY id`;
+
+/** Calls of tests that a dead process left. Returns how many there were. */
+export const abandonGradingCalls = (db: Store, runId: number): number =>
+  lose(
+    db,
+    raw(
+      `label = '${GRADING}' AND attempt_id IN (SELECT a.id FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = ?)`,
+      runId,
+    ),
+    'the process died before the answer was recorded',
+  );
+
+/** What the tests of an attempt asked a model. */
+export interface JudgeCallRow {
+  attempt_id: number;
+  at: string;
+  key: string;
+  dialect: string;
+  operation: string;
+  model: string;
+  request: Buffer;
+  status: number;
+  headers: string;
+  response: Buffer;
+  reply: string;
+}
+
+export const insertJudgeCall = (db: Store, row: JudgeCallRow): number =>
+  inTurn(db, () => insert(db, 'judge_calls', row));
+
+export const judgeCallsOf = (db: Store, attemptId: number): JudgeCallRow[] =>
+  all(db)`SELECT * FROM judge_calls WHERE attempt_id = ${attemptId} ORDER BY id`;
+
+/** Money of the tests of an attempt; undefined where they asked no model. */
+export const gradingMoney = (
+  db: Store,
+  attemptId: number,
+):
+  | { calls: number; failedCalls: number; unknownCalls: number; costNano: number | null; models: string }
+  | undefined =>
+  first(db)`
+    SELECT count(*) AS calls, sum(state <> 'ok') AS failedCalls, sum(${raw(costUnknown('model_calls'))}) AS unknownCalls,
+      sum(cost_nano) AS costNano, group_concat(DISTINCT coalesce(model_answered, model_asked)) AS models
+    FROM model_calls WHERE attempt_id = ${attemptId} AND label = ${GRADING} HAVING count(*) > 0`;
 
 /** A call of an installed program: what it asked and what it got. */
 export interface ProgramCallRow {

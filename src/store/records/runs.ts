@@ -209,6 +209,7 @@ export interface StoredConfig {
   readonly grading?: Section;
   readonly images?: Section;
   readonly dataset?: Section;
+  readonly suite?: Section;
   readonly arms?: readonly (StoredArm & { readonly name: string })[];
 }
 
@@ -266,7 +267,7 @@ export function removeRun(db: Store, runId: number): void {
   together(db, () => {
     empty('verdicts evaluations events live_states controls', ofRun);
     empty(
-      'leases messages model_calls commands connections phases program_calls attempt_sums attempt_ledger attempt_phases',
+      'leases messages model_calls judge_calls commands connections phases program_calls attempt_sums attempt_ledger attempt_phases',
       raw(`attempt_id IN (${attempts})`, runId),
     );
     change(db)`UPDATE trials SET final_attempt_id = NULL, state = 'pending' WHERE run_id = ${runId}`;

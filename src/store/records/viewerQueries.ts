@@ -16,6 +16,8 @@ import {
 } from './attemptBodies.ts';
 import type { EvaluationRow } from './evaluations.ts';
 import {
+  GRADING,
+  gradingMoney,
   type LedgerSums,
   type ModelCallRow,
   moneyOfAttempts,
@@ -245,7 +247,9 @@ export const viewerQueries = (db: Store) => ({
     SELECT seq, content, data, content_bytes, data_bytes FROM messages
     WHERE attempt_id = ${attemptId} AND role = 'assistant' ORDER BY seq`.map(wholeMessage<Answer>),
   calls: (attemptId: number) => all(db)<CallRow>`
-    SELECT ${raw(CALL.join(', '))} FROM model_calls WHERE attempt_id = ${attemptId} ORDER BY step, try, id`,
+    SELECT ${raw(CALL.join(', '))} FROM model_calls WHERE attempt_id = ${attemptId} AND label IS NOT ${GRADING} ORDER BY step, try, id`,
+  /** What its tests asked a model. */
+  grading: (attemptId: number) => gradingMoney(db, attemptId),
   /** Of an installed program; the built-in agent has none. */
   callsOfProgram: (attemptId: number) => all(db)<CallRow & { call: number }>`
     SELECT ${raw(CALL.join(', '))}, call FROM model_calls WHERE attempt_id = ${attemptId} AND call IS NOT NULL ORDER BY id`,

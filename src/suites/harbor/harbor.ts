@@ -9,16 +9,17 @@ import { join } from 'node:path';
 import type { Solution } from '../../agent/contract.ts';
 import { isAllowList, sameNetwork } from '../../base/allowList.ts';
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
+import { givenOf } from '../../base/hostVariables.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { type Instance, imageOf } from '../../dataset/instance.ts';
 import type { PlannedGrading } from '../../grading/gradingFrame.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
-import type { Suite, SuitePrompts } from '../suite.ts';
+import type { Suite, SuitePrompts, WantedVariable } from '../suite.ts';
 import { recipeOfBuild } from './builds.ts';
 import { type HarborTask, harborTaskOf, readTask } from './readTask.ts';
 import { gradeSteps, type TaskStep, verifierOfStep, workThroughSteps } from './steps.ts';
 import { hasFile, placedFiles, TaskFolderError, taskFiles, taskText } from './taskFolder.ts';
-import { readTaskToml, withDefaults } from './taskToml.ts';
+import { readEnv, readTaskToml } from './taskToml.ts';
 import { mainNeeds, verification } from './verification.ts';
 
 // What agents are asked: the instruction of the task as it is, and below it how the container is worked in. There is no repository, and nothing is
@@ -86,6 +87,9 @@ export const harbor: Suite = {
       }),
       agentS: task.agent.timeout_s,
       toolServers: task.mcp_servers ?? [],
+      skillsFolder: task.skills_dir,
+      variables: variablesOf(task),
+      gpus: Math.max(room.gpus ?? 0, ...verifiers.map(({ separate }) => separate?.room.gpus ?? 0)),
       // Of a task of several steps each end state is kept as it goes on.
       ...(steps
         ? { keepsEndStates: 'it has several steps, whose end states' }
@@ -106,6 +110,30 @@ export const harbor: Suite = {
   solution: solutionOfTask,
   grading,
 };
+
+const namedIn = (
+  place: string,
+  { env, variables = {} }: Pick<HarborTask, 'env' | 'variables'>,
+  reader?: WantedVariable['reader'],
+): WantedVariable[] =>
+  Object.entries(variables).map(([key, name]) => ({
+    name,
+    key: `${place}.${key}`,
+    hasDefault: Object.hasOwn(env, key),
+    ...(reader && { reader }),
+  }));
+
+function variablesOf(task: HarborTask): WantedVariable[] {
+  const verifiers = task.steps?.map(({ verifier }) => verifier) ?? [task.verifier];
+  return [
+    ...namedIn('environment.env', task),
+    ...verifiers.flatMap((verifier) => [
+      ...namedIn('verifier.env', verifier, 'verifier'),
+      ...(verifier.separate ? namedIn('verifier.environment.env', verifier.separate, 'verifier') : []),
+    ]),
+    ...namedIn('solution.env', { env: {}, variables: task.solution_variables }, 'solution'),
+  ];
+}
 
 /** Harbor runs such a verifier in the agent's container while that goes on. What a container reaches can be another only where a list decides it. */
 const sharesContainer = ({ verifier, network }: HarborTask): boolean =>
@@ -212,13 +240,14 @@ function solutionOfTask(instance: Instance, step?: string): Solution | undefined
   const files = own.length > 0 ? own : taskFiles(folder, 'solution');
   if (!hasFile(files, SCRIPT)) return undefined;
   return {
-    async apply(environment, { timeoutS, signal }) {
+    async apply(environment, { timeoutS, signal, variables }) {
       if (readTask(folder).hash !== files_sha256)
         throw new TaskFolderError(
           `the folder of the task has changed or is gone since the run began: ${folder}`,
         );
       const read = readTaskToml(taskText(folder, 'task.toml') ?? '');
-      const env = read.ok ? withDefaults(read.toml.solution.env) : {};
+      const wanted = readEnv(read.ok ? read.toml.solution.env : {});
+      const env = { ...wanted.env, ...givenOf(wanted.variables, variables) };
       // What an agent left there in an earlier step is no part of it.
       await environment.execute(`rm -rf ${FOLDER}`, { cwd: '/', signal });
       await environment.putFiles?.(

@@ -26,13 +26,13 @@ import {
 import {
   mcpServersIn,
   networkOf,
+  readEnv,
   readTaskToml,
   refusalsOf,
   type TaskToml,
   type TomlEnvironment,
   type TomlStep,
   type TomlVerifier,
-  withDefaults,
 } from './taskToml.ts';
 
 /** The image that is named, else the one that its folder builds. */
@@ -47,7 +47,9 @@ const network = z.union([z.enum(['none', 'public']), z.object({ allow: z.array(z
 const text = z.string();
 const variables = z.record(text, text);
 const amount = z.number().optional();
-const room = z.object({ cpus: amount, memory_mb: amount, storage_mb: amount });
+/** Under the names that containers get them by, the names of variables of this machine; `env` beside them has their defaults. */
+const wanted = variables.optional();
+const room = z.object({ cpus: amount, memory_mb: amount, storage_mb: amount, gpus: amount });
 type Room = z.infer<typeof room>;
 
 const mcpServer = z.discriminatedUnion('transport', [
@@ -61,6 +63,7 @@ const verifier = z.object({
   user: text.optional(),
   network,
   env: variables,
+  variables: wanted,
   collect: z.array(z.object({ command: text, timeout_s: z.number(), user: text.optional() })),
   /** Absent: it runs where the agent ran. */
   separate: z
@@ -71,6 +74,7 @@ const verifier = z.object({
       workdir: text.optional(),
       room,
       env: variables,
+      variables: wanted,
     })
     .optional(),
 });
@@ -98,6 +102,11 @@ const harborTaskSchema = z.object({
   setup_network: network.optional(),
   room,
   env: variables,
+  variables: wanted,
+  /** Of its solution, without a default. */
+  solution_variables: wanted,
+  /** A folder of its container. */
+  skills_dir: text.optional(),
   healthcheck: text.optional(),
   /** Absent where it has none, as in records that were made before. */
   mcp_servers: z.array(mcpServer).optional(),
@@ -217,7 +226,7 @@ function composeOf({
   const read = readCompose(Buffer.from(file.content).toString('utf8'), {
     files: new Set(environment.map(({ path }) => path)),
     image: toml.environment.docker_image,
-    env: withDefaults(toml.environment.env),
+    env: readEnv(toml.environment.env).env,
   });
   return read.ok ? { compose: read.compose } : { refused: read.reasons.map(ofFile) };
 }
@@ -272,6 +281,15 @@ function imagesOf({ environment, toml }: Folder, compose: Compose | undefined): 
   return { main, services, builds };
 }
 
+/** An engine has the GPUs that it has: Harbor's Docker environment passes over their types too. */
+const typeWarnings = ({ environment, verifier }: TomlEnvironments): string[] =>
+  [environment, verifier.environment].flatMap((one) =>
+    one?.gpus && one.gpu_types?.length
+      ? [`any GPU of the engine is taken, and not only ${one.gpu_types.join(' or ')}`]
+      : [],
+  );
+type TomlEnvironments = Pick<TaskToml, 'environment' | 'verifier'>;
+
 export function readTask(dir: string): FolderTask {
   const id = basename(dir);
   const problem = instanceIdProblem(id);
@@ -294,7 +312,11 @@ export function readTask(dir: string): FolderTask {
       refused === undefined
         ? instanceOf(folder, id, compose?.compose)
         : { reason: [refused, ...more].join('; ') };
-    const warnings = [...read.warnings, ...(compose?.compose?.notes ?? []).map(ofFile)];
+    const warnings = [
+      ...read.warnings,
+      ...typeWarnings(toml),
+      ...(compose?.compose?.notes ?? []).map(ofFile),
+    ];
     if ('reason' in instance) return { ...unread(id, path, instance.reason), warnings };
     return { id, path, instance, hash, warnings };
   } catch (error) {
@@ -308,10 +330,17 @@ type Verifier = HarborTask['verifier'];
 
 const megabytes = (size: string): number => Math.floor(parseSize(size) / 2 ** 20);
 
-function roomOf({ cpus, memory_mb, memory, storage_mb, storage }: TomlEnvironment): Room {
+/** undefined for none, so that the rows of tasks that want none stay as they were. */
+function withoutDefault(given: Readonly<Record<string, string>>): Record<string, string> | undefined {
+  const { env, variables } = readEnv(given);
+  const left = Object.entries(variables ?? {}).filter(([key]) => !Object.hasOwn(env, key));
+  return left.length > 0 ? Object.fromEntries(left) : undefined;
+}
+
+function roomOf({ cpus, memory_mb, memory, storage_mb, storage, gpus }: TomlEnvironment): Room {
   const ram = memory_mb ?? (memory === undefined ? undefined : megabytes(memory));
   const disk = storage_mb ?? (storage === undefined ? undefined : megabytes(storage));
-  return { cpus, memory_mb: ram, storage_mb: disk };
+  return { cpus, memory_mb: ram, storage_mb: disk, gpus: gpus || undefined };
 }
 
 /** The verifiers of a step and of its task, the nearest first. */
@@ -335,7 +364,7 @@ function verifierOf(folder: Folder, image: string, verifiers: Verifiers): Verifi
     timeout_s: from[0]!.timeout_sec,
     user: from.find((one) => one.user !== undefined)?.user,
     network: networkOf(own, policy),
-    env: withDefaults(Object.assign({}, ...from.map(({ env }) => env).reverse()) as Record<string, string>),
+    ...readEnv(Object.assign({}, ...from.map(({ env }) => env).reverse()) as Record<string, string>),
     collect: from
       .toReversed()
       .flatMap(({ collect }) => collect)
@@ -346,7 +375,7 @@ function verifierOf(folder: Folder, image: string, verifiers: Verifiers): Verifi
           bundled: bundled !== undefined,
           workdir: own.workdir,
           room: roomOf(own),
-          env: withDefaults(own.env),
+          ...readEnv(own.env),
         }
       : undefined,
   };
@@ -418,7 +447,7 @@ function composed(folder: Folder, { main, services }: Compose, { services: image
       cpus: room.cpus ?? main.cpus,
       memory_mb: room.memory_mb ?? (main.memoryBytes === undefined ? undefined : main.memoryBytes / 2 ** 20),
     },
-    env: { ...main.env, ...withDefaults(environment.env) },
+    env: { ...main.env, ...readEnv(environment.env).env },
     // Each ends the shell that it runs in.
     healthcheck: checks.length > 1 ? checks.map((script) => `(\n${script}\n)`).join(' && ') : checks[0],
     ...((program !== undefined || command !== undefined) && { entry: { program, command } }),
@@ -434,7 +463,7 @@ function harborTask(
   images: TaskImages,
 ): HarborTask {
   const { toml, path, hash, tests } = folder;
-  const { environment, agent, artifacts } = toml;
+  const { environment, agent, artifacts, solution } = toml;
   const verifier = verifierOf(folder, image, [{ verifier: toml.verifier, tests }]);
   const steps = toml.steps.map((step, i) => stepOf(folder, image, step, folder.steps[i]!));
   const verifiers = steps.length > 0 ? steps.map((step) => step.verifier) : [verifier];
@@ -444,7 +473,9 @@ function harborTask(
     workdir: environment.workdir,
     ...networksOf(toml),
     room: roomOf(environment),
-    env: withDefaults(environment.env),
+    ...readEnv(environment.env),
+    solution_variables: withoutDefault(solution.env),
+    skills_dir: environment.skills_dir,
     healthcheck: environment.healthcheck && healthcheckScript(environment.healthcheck),
     mcp_servers: environment.mcp_servers.length > 0 ? mcpServersIn(environment.mcp_servers) : undefined,
     agent: { timeout_s: agent.timeout_sec, user: agent.user },

@@ -8,6 +8,7 @@ import type { AgentResult } from '../../agent/contract.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { EnvironmentError, placeFiles } from '../../environment/environment.ts';
 import type { EvaluationResult, GradeRequest, GradingEnd } from '../../grading/gradingFrame.ts';
+import { JUDGE_LOST } from '../../grading/judge.ts';
 import { isFinalReason, OUTCOMES } from '../../outcome.ts';
 import type { AgentPart, LedAttempt } from '../suite.ts';
 import type { HarborStep, HarborTask } from './readTask.ts';
@@ -205,7 +206,8 @@ export function verifierOfStep(task: SteppedTask, step: HarborStep): Verify | un
     const result = first.repeatAlone && !first.engineLost ? await run(true) : first;
     const verdict = verdictOf(result);
     const failed = gateFailure(verdict.rewards, least);
-    const lost = result.engineLost || (result.outcome === 'infra' && result.log === null);
+    const unjudged = result.infraReason === JUDGE_LOST;
+    const lost = result.engineLost || unjudged || (result.outcome === 'infra' && result.log === null);
     return {
       goesOn: failed === undefined,
       says: failed ?? shown(verdict.rewards ?? {}),

@@ -184,28 +184,38 @@ export function readTaskToml(text: string): ReadToml {
 
 // What of a task cannot be honoured here. A task that asks for it is refused before anything starts, and never run without it.
 
-/** `${VAR}` without a default asks for a variable of this machine, which no task gets. */
-const HOST_VARIABLE = /\$\{([A-Za-z_]\w*)\}/;
-const DEFAULTED = /\$\{[A-Za-z_]\w*:-([^${}]*)\}/g;
+/** As Harbor reads them (harbor/utils/env.py): a value that is nothing but `${NAME}` or `${NAME:-default}`. Any other is what it says. */
+const TEMPLATE = /^\$\{([^}:]+)(?::-(.*))?\}$/;
 
-/** Values as containers get them. */
-export const withDefaults = (env: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(env).map(([key, value]) => [key, value.replaceAll(DEFAULTED, (_, text: string) => text)]),
-  );
+/** What of an environment is known before anybody gives a variable of this machine: `env` has defaults and literals. */
+export function readEnv(env: Readonly<Record<string, string>>): {
+  readonly env: Record<string, string>;
+  /** Absent where it wants none. */
+  readonly variables?: Record<string, string>;
+} {
+  const known: [string, string][] = [];
+  const wanted: [string, string][] = [];
+  for (const [key, value] of Object.entries(env)) {
+    const [, name, text = name === undefined ? value : undefined] = TEMPLATE.exec(value) ?? [];
+    if (name !== undefined) wanted.push([key, name]);
+    if (text !== undefined) known.push([key, text]);
+  }
+  return {
+    env: Object.fromEntries(known),
+    ...(wanted.length > 0 && { variables: Object.fromEntries(wanted) }),
+  };
+}
 
 function ofEnvironment(place: string, environment: TomlEnvironment): string[] {
-  const { os, gpus = 0, gpu_types, tpu, skills_dir, env } = environment;
+  const { os, tpu } = environment;
   const reasons: string[] = [];
   if (os !== 'linux') reasons.push(`${place}.os is ${os}`);
-  if (gpus > 0 || gpu_types?.length) reasons.push(`${place} asks for a GPU`);
   if (tpu !== undefined) reasons.push(`${place} asks for a TPU`);
-  if (skills_dir !== undefined) reasons.push(`${place}.skills_dir gives skills to the agent`);
   if (environment.memory !== undefined && environment.memory_mb !== undefined)
     reasons.push(`${place} has memory and memory_mb`);
   if (environment.storage !== undefined && environment.storage_mb !== undefined)
     reasons.push(`${place} has storage and storage_mb`);
-  return [...reasons, ...ofNetwork(place, environment), ...ofVariables(`${place}.env`, env)];
+  return [...reasons, ...ofNetwork(place, environment)];
 }
 
 /** Hosts that may be reached are of no use to a mode that reaches all or none: what was meant is not known. */
@@ -218,23 +228,17 @@ const ofNetwork = (
   return allowed_hosts?.length ? [`${place}.allowed_hosts is set without network_mode = "allowlist"`] : [];
 };
 
-const ofVariables = (place: string, env: Readonly<Record<string, string>>): string[] =>
-  Object.entries(env).flatMap(([key, value]) => {
-    const wanted = HOST_VARIABLE.exec(value);
-    return wanted ? [`${place}.${key} wants $${wanted[1]} of this machine`] : [];
-  });
-
 function ofVerifier(place: string, verifier: TomlVerifier): string[] {
-  const { environment, environment_mode, env, collect } = verifier;
+  const { environment, environment_mode, collect } = verifier;
   const reasons = ofNetwork(place, verifier);
   if (environment) {
     reasons.push(...ofEnvironment(`${place}.environment`, environment));
-    const { mcp_servers } = environment;
+    const { mcp_servers, skills_dir } = environment;
     if (mcp_servers.length > 0) reasons.push(`${place}.environment.mcp_servers: a verifier has no agent`);
+    if (skills_dir !== undefined) reasons.push(`${place}.environment.skills_dir: a verifier has no agent`);
     if (environment_mode === 'shared')
       reasons.push(`${place}.environment_mode is shared, and ${place}.environment is set`);
   }
-  reasons.push(...ofVariables(`${place}.env`, env));
   if ([verifier, ...collect].some(({ user }) => user !== undefined && /^[1-9]\d*$/.test(user)))
     reasons.push(`the user of the ${place} is a number`);
   return reasons;

@@ -18,6 +18,7 @@ import {
   inFreshContainer,
   type RunLog,
 } from '../../grading/gradingFrame.ts';
+import { withGiven } from '../../grading/judge.ts';
 import {
   applyPatch,
   commandWithin,
@@ -52,16 +53,25 @@ const AROUND_S = 1800;
 /** Harbor lets the image's ENTRYPOINT run, and gives it this to do: its docker-compose-base.yaml replaces the CMD alone. */
 const HARBOR_COMMAND = ['sh', '-c', 'sleep infinity'] as const;
 
-const roomNeeds = ({ cpus, memory_mb, storage_mb }: HarborTask['room']): ContainerNeeds => ({
+const roomNeeds = ({ cpus, memory_mb, storage_mb, gpus }: HarborTask['room']): ContainerNeeds => ({
   cpus,
+  gpus,
   memoryMb: memory_mb,
   diskMb: storage_mb,
 });
 
 /** Of the container that the agent works in and leaves, and of the one that its end state is judged in. */
-export const mainNeeds = ({ room, env, workdir, entry, services }: HarborTask): ContainerNeeds => ({
+export const mainNeeds = ({
+  room,
+  env,
+  variables,
+  workdir,
+  entry,
+  services,
+}: HarborTask): ContainerNeeds => ({
   ...roomNeeds(room),
   env,
+  variables,
   cwd: workdir ?? 'image',
   entryArguments: entry?.command ?? HARBOR_COMMAND,
   ...(entry?.program && { entryProgram: entry.program }),
@@ -207,11 +217,11 @@ async function verifiedOnce(
   if (!separate || !given) return shared;
   // Two containers, one after the other: the verifier never sees the agent's.
   const files = given;
-  const { room, env, workdir: cwd = 'image' } = separate;
+  const { room, env, variables, workdir: cwd = 'image' } = separate;
   const lifetimeS = timeout_s + AROUND_S;
   const container = {
     ...roomNeeds(room),
-    ...{ env, cwd, network, lifetimeS, verifies: true },
+    ...{ env, variables, cwd, network, lifetimeS, verifies: true },
     entryArguments: HARBOR_COMMAND,
   };
   const apart = { ...frame, image: separate.image, container, putBack: undefined };
@@ -296,14 +306,16 @@ async function collected(
   return [...files.values()];
 }
 
+type VerifierRun = Pick<HarborTask['verifier'], 'timeout_s' | 'env' | 'variables' | 'user' | 'separate'>;
+
 /** The tests in a started container; none where the image brings them. */
 export async function verify(
   environment: Environment,
   log: RunLog,
   id: string,
-  verifier: Pick<HarborTask['verifier'], 'timeout_s' | 'env' | 'user'>,
+  verifier: VerifierRun,
   tests: readonly PlacedFile[] | undefined,
-  request: Pick<GradeRequest, 'patch' | 'signal'>,
+  request: Pick<GradeRequest, 'patch' | 'signal' | 'given'>,
 ): Promise<GradingEnd> {
   // What the agent left where the tests go is no test, and what it wrote as a reward is no reward.
   const own = tests ? ` ${TESTS_FOLDER}` : '';
@@ -317,7 +329,11 @@ export async function verify(
       infraReason: 'verifier_setup',
       errorMessage: `${id}: the folders of the verifier could not be made: ${ready.output.slice(-400).trim()}`,
     };
-  const run = () => runTests(environment, log, id, verifier, request);
+  const wanted = { ...verifier.separate?.variables, ...verifier.variables };
+  const run = () =>
+    withGiven(environment, request.given, wanted, { id, log }, (given) =>
+      runTests(environment, log, id, { ...verifier, env: { ...verifier.env, ...given } }, request),
+    );
   if (!environment.watchWrites) {
     if (tests) await environment.putFiles?.(tests);
     return run();

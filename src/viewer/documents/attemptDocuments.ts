@@ -55,6 +55,7 @@ export function attemptDocument(record: ViewedRecord, attemptId: number) {
   const row = readRow(head.row);
   const { outline, threads } = outlineOf(record, attemptId);
   const engines = record.engineStays(attemptId);
+  const judge = record.grading(attemptId);
   const evaluations = record
     .evaluationsOf(head.trial)
     .map((evaluation) => evaluationSummary(evaluation, attempt))
@@ -125,6 +126,8 @@ export function attemptDocument(record: ViewedRecord, attemptId: number) {
       flags: readFlags(attempt.suspicion),
       money: record.money(attempt.id),
       program: readEvidence(attempt.error_evidence),
+      /** Only where its tests asked a model. */
+      ...(judge && { judge }),
       /** Only of a run on several engines. */
       ...(engines.length > 0 && { engines }),
     },

@@ -59,6 +59,18 @@ const ENDS: Readonly<Record<string, string>> = {
   process_lost: 'swebatch was killed',
 };
 
+/** What tests asked a model, in one line. */
+export const judgeText = (
+  {
+    calls,
+    failedCalls,
+    unknownCalls,
+    models,
+  }: { calls: number; failedCalls: number; unknownCalls: number; models: string },
+  cost: string,
+): string =>
+  `grading: ${calls} call${calls === 1 ? '' : 's'} of ${models}${failedCalls > 0 ? `, ${failedCalls} failed` : ''}, ${unknownCalls > 0 ? '≥ ' : ''}${cost}`;
+
 /** "tcp://a:2375 (the engine was lost), tcp://b:2375": in their order. */
 export const staysText = (stays: readonly { engine: string; how: string | null }[]): string =>
   stays.map(({ engine, how }) => (how && ENDS[how] ? `${engine} (${ENDS[how]})` : engine)).join(', ');

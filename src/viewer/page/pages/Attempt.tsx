@@ -1,7 +1,7 @@
 /** One attempt: its conversation, its time, its patch beside the gold patch and the test output, all attempts of its trial. */
 import { useMemo, useState } from 'preact/compat';
 import type { AttemptDocument, RawChunk } from '../../documents/attemptDocuments.ts';
-import { staysText } from '../../documents/documents.ts';
+import { judgeText, staysText } from '../../documents/documents.ts';
 import type { Why } from '../../documents/why.ts';
 import { mode, readDocument, useDocument, useTrials } from '../data/source.ts';
 import { Badge, type Fact, Facts, Flags, Foldout, parsed, Scrolled, save, Tabs, Waiting } from '../parts.tsx';
@@ -103,6 +103,9 @@ export function Head({ doc }: { doc: AttemptDocument }) {
           />
         </p>
       )}
+      {attempt.judge ? (
+        <p className="quiet">{plain(judgeText(attempt.judge, cost(attempt.judge.costNano ?? 0)))}</p>
+      ) : null}
       {attempt.program ? (
         <Foldout
           title={

@@ -1,0 +1,25 @@
+/** The `suite:` section: what tasks of any suite may have of the machine that runs them. */
+import { z } from 'zod';
+import { identity } from '../base/fieldClass.ts';
+import { modelConfigSchema } from '../model/modelConfig.ts';
+
+export const suiteConfigSchema = z.strictObject({
+  env: z
+    .preprocess(
+      // As -c takes it: A,B.
+      (value) => (typeof value === 'string' ? value.split(',').map((name) => name.trim()) : value),
+      z.array(z.string().regex(/^[A-Za-z_]\w*$/, 'must be the name of a variable')).default([]),
+    )
+    .meta(identity('variables of this machine that tasks may have, by name; their values are in no record')),
+  // One key for whoever reads the list of keys: it has those of `model:`.
+  judge: z
+    .unknown()
+    .pipe(modelConfigSchema)
+    .optional()
+    .meta(
+      identity(
+        'the model that tests may ask, with the keys of model:; default: tasks whose tests ask one are refused',
+      ),
+    ),
+});
+export type SuiteConfig = z.infer<typeof suiteConfigSchema>;

@@ -1,0 +1,306 @@
+/**
+ * The model that tests ask, behind the gateway that programs have too. Each of its calls is in the ledger of the attempt that is graded, as
+ * `grading`, and counts against the budget of the run. A request that the same attempt had answered before is answered from the record.
+ */
+import { createHash } from 'node:crypto';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import type { Gateway } from '../../agent/gateway/gateway.ts';
+import { gatewayConfigSchema } from '../../agent/gateway/gatewayConfig.ts';
+import type { Closing } from '../../base/async/timer.ts';
+import type { VariableValues } from '../../base/hostVariables.ts';
+import type { Redactor } from '../../base/text/redact.ts';
+import type { SuiteConfig } from '../../config/suiteConfig.ts';
+import type { Given, JudgeSession } from '../../grading/judge.ts';
+import { proxyFrom } from '../../model/http/proxySettings.ts';
+import {
+  type CallListener,
+  type Model,
+  type ModelFactory,
+  type ModelFailureKind,
+  type ModelReply,
+  modelSuccess,
+  type Wire,
+  type WireRequest,
+} from '../../model/model.ts';
+import type { ModelConfig } from '../../model/modelConfig.ts';
+import { createModelFactory } from '../../model/modelFactory.ts';
+import { clientVariable } from '../../model/names.ts';
+import { onDisk } from '../../store/onDisk.ts';
+import type { Store } from '../../store/open.ts';
+import {
+  beginCall,
+  endCall,
+  GRADING,
+  insertJudgeCall,
+  type JudgeCallRow,
+  judgeCallsOf,
+} from '../../store/records/modelCalls.ts';
+import { type Variables, variable } from '../caller.ts';
+import type { RunBudget, Settle } from '../control/budget.ts';
+import { endedRow } from '../record/attemptJournal.ts';
+import { rateBooks } from '../record/rateBooks.ts';
+
+/** Whose tests ask. */
+interface Graded {
+  readonly attemptId: number;
+  readonly instanceId: string;
+  readonly epoch: number;
+}
+
+/** What tasks may have of this machine. */
+export interface OpenSuite {
+  /** By name; those that are set. */
+  readonly variables: VariableValues;
+  /** There is a judge. */
+  readonly asks: boolean;
+  /** undefined where nothing was allowed. */
+  forTests(graded: Graded): Given | undefined;
+}
+
+interface Around {
+  readonly store: Store;
+  readonly env: Variables;
+  readonly redactor: Redactor;
+  readonly budget: RunBudget;
+  readonly note: (text: string) => void;
+}
+
+const NOTHING: OpenSuite = { variables: {}, asks: false, forTests: () => undefined };
+
+export async function openSuite(
+  suite: SuiteConfig | undefined,
+  around: Around,
+  closing: Closing,
+): Promise<OpenSuite> {
+  if (!suite || (suite.env.length === 0 && !suite.judge)) return NOTHING;
+  const { env, redactor } = around;
+  const variables = Object.fromEntries(
+    suite.env.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]] as const])),
+  );
+  const clean = (text: string) => redactor.text(text);
+  if (!suite.judge) return { variables, asks: false, forTests: () => ({ variables, clean }) };
+  const factory = await judgeFactory(suite.judge, around);
+  closing.add(() => factory.close());
+  const { createGateway } = await import('../../agent/gateway/httpGateway.ts');
+  const gateway = createGateway();
+  closing.add(() => gateway.close());
+  // Where there is a judge, a key of a provider is the judge's, and never that of this machine.
+  const beside = Object.fromEntries(
+    Object.entries(variables).filter(([name]) => clientVariable(name) === undefined),
+  );
+  const isKey = (name: string): boolean => clientVariable(name)?.is === 'key';
+  return {
+    variables,
+    asks: true,
+    forTests: (graded) => ({
+      variables: beside,
+      clean,
+      judge: { isKey, open: () => openJudge(graded, factory, gateway, around) },
+    }),
+  };
+}
+
+async function judgeFactory(config: ModelConfig, { store, env }: Around): Promise<ModelFactory> {
+  const secret = (name: string) => variable(env, name);
+  const apiKey = secret(config.api_key_env);
+  const proxy = proxyFrom(secret);
+  return createModelFactory(config, {
+    ...(apiKey !== undefined && { apiKey }),
+    ...(proxy && { proxy }),
+    rates: rateBooks(store),
+    variable: secret,
+  });
+}
+
+/** What a client finds in the path by itself: Anthropic's adds the version, OpenAI's does not. */
+const PATHS = { chat: '/v1', responses: '/v1', messages: '', gemini: '' } as const;
+const ADDRESSES = ['OPENAI_BASE_URL', 'OPENAI_API_BASE', 'ANTHROPIC_BASE_URL', 'GOOGLE_GEMINI_BASE_URL'];
+
+/** Failures that say something of the request. What a verifier makes of them is its own matter; every other is an outage. */
+const OF_THE_REQUEST = new Set<ModelFailureKind>(['rejected', 'refusal', 'context', 'empty', 'bad_call']);
+
+function openJudge(graded: Graded, factory: ModelFactory, gateway: Gateway, around: Around): JudgeSession {
+  const { note } = around;
+  const model = factory.create({ instanceId: graded.instanceId, epoch: graded.epoch });
+  const record = recordOfJudge(graded, around);
+  /** By request: why it has no answer; null once it has one. */
+  const answered = new Map<string, string | null>();
+  const otherNames = new Set<string>();
+  let stopped: string | null = null;
+  let closing = false;
+  let begun = 0;
+  let ended = 0;
+  const session = gateway.open({
+    attempt: graded.instanceId,
+    model: { ...named(model), ...(model.wire && { wire: record.around(model.wire) }) },
+    limits: { steps: 0, costDollars: 0, tokens: 0 },
+    config: gatewayConfigSchema.parse({ translate: true }),
+    // Whoever names a judge means it, whatever name the tests ask for.
+    anyModel: true,
+    listener() {
+      begun += 1;
+      return record.listener();
+    },
+    onCall(call) {
+      ended += 1;
+      if (call.modelAsked !== call.model && call.modelAsked !== model.name) otherNames.add(call.modelAsked);
+      const kind = call.failure?.metadata?.kind;
+      const outage = call.failure !== null && !(kind !== undefined && OF_THE_REQUEST.has(kind));
+      answered.set(keyOf(call.sent), outage ? call.failure!.message : null);
+    },
+    onRefused: (message) => {
+      if (!closing) stopped ??= message;
+    },
+    onNote: (text) => note(`${graded.instanceId}: the judge: ${text}`),
+  });
+  void session.ended.then((end) => {
+    if (end.kind === 'thrown') stopped ??= end.error instanceof Error ? end.error.message : String(end.error);
+  });
+  return {
+    handle: session.handle,
+    env(origin, wanted) {
+      const addresses = [
+        ...ADDRESSES,
+        ...Object.entries(wanted).flatMap(([key, name]) => (isAddress(name) ? [key, name] : [])),
+      ];
+      return {
+        ...Object.fromEntries(addresses.map((name) => [name, addressFor(name, origin)])),
+        ...Object.fromEntries(
+          Object.entries(wanted).flatMap(([key, name]) =>
+            clientVariable(name)?.is === 'key'
+              ? [[key, session.key]]
+              : isAddress(name)
+                ? [[key, addressFor(name, origin)]]
+                : [],
+          ),
+        ),
+      };
+    },
+    async close() {
+      closing = true;
+      const waiting = begun - ended;
+      const { calls } = await session.close();
+      const unanswered = [...answered.values()].find((why) => why !== null) ?? null;
+      const late = waiting > 0 ? 'a request was still waiting for its answer when the tests ended' : null;
+      return {
+        model: model.name,
+        calls,
+        recorded: record.played(),
+        otherNames: [...otherNames],
+        lost: stopped ?? unanswered ?? late,
+      };
+    },
+  };
+}
+
+const isAddress = (name: string): boolean => clientVariable(name)?.is === 'address';
+const addressFor = (name: string, origin: string): string =>
+  `${origin}${PATHS[clientVariable(name)?.dialect ?? 'chat']}`;
+
+/** Its methods may be of a class. */
+const named = (model: Model): Model => ({
+  name: model.name,
+  query: model.query.bind(model),
+  templateVars: model.templateVars.bind(model),
+});
+
+const keyOf = (body: Uint8Array): string => createHash('sha256').update(body).digest('base64');
+
+/** What is asked, whoever asks it. */
+const requestKey = (
+  { dialect, model: wireModel }: Pick<Wire, 'dialect' | 'model'>,
+  request: WireRequest,
+): string =>
+  createHash('sha256')
+    .update(`${dialect} ${request.operation} ${request.model || wireModel} ${request.query}\n`)
+    .update(request.body)
+    .digest('hex');
+
+/** One verification: every recorded answer is given once, in the order in which it came. */
+function recordOfJudge({ attemptId }: Graded, { store, redactor, budget }: Around) {
+  const known = new Map<string, JudgeCallRow[]>();
+  for (const row of judgeCallsOf(store, attemptId)) known.set(row.key, [...(known.get(row.key) ?? []), row]);
+  let played = 0;
+  return {
+    played: () => played,
+    around: (wire: Wire): Wire => ({
+      dialect: wire.dialect,
+      model: wire.model,
+      async send(request, sink, options) {
+        const key = requestKey(wire, request);
+        const row = known.get(key)?.shift();
+        if (row) {
+          played += 1;
+          sink?.head(row.status, JSON.parse(row.headers) as Record<string, string>);
+          await sink?.data(gunzipSync(row.response));
+          return { response: modelSuccess(JSON.parse(row.reply) as ModelReply), refused: null };
+        }
+        const heard: Uint8Array[] = [];
+        let head: { status: number; headers: Readonly<Record<string, string>> } = {
+          status: 200,
+          headers: {},
+        };
+        const told = await wire.send(
+          request,
+          sink && {
+            head(status, headers) {
+              head = { status, headers };
+              sink.head(status, headers);
+            },
+            data(bytes) {
+              heard.push(Uint8Array.from(bytes));
+              return sink.data(bytes);
+            },
+          },
+          options,
+        );
+        if (told.response.success)
+          insertJudgeCall(store, {
+            attempt_id: attemptId,
+            at: new Date().toISOString(),
+            key,
+            dialect: wire.dialect,
+            operation: request.operation,
+            model: request.model,
+            request: gzipSync(redactor.bytes(request.body)),
+            status: head.status,
+            headers: redactor.json(JSON.stringify(head.headers)),
+            response: gzipSync(redactor.bytes(Buffer.concat(heard))),
+            reply: redactor.json(JSON.stringify(told.response.result)),
+          });
+        return told;
+      },
+    }),
+    listener(): CallListener {
+      let granted: Settle | undefined;
+      const open = new Map<number, { readonly id: number; readonly settle: Settle }>();
+      return {
+        async wanted(estimate, signal) {
+          granted = await budget.reserve(estimate, signal);
+        },
+        began({ try: tried, startedAt, modelAsked, estimateNano }) {
+          const settle = granted ?? budget.reserveNow(estimateNano);
+          granted = undefined;
+          const id = beginCall(store, {
+            attempt_id: attemptId,
+            step: 0,
+            try: tried,
+            label: GRADING,
+            started_at: new Date(startedAt).toISOString(),
+            model_asked: modelAsked,
+            estimate_nano: estimateNano,
+          });
+          open.set(tried, { id, settle });
+          return onDisk(store);
+        },
+        ended(call) {
+          const began = open.get(call.try);
+          if (!began) throw new Error(`model call ${call.try} ended without having begun`);
+          open.delete(call.try);
+          endCall(store, began.id, endedRow(call, redactor));
+          began.settle(call.costNano);
+        },
+      };
+    },
+  };
+}
