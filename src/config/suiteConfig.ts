@@ -10,16 +10,12 @@ export const suiteConfigSchema = z.strictObject({
       (value) => (typeof value === 'string' ? value.split(',').map((name) => name.trim()) : value),
       z.array(z.string().regex(/^[A-Za-z_]\w*$/, 'must be the name of a variable')).default([]),
     )
-    .meta(identity('variables of this machine that tasks may have, by name; their values are in no record')),
+    .meta(identity('variables of this machine that tasks may have, by name')),
   // One key for whoever reads the list of keys: it has those of `model:`.
   judge: z
     .unknown()
     .pipe(modelConfigSchema)
     .optional()
-    .meta(
-      identity(
-        'the model that tests may ask, with the keys of model:; default: tasks whose tests ask one are refused',
-      ),
-    ),
+    .meta(identity('the model that tests may ask, with the keys of model:')),
 });
 export type SuiteConfig = z.infer<typeof suiteConfigSchema>;
