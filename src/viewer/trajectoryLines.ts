@@ -96,7 +96,7 @@ function* headLines(doc: AttemptDocument): Generator<string> {
   if (attempt.oomKills > 0)
     yield `memory: the limit (environment.memory) killed ${plural(attempt.oomKills, 'process', 'processes')}`;
   if (attempt.engines) yield inert(`engine: ${staysText(attempt.engines)}`);
-  if (attempt.judge) yield inert(judgeText(attempt.judge, formatCost(attempt.judge.costNano ?? 0)));
+  if (attempt.judge) yield inert(judgeText(attempt.judge, judgedFor(attempt.judge)));
   if (doc.threads.length > 1) yield `conversations: ${doc.threads.map(threadText).join('; ')}`;
   if (attempt.error && attempt.error !== doc.why?.firstError) yield inert(`error: ${attempt.error}`);
   if (verdict?.error && verdict.error !== doc.why?.firstError) yield inert(`grading: ${verdict.error}`);
@@ -105,6 +105,9 @@ function* headLines(doc: AttemptDocument): Generator<string> {
     yield inert(`flag: ${flag.rule}${flag.step === null ? '' : ` at step ${flag.step}`}`);
   if (doc.why) yield* whyLines(doc.why);
 }
+
+const judgedFor = ({ costNano, unknownCalls }: { costNano: number | null; unknownCalls: number }): string =>
+  `${unknownCalls > 0 && costNano !== null ? '≥ ' : ''}${formatCost(costNano)}`;
 
 const NAMED = 10;
 

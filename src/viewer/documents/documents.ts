@@ -61,15 +61,10 @@ const ENDS: Readonly<Record<string, string>> = {
 
 /** What tests asked a model, in one line. */
 export const judgeText = (
-  {
-    calls,
-    failedCalls,
-    unknownCalls,
-    models,
-  }: { calls: number; failedCalls: number; unknownCalls: number; models: string },
+  { calls, failedCalls, models }: { calls: number; failedCalls: number; models: string },
   cost: string,
 ): string =>
-  `grading: ${calls} call${calls === 1 ? '' : 's'} of ${models}${failedCalls > 0 ? `, ${failedCalls} failed` : ''}, ${unknownCalls > 0 ? '≥ ' : ''}${cost}`;
+  `grading: ${calls} call${calls === 1 ? '' : 's'} of ${models}${failedCalls > 0 ? `, ${failedCalls} failed` : ''}, ${cost}`;
 
 /** "tcp://a:2375 (the engine was lost), tcp://b:2375": in their order. */
 export const staysText = (stays: readonly { engine: string; how: string | null }[]): string =>

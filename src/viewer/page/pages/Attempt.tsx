@@ -103,9 +103,7 @@ export function Head({ doc }: { doc: AttemptDocument }) {
           />
         </p>
       )}
-      {attempt.judge ? (
-        <p className="quiet">{plain(judgeText(attempt.judge, cost(attempt.judge.costNano ?? 0)))}</p>
-      ) : null}
+      {attempt.judge ? <p className="quiet">{plain(judgeText(attempt.judge, cost(attempt.judge)))}</p> : null}
       {attempt.program ? (
         <Foldout
           title={
