@@ -119,13 +119,20 @@ export const PROVIDERS: readonly Provider[] = [
   ownServer('litellm_proxy', null),
 ];
 
-/** What a client of a provider reads a variable as; undefined for a variable of no provider. */
+/** What clients of the large makers read without being told. */
+export const MAKERS_ADDRESSES: readonly string[] = PROVIDERS.filter(({ prefix }) =>
+  ['openai', 'anthropic', 'gemini'].includes(prefix),
+).flatMap(({ baseUrls }) => baseUrls);
+
+/** What a client of a provider reads a variable as, and the path of an address there; undefined for a variable of no provider. */
 export function clientVariable(
   name: string,
-): { readonly is: 'key' | 'address'; readonly dialect: DialectName } | undefined {
+): { readonly is: 'key' | 'address'; readonly path: string } | undefined {
   for (const { keys, baseUrls, dialect } of PROVIDERS) {
-    if (keys.includes(name)) return { is: 'key', dialect };
-    if (baseUrls.includes(name)) return { is: 'address', dialect };
+    // OpenAI's clients take the version for a part of the address; others add it.
+    const path = dialect === OPENAI.dialect ? '/v1' : '';
+    if (keys.includes(name)) return { is: 'key', path };
+    if (baseUrls.includes(name)) return { is: 'address', path };
   }
   return undefined;
 }

@@ -10,7 +10,7 @@ import type { Closing } from '../../base/async/timer.ts';
 import type { VariableValues } from '../../base/hostVariables.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { SuiteConfig } from '../../config/suiteConfig.ts';
-import type { Given, JudgeSession } from '../../grading/judge.ts';
+import type { Given, JudgeSession } from '../../grading/given.ts';
 import { proxyFrom } from '../../model/http/proxySettings.ts';
 import {
   type CallListener,
@@ -24,7 +24,7 @@ import {
 } from '../../model/model.ts';
 import type { ModelConfig } from '../../model/modelConfig.ts';
 import { createModelFactory } from '../../model/modelFactory.ts';
-import { clientVariable } from '../../model/names.ts';
+import { clientVariable, MAKERS_ADDRESSES } from '../../model/names.ts';
 import { onDisk } from '../../store/onDisk.ts';
 import type { Store } from '../../store/open.ts';
 import {
@@ -37,7 +37,7 @@ import {
 } from '../../store/records/modelCalls.ts';
 import { type Variables, variable } from '../caller.ts';
 import type { RunBudget, Settle } from '../control/budget.ts';
-import { endedRow } from '../record/attemptJournal.ts';
+import { endedRow } from '../record/ledgerRow.ts';
 import { rateBooks } from '../record/rateBooks.ts';
 
 /** Whose tests ask. */
@@ -112,10 +112,6 @@ async function judgeFactory(config: ModelConfig, { store, env }: Around): Promis
   });
 }
 
-/** What a client finds in the path by itself: Anthropic's adds the version, OpenAI's does not. */
-const PATHS = { chat: '/v1', responses: '/v1', messages: '', gemini: '' } as const;
-const ADDRESSES = ['OPENAI_BASE_URL', 'OPENAI_API_BASE', 'ANTHROPIC_BASE_URL', 'GOOGLE_GEMINI_BASE_URL'];
-
 /** Failures that say something of the request. What a verifier makes of them is its own matter; every other is an outage. */
 const OF_THE_REQUEST = new Set<ModelFailureKind>(['rejected', 'refusal', 'context', 'empty', 'bad_call']);
 
@@ -160,7 +156,7 @@ function openJudge(graded: Graded, factory: ModelFactory, gateway: Gateway, arou
     handle: session.handle,
     env(origin, wanted) {
       const addresses = [
-        ...ADDRESSES,
+        ...MAKERS_ADDRESSES,
         ...Object.entries(wanted).flatMap(([key, name]) => (isAddress(name) ? [key, name] : [])),
       ];
       return {
@@ -195,7 +191,7 @@ function openJudge(graded: Graded, factory: ModelFactory, gateway: Gateway, arou
 
 const isAddress = (name: string): boolean => clientVariable(name)?.is === 'address';
 const addressFor = (name: string, origin: string): string =>
-  `${origin}${PATHS[clientVariable(name)?.dialect ?? 'chat']}`;
+  `${origin}${clientVariable(name)?.path ?? '/v1'}`;
 
 /** Its methods may be of a class. */
 const named = (model: Model): Model => ({

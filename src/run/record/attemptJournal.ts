@@ -10,14 +10,13 @@ import type { CapturedPatch, EnvironmentInfo } from '../../environment/environme
 import { environmentKindOf } from '../../environment/environments.ts';
 import type { EvaluationResult } from '../../grading/gradingFrame.ts';
 import { type AttemptSuspicion, createScan } from '../../grading/suspicion/commands.ts';
-import type { CallRecord, Message } from '../../model/model.ts';
+import type { Message } from '../../model/model.ts';
 import type { NanoDollars } from '../../money.ts';
 import { exitClassOf } from '../../outcome.ts';
 import { isLong } from '../../store/longText.ts';
 import { onDisk } from '../../store/onDisk.ts';
 import * as steps from '../../store/records/attemptBodies.ts';
 import { noteWork } from '../../store/records/evaluations.ts';
-import type { CallEnded } from '../../store/records/modelCalls.ts';
 import { beginCall, endCall, insertProgramCall, loseCall } from '../../store/records/modelCalls.ts';
 import { wholeArm } from '../../store/records/runs.ts';
 import * as trials from '../../store/records/trials.ts';
@@ -32,6 +31,7 @@ import { tellVerdict, writeVerdict } from '../grader/grader.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 import type { Turn } from '../schedule/trialQueue.ts';
 import { connectionRecord } from './connectionRecord.ts';
+import { endedRow } from './ledgerRow.ts';
 import { createProgramRecord } from './programRecord.ts';
 
 interface AttemptFacts {
@@ -448,34 +448,5 @@ export function tellOtherModels(note: (text: string) => void): (asked: string, a
     if (answered !== asked || earlier)
       note(`warning: ${asked} was asked for and ${answered} answered${earlier}`);
     seen.set(asked, before.add(answered));
-  };
-}
-
-/** Any text of a server may quote the key, so all are redacted. */
-export function endedRow(call: CallRecord, redactor: Redactor): CallEnded {
-  const clean = (text: string | null): string | null => (text === null ? null : redactor.text(text));
-  const { rawUsage, usage } = call;
-  return {
-    state: call.state,
-    latency_ms: Math.round(call.latencyMs),
-    status_code: call.statusCode,
-    error_code: call.errorCode,
-    error_message: clean(call.errorMessage),
-    model_answered: clean(call.modelAnswered),
-    response_id: clean(call.responseId),
-    fingerprint: clean(call.fingerprint),
-    finish_reason: clean(call.finishReason),
-    usage: rawUsage === null || rawUsage === undefined ? null : redactor.json(JSON.stringify(rawUsage)),
-    input_tokens: usage?.input ?? null,
-    cache_read_tokens: usage?.cacheRead ?? null,
-    cache_write_tokens: usage?.cacheWrite ?? null,
-    output_tokens: usage?.output ?? null,
-    reasoning_tokens: usage?.reasoning ?? null,
-    price_version: call.priceVersion,
-    cost_nano: call.costNano,
-    provider_cost_nano: call.providerCostNano,
-    request_bytes: call.requestBytes,
-    notes: redactor.json(JSON.stringify(call.notes)),
-    unreadable: clean(call.unreadable ?? null),
   };
 }

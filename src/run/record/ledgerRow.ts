@@ -1,5 +1,6 @@
+import type { Redactor } from '../../base/text/redact.ts';
 import type { CallRecord, ModelErrorCode, Usage } from '../../model/model.ts';
-import type { EndedCallRow } from '../../store/records/modelCalls.ts';
+import type { CallEnded, EndedCallRow } from '../../store/records/modelCalls.ts';
 
 export const callOf = (row: EndedCallRow): CallRecord => ({
   try: row.try,
@@ -32,5 +33,34 @@ function usageOf(row: EndedCallRow): Usage | null {
     cacheWrite: row.cache_write_tokens ?? 0,
     output: row.output_tokens ?? 0,
     reasoning: row.reasoning_tokens ?? 0,
+  };
+}
+
+/** Any text of a server may quote the key, so all are redacted. */
+export function endedRow(call: CallRecord, redactor: Redactor): CallEnded {
+  const clean = (text: string | null): string | null => (text === null ? null : redactor.text(text));
+  const { rawUsage, usage } = call;
+  return {
+    state: call.state,
+    latency_ms: Math.round(call.latencyMs),
+    status_code: call.statusCode,
+    error_code: call.errorCode,
+    error_message: clean(call.errorMessage),
+    model_answered: clean(call.modelAnswered),
+    response_id: clean(call.responseId),
+    fingerprint: clean(call.fingerprint),
+    finish_reason: clean(call.finishReason),
+    usage: rawUsage === null || rawUsage === undefined ? null : redactor.json(JSON.stringify(rawUsage)),
+    input_tokens: usage?.input ?? null,
+    cache_read_tokens: usage?.cacheRead ?? null,
+    cache_write_tokens: usage?.cacheWrite ?? null,
+    output_tokens: usage?.output ?? null,
+    reasoning_tokens: usage?.reasoning ?? null,
+    price_version: call.priceVersion,
+    cost_nano: call.costNano,
+    provider_cost_nano: call.providerCostNano,
+    request_bytes: call.requestBytes,
+    notes: redactor.json(JSON.stringify(call.notes)),
+    unreadable: clean(call.unreadable ?? null),
   };
 }
