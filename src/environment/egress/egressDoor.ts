@@ -28,7 +28,7 @@ export function reachedByProxy(configured: unknown, needs: ContainerNeeds | unde
 }
 
 /** Of the image, the task and the configuration none is left: programs read them in both spellings. */
-export function proxyVariables(beside: readonly string[]): Record<string, string> {
+function proxyVariables(beside: readonly string[]): Record<string, string> {
   const proxy = `http://127.0.0.1:${PORT}`;
   const none = ['localhost', '127.0.0.1', '::1', ...beside].join(',');
   const upper = { HTTP_PROXY: proxy, HTTPS_PROXY: proxy, ALL_PROXY: proxy, NO_PROXY: none };

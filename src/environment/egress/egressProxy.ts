@@ -192,7 +192,7 @@ export function createEgressProxy({
       request.resume();
       response.writeHead(status, { 'content-type': 'text/plain', connection: 'close' }).end(`${reason}\n`);
     };
-    const [, authority = '', path = ''] = /^http:\/\/([^/?#]*)(.*)$/i.exec(request.url ?? '') ?? [];
+    const { authority, path } = partsOf(request.url ?? '');
     const target = readTarget(authority, 80);
     const problem = problemOf(request, authority, target);
     if (!target || problem !== undefined) {
@@ -292,6 +292,16 @@ export function createEgressProxy({
       for (const connection of connections) connection.destroy();
     },
   };
+}
+
+const SCHEME = 'http://';
+
+/** Of the address of a plain request; empty where it is another. */
+function partsOf(url: string): { readonly authority: string; readonly path: string } {
+  if (url.slice(0, SCHEME.length).toLowerCase() !== SCHEME) return { authority: '', path: '' };
+  const rest = url.slice(SCHEME.length);
+  const end = rest.search(/[/?#]/);
+  return end < 0 ? { authority: rest, path: '' } : { authority: rest.slice(0, end), path: rest.slice(end) };
 }
 
 const answer = (status: number, text: string): string =>
