@@ -12,6 +12,8 @@ export interface Given {
 export interface Judge {
   /** The variable holds a key of a provider: whoever wants it asks a model. */
   isKey(variable: string): boolean;
+  /** The tests get it of their judge. */
+  serves(variable: string): boolean;
   /** For one verification. */
   open(): JudgeSession;
 }

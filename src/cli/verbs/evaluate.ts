@@ -57,6 +57,10 @@ const evaluateFlags = flags({
   network: oneOf(['default', 'none'], "default is the harness's own; none is recorded with the verdict"),
   capAdd: texts('capability of the containers; SYS_ADMIN is what the harness adds for browser tests'),
   harness: oneOf(['v5', 'v4.1'], 'rules of the harness to grade by [v5]'),
+  config: {
+    alias: 'c',
+    ...texts('file, or key.path=value: suite.env and suite.judge of predictions, anything of gold'),
+  },
   parser: texts('ID=MODULE: a log parser of your own (exports parseLog)'),
   runId: { alias: 'id', ...string('name of the run that predictions become') },
   again: toggle('re-grade instances that already have a verdict'),
@@ -106,6 +110,8 @@ async function run(args: EvaluateArgs): Promise<number> {
   if (target === 'gold' || PREDICTIONS.test(target)) return predictions(args, target);
   if (existsSync(target) && args.subset.length > 0)
     throw new UserError(`${target} is not a predictions file: its name must end in .json or .jsonl`);
+  if (args.config.length > 0)
+    throw new UserError(`${target} is graded by the configuration that it was planned with: leave -c out`);
   const evaluation = await evaluateRun({ ...optionsOf(args), run: target }, caller());
   return concludeEvaluation(evaluation, args.json);
 }
@@ -136,6 +142,7 @@ async function predictions(args: EvaluateArgs, target: string): Promise<number> 
       predictions: target,
       dataset: { subset, split: args.split, dataDir: args.dataDir },
       name: args.runId,
+      config: args.config,
       repeat: args.verifyGold ? args.repeat : 1,
     },
     caller(),

@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 import { sha256 } from '../../base/sha256.ts';
 import { fileErrorText } from '../../base/text/errorText.ts';
 import { runConfigSchema } from '../../config/configSchema.ts';
+import type { SuiteConfig } from '../../config/suiteConfig.ts';
 import type { Dataset, LoadedRow } from '../../dataset/dataset.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { environmentConfigSchema } from '../../environment/environments.ts';
@@ -14,6 +15,7 @@ import { beginRun } from '../../run/begin.ts';
 import type { Caller, Tell } from '../../run/caller.ts';
 import { withRunLock } from '../../run/control/lock.ts';
 import { preflight } from '../../run/plan/preflight.ts';
+import { resolveConfig } from '../../run/plan/resolveConfig.ts';
 import { plan } from '../../run/plan.ts';
 import type { GradedWhole } from '../../run/record/runReports.ts';
 import { hasBegun, makeAndOpen, refuseRunName, requireRun } from '../../run/resultsRoot.ts';
@@ -40,6 +42,8 @@ export interface EvaluatePredictionsOptions extends EvaluateOptions {
   readonly dataset: DatasetChoice;
   /** Name of the run that they become; default: one from the file and the dataset. */
   readonly name?: string | undefined;
+  /** Configuration files and `key.path=value`: of predictions the section `suite` counts. */
+  readonly config?: readonly string[] | undefined;
   /** Of gold: how often each task is solved anew and graded. One that is not always resolved is flaky. */
   readonly repeat?: number | undefined;
 }
@@ -85,6 +89,7 @@ export async function evaluatePredictions(
   if (target === 'gold') return evaluateGold(options, caller);
   const config = gradingConfig(options.grading);
   await requireParsers(config, caller.cwd);
+  const { suite } = options.config?.length ? resolveConfig({ config: options.config }, caller) : {};
   const dataset = await requireSubset(options.dataset, caller.env);
   const only = wantedIds(options);
   const predictions = chosenPredictions(target, dataset, only, caller.tell);
@@ -96,7 +101,7 @@ export async function evaluatePredictions(
       next: { do: 'choose_name' },
     });
   return await withRunLock({ store, root, runName: name, tell: caller.tell }, async () => {
-    const run = recordedRun(store, { name, target, dataset, predictions, config });
+    const run = recordedRun(store, { name, target, dataset, predictions, config, suite });
     const { again = false } = options;
     const whole = wholeOf(dataset, only);
     return {
@@ -128,16 +133,17 @@ interface Recording {
   readonly dataset: Dataset;
   readonly predictions: readonly Prediction[];
   readonly config: GradingConfig;
+  readonly suite?: SuiteConfig | undefined;
 }
 
-function recordedRun(store: Store, { name, target, dataset, predictions, config }: Recording): RunRow {
+function recordedRun(store: Store, { name, target, dataset, predictions, config, suite }: Recording): RunRow {
   const { source, revision, split } = dataset;
   const recorded = recordPredictions(store, {
     name,
     predictions,
     rows: new Map(dataset.rows.map((row) => [row.instance.instance_id, row])),
     dataset: { source, revision },
-    config: JSON.stringify({ run: runConfigSchema.parse({}), grading: config, arms: [] }),
+    config: JSON.stringify({ run: runConfigSchema.parse({}), grading: config, suite, arms: [] }),
     configHash: sha256(JSON.stringify(config)),
     armConfig: JSON.stringify({ environment: environmentConfigSchema.parse({}) }),
     manifest: JSON.stringify({ kind: 'predictions', source: target, dataset: source, split }),
@@ -161,6 +167,7 @@ function wholeOf({ rows }: Dataset, only: ReadonlySet<string> | undefined): Grad
 interface GoldOptions extends EvaluateOptions {
   readonly dataset: DatasetChoice;
   readonly name?: string | undefined;
+  readonly config?: readonly string[] | undefined;
   /** How often each task is solved anew. */
   readonly repeat?: number | undefined;
 }
@@ -175,7 +182,7 @@ async function evaluateGold(
   const { subset, split, dataDir } = dataset;
   const planned = await plan(
     {
-      ...{ results: root, name: options.name, dataDir, redoExisting: again },
+      ...{ results: root, name: options.name, dataDir, redoExisting: again, config: options.config },
       dataset: {
         ...{ subset, split, skip_unsupported: true },
         ...(instances.length > 0 && { instances: [...instances] }),

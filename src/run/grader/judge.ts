@@ -89,13 +89,14 @@ export async function openSuite(
     Object.entries(variables).filter(([name]) => clientVariable(name) === undefined),
   );
   const isKey = (name: string): boolean => clientVariable(name)?.is === 'key';
+  const serves = (name: string): boolean => clientVariable(name) !== undefined;
   return {
     variables,
     asks: true,
     forTests: (graded) => ({
       variables: beside,
       clean,
-      judge: { isKey, open: () => openJudge(graded, factory, gateway, around) },
+      judge: { isKey, serves, open: () => openJudge(graded, factory, gateway, around) },
     }),
   };
 }

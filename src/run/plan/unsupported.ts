@@ -110,9 +110,9 @@ function lackOf(
       : [];
   return asksModel
     ? [
-        `${key} wants $${name}, to ask a model as its judge: name it in suite.judge, for example -c suite.judge.model_name=NAME; your key stays here`,
+        `${key} wants $${name}, to ask a model as its judge: name it in suite.judge, for example suite.judge.model_name=NAME; your key stays here`,
       ]
-    : [`${key} wants $${name} of this machine: allow it with -c suite.env=${name}`];
+    : [`${key} wants $${name} of this machine: allow it with suite.env=${name}`];
 }
 
 interface ArmFacts {

@@ -201,6 +201,9 @@ async function verifiedOnce(
       frame,
       `${id}: the folder of its task has changed or is gone since the run began: ${task.folder}`,
     );
+  const lacking = lackedBy(task, request);
+  if (lacking !== undefined)
+    return ungradable(frame, `${id}: ${lacking}: allow it with suite.env, or name a model in suite.judge`);
   const tests = testsOf(wanted);
   const { separate, collect, network, timeout_s } = task.verifier;
   let given: readonly PlacedFile[] | undefined;
@@ -229,6 +232,19 @@ async function verifiedOnce(
     await environment.putFiles?.(files);
     return verify(environment, log, id, task.verifier, separate.bundled ? undefined : tests, request);
   });
+}
+
+/** A variable that nobody gives, as a clause: without it its tests would say something else. */
+function lackedBy({ variables, env, verifier }: HarborTask, { given }: GradeRequest): string | undefined {
+  const { separate } = verifier;
+  const ofTests = [verifier, ...(separate ? [separate] : [])].flatMap((one) =>
+    Object.entries(one.variables ?? {}).filter(
+      ([key, name]) => !Object.hasOwn(one.env, key) && !given?.judge?.serves(name),
+    ),
+  );
+  const ofTask = Object.entries(variables ?? {}).filter(([key]) => !Object.hasOwn(env, key));
+  const lacks = [...ofTask, ...ofTests].find(([, name]) => !Object.hasOwn(given?.variables ?? {}, name));
+  return lacks && `it wants $${lacks[1]} of this machine, which nobody gives it`;
 }
 
 /** A prediction from a file: its patch is all that is known of the work. */

@@ -61,9 +61,9 @@ env = { S = "\${S_KEY}" }
     return (await beyondVariables([row], given, env))[0]!.refused;
   };
   const judge =
-    'verifier.env.K wants $ANTHROPIC_API_KEY, to ask a model as its judge: name it in suite.judge, for example -c suite.judge.model_name=NAME; your key stays here';
+    'verifier.env.K wants $ANTHROPIC_API_KEY, to ask a model as its judge: name it in suite.judge, for example suite.judge.model_name=NAME; your key stays here';
   expect(await refusal({}, 'nop')).toBe(
-    `environment.env.A wants $A_KEY of this machine: allow it with -c suite.env=A_KEY; ${judge}`,
+    `environment.env.A wants $A_KEY of this machine: allow it with suite.env=A_KEY; ${judge}`,
   );
   const allowed = { env: 'A_KEY, S_KEY', judge: { model_name: 'm' } };
   expect(await refusal(allowed, 'nop')).toBe(

@@ -28,7 +28,8 @@ OPENAI_API_KEY = "\${OPENAI_API_KEY}"
 OPENAI_BASE_URL = "\${OPENAI_BASE_URL:-https://api.openai.com/v1}"
 `;
 const DOCKERFILE = `FROM ${BASE_IMAGE}\nRUN mkdir -p /work\nWORKDIR /work\n`;
-const SOLVE = '#!/bin/bash\necho 42 > answer\nenv > seen\ntr "\\0" "\\n" < /proc/1/environ >> seen\n';
+const SOLVE =
+  '#!/bin/bash\necho 42 > answer\nenv > seen\ntr "\\0" "\\n" < /proc/1/environ >> seen\necho "listening $(cat /proc/net/tcp /proc/net/tcp6 | grep -c " 0A ")" >> seen\n';
 /** One request for each of its questions; a verifier that takes every failure for a no. */
 const asking = (...questions: string[]) => `#!/bin/bash
 cat seen; echo; env | sort
@@ -129,6 +130,7 @@ describe.skipIf(!available)('tests that ask a model', () => {
       /^ANTHROPIC_BASE_URL=/m,
     );
     expect(seen).not.toMatch(/OPENAI|swebatch-/);
+    expect(seen).toMatch(/^listening 0$/m);
     expect(own).toMatch(/^OPENAI_API_KEY=swebatch-\S{32}$/m);
     const shown = await cli(['show', 'o', 'judged', '-o', out]);
     expect(shown.stdout).toMatch(/grading: 2 calls of judge-1, \$0\.0022/);
@@ -160,6 +162,67 @@ describe.skipIf(!available)('tests that ask a model', () => {
     expect(asked(provider).filter((one) => one.includes('right'))).toHaveLength(1);
   });
 
+  test('an answer is given again from the record when the same work is graded again and the provider is away', async () => {
+    const provider = await startFakeProvider([], (_seen, response) => answer(response, 'yes'));
+    const dir = tempDir('judge-');
+    const out = join(dir, 'out');
+    const of = judged(dir);
+    const preds = join(dir, 'preds.json');
+    const model_patch =
+      'diff --git a/answer b/answer\nnew file mode 100644\n--- /dev/null\n+++ b/answer\n@@ -0,0 +1 @@\n+42\n';
+    writeFileSync(preds, JSON.stringify([{ instance_id: 'judged', model_name_or_path: 'm', model_patch }]));
+    const ungiven = await cli(['evaluate', preds, ...of, '--run-id', 'none'], { env });
+    expect(ungiven.stdout + ungiven.stderr).toMatch(
+      /it wants \$OPENAI_API_KEY of this machine, which nobody gives it/,
+    );
+    const again = ['evaluate', preds, ...of, '--run-id', 'p', '--again', '-c', configOf(dir, provider)];
+    await cli(again, { env });
+    expect(provider.requests).toHaveLength(2);
+    await provider[Symbol.asyncDispose]();
+    await cli(again, { env });
+    expect(verdicts(out).slice(-2)).toEqual(
+      Array(2).fill({ outcome: 'resolved', reward: 1, infra_reason: null }),
+    );
+    expect(rows(out, 'SELECT count(*) AS n FROM model_calls')).toEqual([{ n: 2 }]);
+  });
+
+  test('a budget that is used up is no zero either', async () => {
+    await using provider = await startFakeProvider([], (_seen, response) => answer(response, 'yes'));
+    const dir = tempDir('judge-');
+    const out = join(dir, 'out');
+    const of = ['run', ...judged(dir), '-c', configOf(dir, provider), '-c', 'run.cost_limit=0.00000001'];
+    await cli([...of, ...oracle], { env });
+    expect(provider.requests).toEqual([]);
+    expect(rows(out, 'SELECT outcome, infra_reason, error_message FROM evaluations')).toEqual([
+      {
+        outcome: 'infra',
+        infra_reason: 'judge_unavailable',
+        error_message: expect.stringContaining('the run budget of'),
+      },
+    ]);
+  });
+
+  test('ask it also beside what the agent left running', async () => {
+    await using provider = await startFakeProvider([], (_seen, response) => answer(response, 'yes'));
+    const dir = tempDir('judge-');
+    const out = join(dir, 'out');
+    harborTask(join(dir, 'tasks'), 'serves', {
+      'task.toml': toml(WANTS_JUDGE),
+      'environment/Dockerfile': DOCKERFILE,
+      'solution/solve.sh': `${SOLVE}setsid python3 -m http.server 8080 >/dev/null 2>&1 &\nsleep 0\n`,
+      'tests/test.sh': asking('Is it right?').replace(
+        'good = True',
+        'good = urlopen("http://127.0.0.1:8080/answer").read() == b"42\\n"',
+      ),
+    });
+    const of = ['run', '--subset', join(dir, 'tasks'), '-o', out, '-c', configOf(dir, provider)];
+    await cli([...of, ...oracle], { env });
+    expect(rows(out, 'SELECT outcome, resolved_strict, suspicion FROM evaluations')).toEqual([
+      { outcome: 'resolved', resolved_strict: 1, suspicion: expect.stringContaining('"ran_beside"') },
+    ]);
+    expect(provider.requests).toHaveLength(1);
+  });
+
   test('without one a task whose tests want it is refused, with what to write', async () => {
     const dir = tempDir('judge-');
     const run = await cli(['run', ...judged(dir), ...oracle], { env });
@@ -189,7 +252,7 @@ echo $((1-$?)) > /logs/verifier/reward.txt
     const refused = await cli(of, { env: { GRADER_TOKEN: SECRET } });
     expect(refused.code).toBe(2);
     expect(refused.stderr).toMatch(
-      /wants: verifier\.env\.TOKEN wants \$GRADER_TOKEN of this machine: allow it with -c suite\.env=GRADER_TOKEN/,
+      /wants: verifier\.env\.TOKEN wants \$GRADER_TOKEN of this machine: allow it with suite\.env=GRADER_TOKEN/,
     );
     const allowed = ['-c', 'suite.env=GRADER_TOKEN'];
     const unset = await cli([...of, ...allowed]);
