@@ -105,6 +105,8 @@ export interface Environment {
    * reached by it. Throws EnvironmentError when it cannot be opened. Absent where an environment has no such way.
    */
   listen?(port: number, onConnection: (connection: Duplex) => void): Promise<Doorway>;
+  /** What it reaches from now on, in this phase. Absent where it does not reach the hosts of a list. */
+  enterPhase?(phase: EgressPhase, network: Network): void;
   /** The end of what each service beside it printed; absent where it has none. */
   serviceLogs?(): Promise<readonly ServiceLog[]>;
   /** Kills and removes. Safe to call twice; never throws. */

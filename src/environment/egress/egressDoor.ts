@@ -69,6 +69,7 @@ export async function createEgressDoor(
       throwLost();
       return result;
     },
+    enterPhase: proxy.enter,
     ...(environment.beside && {
       async beside(putBack, network = 'none') {
         proxy.enter('verifier', network);

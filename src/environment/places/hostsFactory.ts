@@ -128,7 +128,7 @@ export function createHostsFactory({
     };
     // Its containers are gone with the engine, whatever the agent waits for.
     const listening = addAbortListener(end, () => void environment.close());
-    const { listen, putFiles, getFiles, keepWork, leftRunning, beside } = environment;
+    const { listen, putFiles, getFiles, keepWork, leftRunning, beside, enterPhase } = environment;
     return {
       info: { ...environment.info, notes: [...environment.info.notes, `engine: ${host}`] },
       execute: (command, more) => watched(() => environment.execute(command, more)),
@@ -140,6 +140,7 @@ export function createHostsFactory({
       ...(putFiles && { putFiles: (files) => watched(() => putFiles(files)) }),
       ...(getFiles && { getFiles: (path, most) => watched(() => getFiles(path, most)) }),
       ...(keepWork && { keepWork: (kept) => watched(() => keepWork(kept)) }),
+      ...(enterPhase && { enterPhase }),
       ...(leftRunning && { leftRunning: () => watched(() => leftRunning()) }),
       ...(beside && { beside: (back, network) => watched(() => beside(back, network)) }),
       async close() {

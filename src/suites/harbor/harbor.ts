@@ -190,6 +190,9 @@ export function stepsOf(instance: Instance): readonly TaskStep[] | undefined {
     name: step.name,
     instruction: step.instruction,
     agentS: step.agent_timeout_s,
+    ...(step.network !== undefined && {
+      networks: { setup: task.setup_network ?? task.network, agent: step.network },
+    }),
     healthcheck: step.healthcheck,
     setup: SETUP,
     files() {

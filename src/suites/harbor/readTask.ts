@@ -26,6 +26,7 @@ import {
 import {
   mcpServersIn,
   networkOf,
+  networkOfStep,
   readEnv,
   readTaskToml,
   refusalsOf,
@@ -82,6 +83,8 @@ const step = z.object({
   name: text,
   instruction: text,
   agent_timeout_s: amount,
+  /** What its agent reaches, in a task that has a list of hosts. */
+  network: network.optional(),
   /** One command, run before the agent begins with the step. */
   healthcheck: text.optional(),
   /** By the names of rewards: below one of them the steps that follow are not begun. */
@@ -391,6 +394,9 @@ function stepOf(folder: Folder, image: string, step: TomlStep, own: StepFolder):
     name,
     instruction: own.instruction ?? '',
     agent_timeout_s: step.agent.timeout_sec ?? toml.agent.timeout_sec,
+    ...([networkOf(toml.environment), ...networksOfSteps(toml)].some(isAllowList) && {
+      network: networkOfStep(toml, step.agent),
+    }),
     healthcheck: healthcheck && healthcheckScript(healthcheck),
     min_rewards: typeof min_reward === 'number' ? { reward: min_reward } : min_reward,
     artifacts: artifactsOf([...toml.artifacts, ...step.artifacts]),
@@ -418,9 +424,14 @@ function buildsIn(folder: Folder, images: readonly (string | undefined)[]): Harb
   });
 }
 
+const networksOfSteps = (toml: Folder['toml']) => toml.steps.map(({ agent }) => networkOfStep(toml, agent));
+
 /** `isOff`: the file of its containers says so. */
-function networksOf({ environment, agent }: Folder['toml'], isOff = false) {
-  const network = isOff ? 'none' : networkOf(environment, agent);
+function networksOf(toml: Folder['toml'], isOff = false) {
+  const { environment, agent } = toml;
+  const own = isOff ? 'none' : networkOf(environment, agent);
+  // A list of nothing is the same, and can become one of something as a step begins.
+  const network = own === 'none' && networksOfSteps(toml).some(isAllowList) ? { allow: [] } : own;
   const setup = isOff ? 'none' : networkOf(environment);
   const differs = !sameNetwork(network, setup) && (isAllowList(network) || isAllowList(setup));
   return { network, setup_network: differs ? setup : undefined };

@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import type { AgentResult } from '../../agent/contract.ts';
+import type { Network } from '../../base/allowList.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { EnvironmentError, placeFiles } from '../../environment/environment.ts';
 import type { EvaluationResult, GradeRequest, GradingEnd } from '../../grading/gradingFrame.ts';
@@ -20,6 +21,8 @@ export interface TaskStep extends AgentPart {
   readonly files: () => readonly { path: string; content: Uint8Array; executable: boolean }[];
   /** One of these files, which is run then. */
   readonly setup?: string;
+  /** What the container reaches before its agent, and while it works; absent where no list of hosts decides that. */
+  readonly networks?: { readonly setup: Network; readonly agent: Network };
   /** Must pass before the agent begins. */
   readonly healthcheck?: string | undefined;
   /** undefined: the next step begins whatever came of this one. */
@@ -58,7 +61,9 @@ export async function workThroughSteps(
 ): Promise<AgentResult> {
   const kept: KeptStep[] = [];
   for (const [index, step] of steps.entries()) {
+    if (step.networks) attempt.environment.enterPhase?.('setup', step.networks.setup);
     await prepare(step, attempt, index);
+    if (step.networks) attempt.environment.enterPhase?.('agent', step.networks.agent);
     // What is left undone is judged all the same, as the state that it was left in.
     const { result, reason, message } = await attempt.runAgent(step);
     attempt.note(

@@ -255,13 +255,13 @@ function ofArtifacts(artifacts: TaskToml['artifacts'], collect: TomlVerifier['co
   return reasons;
 }
 
-/** The container of the steps is one: its network and the agent's user stay as they are. */
+/** The container of the steps is one: the agent's user stays as it is, and so does its network, where no list decides what it reaches. */
 function ofStep({ name, agent, verifier, artifacts }: TomlStep, toml: TaskToml): string[] {
   const place = `step ${name}`;
   const { environment } = toml;
   const reasons = ofNetwork(`${place}.agent`, agent);
-  const own = networkOf(environment, agent.network_mode === undefined ? toml.agent : agent);
-  if (!sameNetwork(own, networkOf(environment, toml.agent)))
+  const [own, first] = [networkOfStep(toml, agent), networkOf(environment, toml.agent)];
+  if (!sameNetwork(own, first) && (own === 'public' || first === 'public'))
     reasons.push(`${place} has another network for its agent`);
   if (agent.user !== undefined && agent.user !== toml.agent.user)
     reasons.push(`${place} has another user for its agent`);
@@ -357,3 +357,9 @@ export function networkOf(environment: TomlEnvironment, phase: Policy = {}): Net
   if (mode === 'allowlist') return { allow: allowed_hosts ?? [] };
   return mode === 'public' ? 'public' : 'none';
 }
+
+/** Of the agent of a step. */
+export const networkOfStep = (
+  { environment, agent }: Pick<TaskToml, 'environment' | 'agent'>,
+  own: Policy,
+): Network => networkOf(environment, own.network_mode === undefined ? agent : own);

@@ -175,6 +175,51 @@ grep -c served /app/got > /logs/verifier/reward.txt
     ]);
   });
 
+  test('each step of a task has its own list, and another before its agent', async () => {
+    const dir = tempDir('hosts-steps-');
+    const tasks = join(dir, 'tasks');
+    const all = ['setup', 'one', 'two'].map((name) => ask(`http://${name}.invalid/`)).join('\n');
+    const step = (name: string) => ({
+      [`steps/${name}/instruction.md`]: 'Do it.\n',
+      [`steps/${name}/workdir/setup.sh`]: `#!/bin/bash\n${all}\nexit 0\n`,
+      [`steps/${name}/solution/solve.sh`]: `#!/bin/bash\n${all}\nexit 0\n`,
+      [`steps/${name}/tests/test.sh`]: '#!/bin/bash\necho 1 > /logs/verifier/reward.txt\n',
+    });
+    harborTask(tasks, 'stepped', {
+      'task.toml': `schema_version = "1.4"
+[environment]
+network_mode = "allowlist"
+allowed_hosts = ["setup.invalid"]
+[agent]
+network_mode = "no-network"
+[[steps]]
+name = "one"
+[steps.agent]
+network_mode = "allowlist"
+allowed_hosts = ["one.invalid"]
+[[steps]]
+name = "two"
+[steps.agent]
+network_mode = "allowlist"
+allowed_hosts = ["two.invalid"]
+`,
+      ...{ 'instruction.md': null, 'tests/test.sh': null },
+      'environment/Dockerfile': `FROM ${BASE_IMAGE}\nWORKDIR /app\n`,
+      ...step('one'),
+      ...step('two'),
+    });
+    const out = join(dir, 'out');
+    const oracle = ['-c', 'agent.agent_class=oracle', '--run-id', 't', '--evaluate'];
+    const run = await cli(['run', '--subset', tasks, '-o', out, ...oracle]);
+    expect(run.stdout + run.stderr).toMatch(/stepped graded resolved/);
+    const rows = (await connectionsIn(out, 't', 'stepped')).map(
+      ({ phase, host, outcome }) => `${phase} ${host.split('.')[0]} ${outcome}`,
+    );
+    const opened = ['setup setup', 'agent one', 'setup setup', 'agent two'];
+    expect(rows.filter((row) => row.endsWith('failed'))).toEqual(opened.map((one) => `${one} failed`));
+    expect(rows.filter((row) => row.endsWith('refused'))).toHaveLength(8);
+  });
+
   test('a row of any dataset has those of the configuration', async () => {
     const dir = tempDir('hosts-row-');
     const replies = join(dir, 'replies.json');

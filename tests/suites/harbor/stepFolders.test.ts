@@ -119,6 +119,29 @@ cpus = 6
     expect(() => one!.files()).toThrow('has changed or is gone since the run began');
   });
 
+  test('have lists of hosts of their own, where the container has no network of the engine', async () => {
+    const { row } = await task(`[environment]
+docker_image = "debian:12"
+network_mode = "no-network"
+[[steps]]
+name = "one"
+[[steps]]
+name = "two"
+[steps.agent]
+network_mode = "allowlist"
+allowed_hosts = ["two.example.com"]
+`);
+    expect(row.refused).toBeUndefined();
+    expect(stepsOf(row.instance)!.map(({ networks }) => networks)).toEqual([
+      { setup: 'none', agent: 'none' },
+      { setup: 'none', agent: { allow: ['two.example.com'] } },
+    ]);
+    // From its beginning it has the way that the second step needs.
+    expect(needsOf(row.instance)).toMatchObject({ container: { network: { allow: [] } }, opensHosts: true });
+    const plain = await task(`${IMAGE}${STEPS}`);
+    expect(stepsOf(plain.row.instance)!.map(({ networks }) => networks)).toEqual([undefined, undefined]);
+  });
+
   test('count in the hash of the task', async () => {
     const plain = (await task(`${IMAGE}${STEPS}`)).row.rowHash;
     expect((await task(`${IMAGE}${STEPS}`)).row.rowHash).toBe(plain);
@@ -146,6 +169,11 @@ test.each([
   ['[[steps]]\nname = "one"\n[steps.agent]\nuser = "other"\n', {}, 'step one has another user for its agent'],
   [
     '[[steps]]\nname = "one"\n[steps.agent]\nnetwork_mode = "no-network"\n',
+    {},
+    'step one has another network for its agent',
+  ],
+  [
+    '[agent]\nnetwork_mode = "allowlist"\n[[steps]]\nname = "one"\n[steps.agent]\nnetwork_mode = "public"\n',
     {},
     'step one has another network for its agent',
   ],
