@@ -9,7 +9,6 @@ import { dialectOf } from '../clouds/chooseCloud.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import { addressWithReferences, withReferences } from '../namedCredentials.ts';
 import { baseUrlOf, sentModel } from '../names.ts';
-import { addressUnder, createTransport, newExchange } from './httpTransport.ts';
 import type { ProxySettings } from './proxySettings.ts';
 
 const CONNECT_MS = 5000;
@@ -70,6 +69,8 @@ export async function askEndpoint(
   variable: (name: string) => string | undefined,
   proxy?: ProxySettings,
 ): Promise<EndpointAnswer> {
+  // Its HTTP client takes a tenth of the time in which the program starts, and most lines ask no endpoint.
+  const { addressUnder, createTransport, newExchange } = await import('./httpTransport.ts');
   const { kwargs, secrets } = withReferences(config.model_kwargs, variable);
   const sent = { ...config, model_kwargs: kwargs };
   const model = sentModel(config);
