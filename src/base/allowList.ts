@@ -2,7 +2,13 @@
  * Lists of hosts that may be reached, and addresses that no name may lead to. The grammar is that of Harbor's `allowed_hosts` (harbor 0.26,
  * models/task/config.py): names, names below a name ("*.example.com"), addresses and ranges. A list of a person may name a port too.
  */
-import { BlockList, isIP, isIPv4 } from 'node:net';
+import type { BlockList } from 'node:net';
+
+/** The configuration reads lists, and few have one: Node's sockets, which take time to load, come with the first. */
+const net = () => process.getBuiltinModule('node:net');
+/** 4, 6, or 0 for what is no address, as one of a link is none here, which names its interface behind a "%". */
+const isIP = (text: string) => (text.includes('%') ? 0 : net().isIP(text));
+const isIPv4 = (text: string) => net().isIPv4(text);
 
 /** The hosts that a container without network reaches by the proxy. */
 export interface AllowList {
@@ -61,8 +67,7 @@ const familyOf = (address: string) => (isIPv4(address) ? ('ipv4' as const) : ('i
 function rangeEntry(range: string): ((host: string) => boolean) | undefined {
   const [, address = '', bits = ''] = /^([^/]+)\/(\d{1,3})$/.exec(range) ?? [];
   if (isIP(address) === 0 || Number(bits) > (isIPv4(address) ? 32 : 128)) return undefined;
-  const list = new BlockList();
-  list.addSubnet(address, Number(bits), familyOf(address));
+  const list = listOf([range]);
   // Node also finds an IPv4 address in a range of mapped ones.
   return (host) => isIP(host) !== 0 && list.check(host, familyOf(host));
 }
@@ -151,26 +156,29 @@ export const sameNetwork = (a: Network, b: Network): boolean => JSON.stringify(a
 
 // The registries of IANA: what is not globally reachable, and what holds an IPv4 address inside.
 
-const notPublic = new BlockList();
-for (const range of [
+const NOT_PUBLIC = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
   ...['192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15'],
   ...['198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4'],
-]) {
-  const [address = '', bits] = range.split('/');
-  notPublic.addSubnet(address, Number(bits), 'ipv4');
-}
-for (const range of ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']) {
-  const [address = '', bits] = range.split('/');
-  notPublic.addSubnet(address, Number(bits), 'ipv6');
-}
+  ...['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'],
+];
 /** Everything else of IPv6 is local, mapped, translated or reserved. */
-const globalUnicast = new BlockList();
-globalUnicast.addSubnet('2000::', 3, 'ipv6');
+const GLOBAL_UNICAST = '2000::/3';
+
+function listOf(ranges: readonly string[]): BlockList {
+  const list = new (net().BlockList)();
+  for (const range of ranges) {
+    const [address = '', bits] = range.split('/');
+    list.addSubnet(address, Number(bits), familyOf(address));
+  }
+  return list;
+}
+
+let lists: { readonly notPublic: BlockList; readonly global: BlockList } | undefined;
 
 export function isPublicAddress(address: string): boolean {
-  // Those of a link name their interface behind a "%".
-  if (isIP(address) === 0 || address.includes('%')) return false;
-  if (isIPv4(address)) return !notPublic.check(address, 'ipv4');
-  return globalUnicast.check(address, 'ipv6') && !notPublic.check(address, 'ipv6');
+  if (isIP(address) === 0) return false;
+  lists ??= { notPublic: listOf(NOT_PUBLIC), global: listOf([GLOBAL_UNICAST]) };
+  if (isIPv4(address)) return !lists.notPublic.check(address, 'ipv4');
+  return lists.global.check(address, 'ipv6') && !lists.notPublic.check(address, 'ipv6');
 }

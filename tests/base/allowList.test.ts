@@ -81,7 +81,7 @@ describe('a list of hosts', () => {
 
   test.each([
     ...['', '*', '*.', 'a*.com', '*.10.0.0.1', 'https://pypi.org', 'pypi.org/simple', 'a_b.com', '*.*.com'],
-    ...['10.0.0.0/33', '10.0.0.0/x', 'pypi.org:443', '[::1]:80', 'a b'],
+    ...['fe80::1%eth0', 'fe80::1%eth0/64', '10.0.0.0/33', '10.0.0.0/x', 'pypi.org:443', '[::1]:80', 'a b'],
   ])('"%s" is no entry of a task', (entry) => {
     expect(allowListProblems([entry])).toHaveLength(1);
   });

@@ -2,7 +2,8 @@
 // recorded of them, and what becomes of it when its relay dies.
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, type Server as TcpServer } from 'node:net';
+import { createServer as createTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildPrograms } from '../../../scripts/buildPrograms.ts';
 import type { EgressWays } from '../../../src/environment/egress/egressDoor.ts';
@@ -17,10 +18,19 @@ const PUBLIC = '93.184.216.34';
 const OTHER_PROXY = `swebatch-envtest/proxied:${process.pid}`;
 
 let web: Server;
+let secure: TcpServer;
+// A key that both ends share stands for a certificate: whoever came between them would not have it.
+const PSK = '0123456789abcdef';
+const PSK_CIPHER = 'PSK-AES128-GCM-SHA256';
 const here = testDocker({ network: { allow: ['files.example.com', 'moved.example.com'] } });
 const egress: EgressWays = {
   resolve: async (host) => (host === 'moved.example.com' ? ['169.254.169.254'] : [PUBLIC]),
-  dial: () => connect({ port: (web.address() as AddressInfo).port, host: '127.0.0.1', allowHalfOpen: true }),
+  dial: (_address, port) =>
+    connect({
+      port: ((port === 443 ? secure : web).address() as AddressInfo).port,
+      host: '127.0.0.1',
+      allowHalfOpen: true,
+    }),
 };
 const seen: EgressConnection[] = [];
 const start = (request: Partial<StartRequest> = {}) =>
@@ -51,6 +61,15 @@ describe.skipIf(!available)('a container that reaches the hosts of a list', () =
     );
     web.listen(0, '127.0.0.1');
     await once(web, 'listening');
+    secure = createTls(
+      { ciphers: PSK_CIPHER, maxVersion: 'TLSv1.2', pskCallback: () => Buffer.from(PSK) },
+      (socket) => {
+        socket.on('error', () => {});
+        socket.on('data', (data: Buffer) => socket.end(`secure ${socket.servername} ${data.toString()}`));
+      },
+    );
+    secure.listen(0, '127.0.0.1');
+    await once(secure, 'listening');
     environment = await start();
   });
   afterAll(async () => {
@@ -60,6 +79,7 @@ describe.skipIf(!available)('a container that reaches the hosts of a list', () =
       .remove()
       .catch(() => undefined);
     web.close();
+    secure.close();
   });
 
   test('has no network but its loopback, and reaches what is on the list', async () => {
@@ -85,6 +105,38 @@ describe.skipIf(!available)('a container that reaches the hosts of a list', () =
       ['agent', 'http', 'evil.example.com', 80, 'refused'],
     ]);
     expect(seen[0]!.bytesIn).toBeGreaterThan(50);
+  });
+
+  test('TLS goes through as it is, and not to another name', async () => {
+    seen.length = 0;
+    await environment.putFile(
+      '/tmp/tls.mjs',
+      `import { connect } from 'node:net';
+import { connect as secure } from 'node:tls';
+const ask = (servername) => new Promise((done) => {
+  const socket = connect(Number(new URL(process.env.HTTPS_PROXY).port), '127.0.0.1');
+  socket.write('CONNECT files.example.com:443 HTTP/1.1\\r\\nHost: files.example.com:443\\r\\n\\r\\n');
+  socket.once('data', (head) => {
+    if (!String(head).startsWith('HTTP/1.1 200')) done(String(head));
+    const client = secure({ socket, servername, ciphers: '${PSK_CIPHER}', maxVersion: 'TLSv1.2', checkServerIdentity() {},
+      pskCallback: () => ({ psk: Buffer.from('${PSK}'), identity: 'test' }) });
+    client.on('error', (error) => done(error.message));
+    client.on('data', (data) => done(String(data)));
+    client.on('secureConnect', () => client.write('hello'));
+  });
+});
+console.log(await ask('files.example.com'));
+console.log(await ask('evil.example.com'));
+process.exit(0);
+`,
+    );
+    const { output } = await environment.execute('node /tmp/tls.mjs', { timeoutS: 60 });
+    expect(output).toContain('secure files.example.com hello\n');
+    expect(output).toMatch(/unrecognized name/i);
+    expect(seen.map(({ via, host, outcome }) => [via, host, outcome]).sort()).toEqual([
+      ['connect', 'files.example.com', 'allowed'],
+      ['connect', 'files.example.com', 'refused'],
+    ]);
   });
 
   test('the variables are ours, whatever the image, the configuration or a command says', async () => {
