@@ -8,12 +8,13 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { inert } from '../base/text/inert.ts';
 import type { Dataset } from '../dataset/dataset.ts';
 import { imagesProblem } from '../dataset/imageNames.ts';
-import { imageOf } from '../dataset/instance.ts';
+import { type Instance, imageOf } from '../dataset/instance.ts';
 import { addedDataset, nameProblem, rememberDataset } from '../dataset/read/addedDatasets.ts';
 import type { HubEnv } from '../dataset/read/locate.ts';
+import { clientVariable } from '../model/names.ts';
 import type { Calibrated, GoldStanding } from '../store/records/evaluations.ts';
 import { type LoadOptions, loadDataset } from '../suites/loadDataset.ts';
-import { isTaskAddress, planGrading } from '../suites/suites.ts';
+import { isTaskAddress, needsOf, planGrading } from '../suites/suites.ts';
 import { cloned, fetchTasks } from './namedTasks.ts';
 import { UserError } from './userError.ts';
 
@@ -88,6 +89,8 @@ export interface CheckedDataset {
   /** As the dataset states it; null where it states none. */
   readonly licence: string | null;
   readonly unfit: readonly Unfit[];
+  /** What tasks have only where somebody gives it, with how many want it: `suite.judge`, `suite.env=NAME`, GPUs. Absent where none wants any. */
+  readonly wants?: Readonly<Record<string, number>>;
   /** How the solutions of its tasks did on this machine; absent where none was tried. */
   readonly oracle?: OracleRate;
 }
@@ -137,11 +140,23 @@ function licenceOf(path: string): string | null {
 }
 
 /** `known`: what earlier calibrations found. */
+function wantsOf(instance: Instance): Set<string> {
+  const { variables = [], gpus = 0 } = needsOf(instance);
+  return new Set([
+    ...variables.flatMap(({ name, hasDefault, reader }) => {
+      if (hasDefault) return [];
+      return reader === 'verifier' && clientVariable(name) ? ['suite.judge'] : [`suite.env=${name}`];
+    }),
+    ...(gpus > 0 ? ['GPUs'] : []),
+  ]);
+}
+
 export function checkDataset(dataset: Dataset, known: Iterable<Calibrated> = []): CheckedDataset {
   const specs = new Map<string, string>();
   const unfit: Unfit[] = [];
   const kinds = new Map<string, number>();
   const images = new Set<string>();
+  const wants = new Map<string, number>();
   for (const { instance, refused } of dataset.rows) {
     const kind = instance.kind ?? 'swe-bench';
     kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
@@ -151,6 +166,7 @@ export function checkDataset(dataset: Dataset, known: Iterable<Calibrated> = [])
       unfit.push({ instance_id, what: 'refused', why: refused });
       continue;
     }
+    for (const what of wantsOf(instance)) wants.set(what, (wants.get(what) ?? 0) + 1);
     const planned = planGrading(instance);
     if (planned.ok) {
       specs.set(instance_id, planned.plan.specHash);
@@ -171,6 +187,7 @@ export function checkDataset(dataset: Dataset, known: Iterable<Calibrated> = [])
     images: images.size,
     licence: licenceOf(dataset.path),
     unfit,
+    ...(wants.size > 0 && { wants: Object.fromEntries(wants) }),
     ...(oracle && { oracle }),
   };
 }

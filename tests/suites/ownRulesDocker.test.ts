@@ -188,4 +188,23 @@ new file mode 100644
       await agents.close();
     }
   });
+
+  const rebenchRow = (...test_cmd: string[]) => ({
+    ...{ instance_id: 'sum__sum-1', repo: 'sum/sum', base_commit: 'main', problem_statement: 'add' },
+    ...{ image_name: 'docker.io/swerebenchv2/sum:1', FAIL_TO_PASS: ['TestA'], PASS_TO_PASS: [] },
+    test_patch: 'diff --git a/t b/t\nnew file mode 100644\n--- /dev/null\n+++ b/t\n@@ -0,0 +1 @@\n+t\n',
+    install_config: { test_cmd, log_parser: 'parse_log_gotest' },
+  });
+
+  test('SWE-rebench V2: a warning without an end of line stands before no status, and an error of a test is none of a patch', async () => {
+    const tells = `printf 'warning: x' >&2; printf '%s\\r\\n' '--- PASS: TestA (0.00s)' 'error: told by a test'`;
+    const { outcome, log, errorMessage } = await grade(rebenchRow(tells), PATCHES.gold);
+    expect({ outcome, errorMessage }).toEqual({ outcome: 'resolved', errorMessage: null });
+    expect(log).toMatch(/error: told by a test\r\n[\s\S]*Applied patch t cleanly\.[\s\S]*warning: x$/);
+    const bad = await grade(rebenchRow('echo "--- PASS: TestA (0.00s)"'), 'no patch at all\n');
+    expect(bad).toMatchObject({
+      outcome: 'unresolved',
+      errorMessage: expect.stringContaining('does not apply'),
+    });
+  });
 });

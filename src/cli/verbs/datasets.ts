@@ -311,13 +311,23 @@ function oracleLines({ passes, tried, others }: NonNullable<CheckedDataset['orac
   ];
 }
 
+/** '' where all or none can be. */
+const shareOf = ({ gradable, instances }: CheckedDataset): string =>
+  gradable > 0 && gradable < instances ? ` (${((100 * gradable) / instances).toFixed(1)} %)` : '';
+
+const wantedText = (wants: Readonly<Record<string, number>>): string =>
+  Object.entries(wants)
+    .map(([what, count]) => `${inert(what)} (${count})`)
+    .join(', ');
+
 const checkText = (found: CheckedDataset): string =>
   [
     `${inert(found.path)}`,
     `${plural(found.instances, 'instance')}: ${Object.entries(found.kinds)
       .map(([kind, count]) => `${count} ${inert(kind)}`)
       .join(', ')}`,
-    `${found.gradable} can be graded; ${plural(found.images, 'image')}`,
+    `${found.gradable} can be graded${shareOf(found)}; ${plural(found.images, 'image')}`,
+    ...(found.wants ? [`wanted of this machine: ${wantedText(found.wants)}`] : []),
     `licence ${found.licence === null ? 'not stated' : inert(found.licence)}; revision ${found.revision ?? 'not known'}; sha256 ${found.sha256}`,
     ...(found.oracle ? oracleLines(found.oracle) : []),
     ...(found.unfit.length > 0 ? reasons(found.unfit) : []),

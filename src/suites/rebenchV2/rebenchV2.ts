@@ -16,6 +16,7 @@ import {
   notGradable,
   planOwnRules,
   type SetVerdict,
+  textInside,
 } from '../../grading/ownRules.ts';
 import {
   byLine,
@@ -80,6 +81,9 @@ export function sameSet(expected: Expected, passed: ReadonlySet<string>): SetVer
   return { ...verdict, resolved: same };
 }
 
+/** Python reads a program's output so. */
+const withoutReturns = (log: string): string => log.replaceAll('\r\n', '\n').replaceAll('\r', '\n');
+
 const FOLDER = '/patches';
 const APPLY = 'git apply -v --3way --recount --ignore-space-change --whitespace=nowarn';
 const rowSchema = z.object({
@@ -87,16 +91,29 @@ const rowSchema = z.object({
   log_parser: z.string().min(1),
 });
 
+const [INNER, STDERR, APPLIED] = [`${FOLDER}/run.sh`, `${FOLDER}/stderr`, `${FOLDER}/applied`];
+
 /** The first command that fails ends it, a patch that does not apply among them. */
-const rebenchScript = (folder: string, tests: readonly string[]): string =>
+const innerScript = (tests: readonly string[]): string =>
   [
-    `cd ${folder}`,
-    'export _JAVA_OPTIONS=-Djava.net.preferIPv6Addresses=false',
     'set -e',
     'git reset --hard HEAD',
     `${APPLY} ${FOLDER}/patch.diff`,
     `${APPLY} ${FOLDER}/test_patch.diff`,
+    `: >${APPLIED}`,
     ...tests,
+    '',
+  ].join('\n');
+
+/** As its scripts/eval.py reads a container: all that came to standard output, then all of standard error. */
+const rebenchScript = (folder: string): string =>
+  [
+    `cd ${folder}`,
+    'export _JAVA_OPTIONS=-Djava.net.preferIPv6Addresses=false',
+    `bash ${INNER} 2>${STDERR}`,
+    'code=$?',
+    `cat ${STDERR}`,
+    'exit $code',
     '',
   ].join('\n');
 
@@ -109,13 +126,15 @@ function grading(instance: Instance, { harness, parsers }: SpecOptions): Planned
   const folder = folderOf(instance);
   const tests = (Array.isArray(test_cmd) ? test_cmd : [test_cmd]).filter((command) => command.trim() !== '');
   const expected = { failToPass: instance.FAIL_TO_PASS, passToPass: instance.PASS_TO_PASS };
-  const judged = (log: string): Judged => {
+  const judged = (log: string, applied: boolean): Judged => {
     try {
       const { instance_id: instanceId, version } = instance;
       const context = { instanceId, version, harness: harness ?? 'v5' };
-      const statuses = new Map([...parser(log, context)].map(([name, s]) => [withoutTiming(name), s]));
+      const statuses = new Map(
+        [...parser(withoutReturns(log), context)].map(([name, s]) => [withoutTiming(name), s]),
+      );
       const passed = new Set([...statuses].filter(([, s]) => s === 'PASSED').map(([name]) => name));
-      return { ok: true, verdict: sameSet(expected, passed), log, applied: !/^error: /m.test(log) };
+      return { ok: true, verdict: sameSet(expected, passed), log, applied };
     } catch (error) {
       if (!(error instanceof ParserError)) throw error;
       return lostResult(`the log cannot be read: ${error.message}`, log);
@@ -124,15 +143,17 @@ function grading(instance: Instance, { harness, parsers }: SpecOptions): Planned
   return planOwnRules(
     {
       instance,
-      script: rebenchScript(folder, tests),
+      script: rebenchScript(folder),
       cwd: '/',
       container: { cwd: folder },
-      decides: { log_parser, testPatch: instance.test_patch },
+      decides: { log_parser, tests, testPatch: instance.test_patch },
       files: (patch) => ({
         [`${FOLDER}/patch.diff`]: patch,
         [`${FOLDER}/test_patch.diff`]: instance.test_patch,
+        [INNER]: innerScript(tests),
       }),
-      judge: async (_, run) => judged(run.log),
+      judge: async (environment, run, { signal }) =>
+        judged(run.log, (await textInside(environment, APPLIED, signal)) !== undefined),
     },
     harness,
   );

@@ -7,6 +7,7 @@ import { containerSpec } from '../../../src/environment/docker/container.ts';
 import { deviceRequests } from '../../../src/environment/docker/gpus.ts';
 import { environmentConfigSchema } from '../../../src/environment/environments.ts';
 import { engineInfo } from '../../../src/environment/places/engineInfo.ts';
+import { checkDataset } from '../../../src/run/datasets.ts';
 import { beyondGpus, beyondVariables } from '../../../src/run/plan/unsupported.ts';
 import { readEnv } from '../../../src/suites/harbor/taskToml.ts';
 import { loadDataset } from '../../../src/suites/loadDataset.ts';
@@ -16,11 +17,13 @@ import { harborTask } from '../../support/kinds/harborTask.ts';
 
 const IMAGE = '[environment]\ndocker_image = "debian:12"\n';
 
-async function rowOf(toml: string) {
+async function datasetOf(toml: string) {
   const loaded = await loadDataset(join(harborTask(tempDir('wants-'), 'task', { 'task.toml': toml })));
   if (!loaded.ok) throw new Error(JSON.stringify(loaded));
-  return loaded.dataset.rows[0]!;
+  return loaded.dataset;
 }
+
+const rowOf = async (toml: string) => (await datasetOf(toml)).rows[0]!;
 
 // The fullmatch of harbor/utils/env.py 0.25.0: what holds more than a template is what it says.
 test.each([
@@ -44,16 +47,22 @@ test('a value that is given goes over a default, and what is not given is not th
 });
 
 test('what a task wants is refused by name where nobody gives it', async () => {
-  const row = await rowOf(`${IMAGE}env = { A = "\${A_KEY}", B = "\${B_KEY:-b}" }
+  const dataset = await datasetOf(`${IMAGE}env = { A = "\${A_KEY}", B = "\${B_KEY:-b}" }
 [verifier]
 env = { K = "\${ANTHROPIC_API_KEY}", U = "\${OPENAI_BASE_URL:-x}" }
 [solution]
 env = { S = "\${S_KEY}" }
 `);
+  const row = dataset.rows[0]!;
   expect(needsOf(row.instance).container).toMatchObject({
     env: { B: 'b' },
     variables: { A: 'A_KEY', B: 'B_KEY' },
   });
+  const check = checkDataset({ ...dataset, rows: [row] });
+  expect([check.gradable, check.wants]).toEqual([
+    1,
+    { 'suite.env=A_KEY': 1, 'suite.judge': 1, 'suite.env=S_KEY': 1 },
+  ]);
   const { agent, environment, model } = configSchema.parse({});
   const refusal = async (suite: unknown, agent_class: string, env = {}) => {
     const arms = [{ name: 'a', agent: { ...agent, agent_class }, environment, model }];
