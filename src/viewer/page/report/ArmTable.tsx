@@ -42,7 +42,12 @@ const COLUMNS: readonly (readonly [header: string, text: (arm: ArmReport) => str
   ['for reasoning', ({ accounting: { tokens: used } }) => tokens(used.reasoning)],
   ['Model calls', ({ accounting: { calls } }) => (calls > 0 ? integer(calls) : DASH)],
   ['failed', ({ accounting: { failedCalls } }) => (failedCalls > 0 ? integer(failedCalls) : DASH)],
+  ['Killed for memory', ({ oomKills }) => (oomKills > 0 ? integer(oomKills) : DASH), 'by environment.memory'],
 ];
+
+/** Its model and, where it is not the built-in one, its agent: as far as its name does not say them. */
+const aboutOf = ({ arm, model, agent }: ArmReport): string =>
+  [model === arm ? null : model, agent].filter((part) => part !== null).join(', ');
 
 export function ArmTable({ run: { report, summary } }: { run: RunDocument }) {
   const { arms } = report;
@@ -55,7 +60,7 @@ export function ArmTable({ run: { report, summary } }: { run: RunDocument }) {
         <a href={href(['run', summary.name, 'instances'], { arm: writeChosen([row.arm]) })}>
           {plain(row.arm)}
         </a>{' '}
-        {row.model === row.arm ? null : <span className="quiet">{plain(row.model)}</span>}
+        <span className="quiet">{plain(aboutOf(row))}</span>
       </>
     ),
   };
