@@ -34,6 +34,7 @@ import {
   insertJudgeCall,
   type JudgeCallRow,
   judgeCallsOf,
+  loseCall,
 } from '../../store/records/modelCalls.ts';
 import { type Variables, variable } from '../caller.ts';
 import type { RunBudget, Settle } from '../control/budget.ts';
@@ -177,6 +178,7 @@ function openJudge(graded: Graded, factory: ModelFactory, gateway: Gateway, arou
       closing = true;
       const waiting = begun - ended;
       const { calls } = await session.close();
+      record.close();
       const unanswered = [...answered.values()].find((why) => why !== null) ?? null;
       const late = waiting > 0 ? 'a request was still waiting for its answer when the tests ended' : null;
       return {
@@ -218,8 +220,19 @@ function recordOfJudge({ attemptId }: Graded, { store, redactor, budget }: Aroun
   const known = new Map<string, JudgeCallRow[]>();
   for (const row of judgeCallsOf(store, attemptId)) known.set(row.key, [...(known.get(row.key) ?? []), row]);
   let played = 0;
+  /** Money for calls that have not begun, and calls without an end. */
+  const granted = new Set<Settle>();
+  const out = new Map<number, Settle>();
   return {
     played: () => played,
+    /** When no call is made any more. */
+    close(): void {
+      for (const settle of granted) settle(0);
+      for (const [id, settle] of out) {
+        loseCall(store, id);
+        settle(null);
+      }
+    },
     around: (wire: Wire): Wire => ({
       dialect: wire.dialect,
       model: wire.model,
@@ -269,15 +282,18 @@ function recordOfJudge({ attemptId }: Graded, { store, redactor, budget }: Aroun
       },
     }),
     listener(): CallListener {
-      let granted: Settle | undefined;
-      const open = new Map<number, { readonly id: number; readonly settle: Settle }>();
+      let mine: Settle | undefined;
+      /** By try. */
+      const begun = new Map<number, number>();
       return {
         async wanted(estimate, signal) {
-          granted = await budget.reserve(estimate, signal);
+          mine = await budget.reserve(estimate, signal);
+          granted.add(mine);
         },
         began({ try: tried, startedAt, modelAsked, estimateNano }) {
-          const settle = granted ?? budget.reserveNow(estimateNano);
-          granted = undefined;
+          const settle = mine ?? budget.reserveNow(estimateNano);
+          granted.delete(settle);
+          mine = undefined;
           const id = beginCall(store, {
             attempt_id: attemptId,
             step: 0,
@@ -287,15 +303,16 @@ function recordOfJudge({ attemptId }: Graded, { store, redactor, budget }: Aroun
             model_asked: modelAsked,
             estimate_nano: estimateNano,
           });
-          open.set(tried, { id, settle });
+          out.set(id, settle);
+          begun.set(tried, id);
           return onDisk(store);
         },
         ended(call) {
-          const began = open.get(call.try);
-          if (!began) throw new Error(`model call ${call.try} ended without having begun`);
-          open.delete(call.try);
-          endCall(store, began.id, endedRow(call, redactor));
-          began.settle(call.costNano);
+          const id = begun.get(call.try);
+          if (id === undefined) throw new Error(`model call ${call.try} ended without having begun`);
+          endCall(store, id, endedRow(call, redactor));
+          out.get(id)?.(call.costNano);
+          out.delete(id);
         },
       };
     },

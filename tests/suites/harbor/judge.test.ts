@@ -223,6 +223,38 @@ describe.skipIf(!available)('tests that ask a model', () => {
     expect(provider.requests).toHaveLength(1);
   });
 
+  test('ask it in the protocol that they speak, in a container of their own', async () => {
+    await using provider = await startFakeProvider([], (_seen, response) => answer(response, 'yes'));
+    const dir = tempDir('judge-');
+    const out = join(dir, 'out');
+    harborTask(join(dir, 'tasks'), 'apart', {
+      'task.toml': `artifacts = ["/work/answer"]\n${toml(`environment_mode = "separate"
+[verifier.environment]
+network_mode = "no-network"
+env = { ANTHROPIC_API_KEY = "\${ANTHROPIC_API_KEY}" }
+`)}`,
+      'environment/Dockerfile': DOCKERFILE,
+      'solution/solve.sh': SOLVE,
+      'tests/Dockerfile': `FROM ${BASE_IMAGE}\nCOPY test.sh /tests/test.sh\nRUN chmod +x /tests/test.sh\n`,
+      'tests/test.sh': `#!/bin/bash
+python3 - <<'E' > /logs/verifier/reward.txt
+import json, os
+from urllib.request import Request, urlopen
+body = {"model": "claude-x", "max_tokens": 9, "messages": [{"role": "user", "content": "Is it right?" + open("/work/answer").read()}]}
+head = {"x-api-key": os.environ["ANTHROPIC_API_KEY"], "anthropic-version": "2023-06-01", "content-type": "application/json"}
+said = json.load(urlopen(Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", json.dumps(body).encode(), head), timeout=60))
+print(int(said["content"][0]["text"] == "yes"))
+E
+`,
+    });
+    const of = ['run', '--subset', join(dir, 'tasks'), '-o', out, '-c', configOf(dir, provider)];
+    await cli([...of, ...oracle], { env });
+    expect(rows(out, 'SELECT outcome, suspicion, error_message FROM evaluations')).toEqual([
+      { outcome: 'resolved', suspicion: expect.stringContaining('"judge_other_model"'), error_message: null },
+    ]);
+    expect(provider.requests.map(({ path }) => path)).toEqual(['/v1/chat/completions']);
+  });
+
   test('without one a task whose tests want it is refused, with what to write', async () => {
     const dir = tempDir('judge-');
     const run = await cli(['run', ...judged(dir), ...oracle], { env });
