@@ -236,10 +236,14 @@ function grading(instance: Instance, { harness = 'v5' }: SpecOptions): PlannedGr
 const FOLDER = '/solution';
 const SCRIPT = 'solve.sh';
 
-/** Of a step its own goes before that of the task. */
+/** Of a step its own goes before that of the task. Of no step: whether there is one, which a step alone may bring. */
 function solutionOfTask(instance: Instance, step?: string): Solution | undefined {
-  const { folder, files_sha256 } = harborTaskOf(instance);
-  const own = step === undefined ? [] : taskFiles(folder, `steps/${step}/solution`);
+  const { folder, files_sha256, steps = [] } = harborTaskOf(instance);
+  const ofStep = (name: string) => taskFiles(folder, `steps/${name}/solution`);
+  const own =
+    step === undefined
+      ? (steps.map(({ name }) => ofStep(name)).find((files) => hasFile(files, SCRIPT)) ?? [])
+      : ofStep(step);
   const files = own.length > 0 ? own : taskFiles(folder, 'solution');
   if (!hasFile(files, SCRIPT)) return undefined;
   return {

@@ -203,7 +203,7 @@ name = "two"
 network_mode = "allowlist"
 allowed_hosts = ["two.invalid"]
 `,
-      ...{ 'instruction.md': null, 'tests/test.sh': null },
+      ...{ 'instruction.md': null, 'tests/test.sh': null, 'solution/solve.sh': null },
       'environment/Dockerfile': `FROM ${BASE_IMAGE}\nWORKDIR /app\n`,
       ...step('one'),
       ...step('two'),

@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { stepsOf } from '../../../src/suites/harbor/harbor.ts';
 import { harborTaskOf } from '../../../src/suites/harbor/readTask.ts';
 import { loadDataset } from '../../../src/suites/loadDataset.ts';
+import { solutionOf } from '../../../src/suites/suites.ts';
 import { harborTask } from '../../support/kinds/harborTask.ts';
 import { needsOf } from '../../support/suites.ts';
 
@@ -117,6 +118,16 @@ cpus = 6
     expect(two!.files()).toEqual([]);
     writeFileSync(join(folder, 'steps', 'two', 'instruction.md'), 'Do something else.\n');
     expect(() => one!.files()).toThrow('has changed or is gone since the run began');
+  });
+
+  test('have solutions, also where the task itself has none', async () => {
+    const own = { 'solution/solve.sh': null, 'steps/two/solution/solve.sh': '#!/bin/bash\n' };
+    const { row } = await task(`${IMAGE}${STEPS}`, own);
+    expect([undefined, 'one', 'two'].map((step) => solutionOf(row.instance, step) !== undefined)).toEqual([
+      ...[true, false, true],
+    ]);
+    const { row: without } = await task(`${IMAGE}${STEPS}`, { 'solution/solve.sh': null });
+    expect(solutionOf(without.instance)).toBeUndefined();
   });
 
   test('have lists of hosts of their own, where the container has no network of the engine', async () => {
