@@ -50,6 +50,8 @@ const dialled = (host: string, port: number): Socket => connect({ host, port, al
 
 class Refused extends Error {}
 
+const LEFT = 'the program went away before it was done';
+
 interface Open {
   readonly target: Target;
   /** `reason`: why it was not allowed, or failed. Counts once. */
@@ -137,7 +139,8 @@ export function createEgressProxy({
       return;
     }
     const one = begin('connect', target, () => client.destroy());
-    client.on('close', () => one.end('allowed'));
+    let isOpen = false;
+    client.on('close', () => (isOpen ? one.end('allowed') : one.end('failed', LEFT)));
     const judged = reach.judge(target);
     if ('refused' in judged) {
       one.end('refused', judged.refused);
@@ -171,6 +174,7 @@ export function createEgressProxy({
       client.end();
     });
     client.on('close', () => upstream.destroy());
+    isOpen = true;
     client.write('HTTP/1.1 200 Connection Established\r\n\r\n');
     upstream.pipe(client);
     const first = await firstBytes(client, head, target, judged.portNamed);
@@ -203,7 +207,8 @@ export function createEgressProxy({
     }
     const one = begin('http', target, () => request.socket.destroy());
     response.on('close', () => {
-      one.end('allowed');
+      if (response.writableFinished) one.end('allowed');
+      else one.end('failed', LEFT);
       one.upstream?.destroy();
     });
     try {

@@ -190,6 +190,20 @@ describe('a host of the list', () => {
     expect(seen.map(({ body }) => body)).toEqual(['abc', '']);
   });
 
+  test('sends and gets much, whole', async () => {
+    await opened(files);
+    const much = 'x'.repeat(8_000_000);
+    respond = () => ({ status: 200, body: much });
+    const text = await says(
+      `PUT http://files.example.com/ HTTP/1.1\r\nHost: files.example.com\r\nContent-Length: ${much.length}\r\nConnection: close\r\n\r\n${much}`,
+    );
+    expect(text.slice(text.indexOf('\r\n\r\n') + 4).replaceAll(/[^x]/g, '').length).toBe(much.length);
+    expect(seen[0]!.body.length).toBe(much.length);
+    const [one] = await told(1);
+    expect(one!.bytesIn).toBeGreaterThan(much.length);
+    expect(one!.bytesOut).toBeGreaterThan(much.length);
+  });
+
   test('that does not answer, or is not known, has failed and was not refused', async () => {
     await opened({ allow: ['gone.example.com'] });
     expect(await says(get('http://gone.example.com/', 'gone.example.com'))).toContain('502 Bad Gateway');
@@ -450,30 +464,55 @@ describe('phases', () => {
     expect(ended).toHaveLength(1);
   });
 
-  test('a host that is slow to resolve while the phase changes is judged by the new list', async () => {
+  /** A proxy whose names are answered when the test says so, and a connection that waits for one. */
+  async function waiting() {
     const resolving = Promise.withResolvers<readonly string[]>();
+    const begun = Promise.withResolvers<void>();
     await opened(files);
     proxy.close();
     proxy = createEgressProxy({
       own: [],
       onEnd: (connection) => ended.push(connection),
-      resolve: () => resolving.promise,
+      resolve() {
+        begun.resolve();
+        return resolving.promise;
+      },
       dial: (address) => {
         dialled.push(address);
         return connect(portOf(web), '127.0.0.1');
       },
     });
     proxy.enter('agent', files);
-    const waiting = tunnel('files.example.com:443').catch(() => undefined);
+    return { resolve: resolving.resolve, begun: begun.promise };
+  }
+
+  test.each([
+    'CONNECT files.example.com:443 HTTP/1.1\r\nHost: files.example.com:443\r\n\r\n',
+    get('http://files.example.com/', 'files.example.com'),
+  ])(
+    'a host that is slow to resolve while the phase changes is judged by the new list: %j',
+    async (request) => {
+      const { resolve, begun } = await waiting();
+      const said = says(request);
+      await begun;
+      proxy.enter('verifier', 'none');
+      resolve([PUBLIC]);
+      await said;
+      expect(ended).toHaveLength(1);
+      expect(dialled).toEqual([]);
+    },
+  );
+
+  test('a program that goes away before it was connected has reached nothing', async () => {
+    const { resolve, begun } = await waiting();
     const socket = connect(portOf(door), '127.0.0.1');
     socket.on('error', () => {});
-    socket.write('CONNECT files.example.com:443 HTTP/1.1\r\nHost: files.example.com:443\r\n\r\n');
-    await expect.poll(() => sockets.size).toBeGreaterThanOrEqual(2);
-    proxy.enter('verifier', 'none');
-    resolving.resolve([PUBLIC]);
-    await told(1);
-    expect(dialled).toEqual([]);
+    socket.write(get('http://files.example.com/', 'files.example.com'));
+    await begun;
     socket.destroy();
-    void waiting;
+    expect(await told(1)).toMatchObject([
+      { outcome: 'failed', reason: 'the program went away before it was done', bytesIn: 0 },
+    ]);
+    resolve([PUBLIC]);
   });
 });
