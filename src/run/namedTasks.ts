@@ -18,6 +18,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { makeFolder } from '../base/files/makeFolder.ts';
 import { OutsideRootError, pathInside } from '../base/files/pathInside.ts';
+import { stripChars } from '../base/python/text.ts';
 import { sha256 } from '../base/sha256.ts';
 import { errorText } from '../base/text/errorText.ts';
 import { inert } from '../base/text/inert.ts';
@@ -162,7 +163,7 @@ async function fromRepository(source: string, env: HubEnv): Promise<Fetched> {
 
 /** A path in what was fetched: inside of it, and a folder. */
 function taskFolder(root: string, path: string): string {
-  const folder = pathInside(root, path.replace(/\/+$/, ''));
+  const folder = pathInside(root, stripChars(path, '/', 'right'));
   if (!lstatSync(folder, { throwIfNoEntry: false })?.isDirectory())
     throw new UserError(`${JSON.stringify(path)} is not a folder of what was fetched`);
   return folder;

@@ -56,7 +56,8 @@ export const variablesOf = (wantedOf: (name: string) => string | undefined) =>
     .union([
       z.null().transform(() => []),
       z.array(scalar).transform((lines) =>
-        lines.map((line): [string, string | null] => {
+        // One whose own text was refused is empty, and has been told.
+        lines.filter(Boolean).map((line): [string, string | null] => {
           const split = line.indexOf('=');
           return split < 0 ? [line, null] : [line.slice(0, split), line.slice(split + 1)];
         }),
