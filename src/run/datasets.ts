@@ -60,7 +60,7 @@ export async function pinTasks(source: string, options: PinOptions) {
   const dataset = await loadedDataset(path, { images, env });
   if (pinned && dataset.fileHash !== pinned.fileHash)
     throw new UserError(`${source} was fetched again, for its copy was gone, and is not what it was`, {
-      hint: '"swebatch datasets pull" takes it as it is now',
+      hint: 'pull the dataset to take it as it is now',
     });
   const chosen = images === undefined ? {} : { images };
   const { split, fileHash } = dataset;
