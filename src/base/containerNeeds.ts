@@ -1,5 +1,5 @@
 import type { Network } from './allowList.ts';
-import type { WantedVariables } from './hostVariables.ts';
+import { type VariableValues, type WantedVariables, withVariables } from './hostVariables.ts';
 import type { Services } from './services.ts';
 
 /** What a task asks of its own containers. What is absent stays as the configuration has it. */
@@ -34,4 +34,11 @@ export interface ContainerNeeds {
   readonly entryAlone?: boolean | undefined;
   /** Containers beside it, which are there as long as it is, and while its end state is judged. */
   readonly services?: Services | undefined;
+}
+
+/** With the variables of this machine that are given to it, and to the containers beside it. */
+export function withGivenVariables<T extends ContainerNeeds>(needs: T, values: VariableValues | undefined) {
+  const { services } = needs;
+  const containers = services?.containers.map((one) => withVariables(one, values));
+  return { ...withVariables(needs, values), ...(containers && { services: { ...services!, containers } }) };
 }

@@ -27,6 +27,8 @@ const service = z.object({
   entrypoint: z.array(text).optional(),
   command: z.array(text).optional(),
   env: z.record(text, text),
+  /** Of this machine, which go over `env` where they are given: under which name, to the name here. */
+  variables: z.record(text, text).optional(),
   user: text.optional(),
   cwd: text.optional(),
   hostname: text.optional(),

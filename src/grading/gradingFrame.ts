@@ -4,8 +4,8 @@
  */
 
 import { z } from 'zod';
-import type { ContainerNeeds } from '../base/containerNeeds.ts';
-import { withVariables } from '../base/hostVariables.ts';
+import { type ContainerNeeds, withGivenVariables } from '../base/containerNeeds.ts';
+
 import { sha256 } from '../base/sha256.ts';
 import { errorText } from '../base/text/errorText.ts';
 import type { Environment, EnvironmentFactory, Owner, StartRequest } from '../environment/environment.ts';
@@ -166,7 +166,7 @@ export async function inFreshContainer(
       onPhase,
       onConnection,
       ...(container && {
-        container: withVariables(
+        container: withGivenVariables(
           { openNetwork: request.openNetwork, ...container },
           request.given?.variables,
         ),

@@ -1,6 +1,7 @@
 /** A trial with its arm, its instance and its images, and how its container is asked for. */
 
-import { type VariableValues, withVariables } from '../base/hostVariables.ts';
+import { withGivenVariables } from '../base/containerNeeds.ts';
+import type { VariableValues } from '../base/hostVariables.ts';
 import { OWN_HOST } from '../base/imageReference.ts';
 import { type Instance, instanceSchema } from '../dataset/instance.ts';
 import type { StartRequest } from '../environment/environment.ts';
@@ -93,7 +94,7 @@ export function startRequestOf(
     image,
     owner: currentOwner(runName, `${id}.${attemptNumber}`),
     baseCommit: instance.base_commit,
-    ...(container && { container: withVariables(container, variables) }),
+    ...(container && { container: withGivenVariables(container, variables) }),
     // The environment runs it before it saves the start tree, so that its changes do not count as the agent's work.
     ...(startup_command && {
       startupCommand: render(startup_command, { ...instance.extra, ...instance }),

@@ -4,6 +4,7 @@
  */
 import { posix } from 'node:path';
 import { z } from 'zod';
+import type { WantedVariables } from '../../base/hostVariables.ts';
 import { isRecord } from '../../base/isRecord.ts';
 import type { Service, Services } from '../../base/services.ts';
 import { errorText, issueText } from '../../base/text/errorText.ts';
@@ -18,7 +19,7 @@ import {
   type Mount,
   variablesOf,
 } from './composeForms.ts';
-import { interpolated, Refused } from './composeText.ts';
+import { askFor, interpolated, Refused, withAsked } from './composeText.ts';
 
 export const COMPOSE_FILE = 'docker-compose.yaml';
 
@@ -43,6 +44,7 @@ export interface Compose {
   /** The agent's container: what the file says of it beside its place among the others. */
   readonly main: ComposeImage & {
     readonly env: Readonly<Record<string, string>>;
+    readonly variables?: WantedVariables;
     readonly user?: string | undefined;
     readonly cwd?: string | undefined;
     readonly entrypoint?: string[] | undefined;
@@ -182,7 +184,9 @@ export function readCompose(text: string, given: ReadWith): ReadCompose {
   const wanted = (name: string): string | undefined =>
     Object.hasOwn(variables, name) ? variables[name] : undefined;
   const known = variablesOf(wanted) as unknown as z.ZodType<Record<string, string>>;
-  const schemas = { main: z.strictObject(both(known)), other: z.strictObject({ ...both(known), ...beside }) };
+  const asked = variablesOf((name) => wanted(name) ?? askFor(name)) as unknown as typeof known;
+  const ofBoth = both(known, asked);
+  const schemas = { main: z.strictObject(ofBoth), other: z.strictObject({ ...ofBoth, ...beside }) };
   const read = new Map<string, ReadService>();
   for (const name of names) {
     const found = readService(name, (written as Record<string, unknown>)[name], schemas, reasons, notes);
@@ -356,7 +360,7 @@ function composeOf(
   return {
     main: {
       ...own,
-      env: main.environment,
+      ...withAsked(main.environment),
       user: main.user,
       cwd: main.working_dir,
       entrypoint: main.entrypoint,
@@ -615,7 +619,7 @@ function containerOf(name: string, service: ReadService, placed: PlacedService, 
     volumes: placed.volumes,
     entrypoint,
     command,
-    env: environment,
+    ...withAsked(environment),
     user,
     cwd: working_dir,
     hostname,

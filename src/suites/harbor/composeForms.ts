@@ -50,7 +50,7 @@ const words = z.union([
   }),
 ]);
 
-/** NAME: value, or a list of NAME=value. One without a value is asked of the machine. */
+/** NAME: value, or a list of NAME=value. One without a value is asked of the machine; undefined where that is refused. */
 export const variablesOf = (wantedOf: (name: string) => string | undefined) =>
   z
     .union([
@@ -225,12 +225,15 @@ const deploySchema = z.strictObject({
 });
 
 /** Of the agent's container too. */
-export const both = (variables: z.ZodType<Record<string, string>>) => ({
+export const both = (
+  variables: z.ZodType<Record<string, string>>,
+  environment: z.ZodType<Record<string, string>>,
+) => ({
   image: optionally(z.string()),
   build: buildSchema(variables).nullable().optional(),
   command: words.optional(),
   entrypoint: words.optional(),
-  environment: variables.default({}),
+  environment: environment.default({}),
   user: optionally(scalar),
   working_dir: optionally(z.string()),
   depends_on: dependsSchema.default({}),

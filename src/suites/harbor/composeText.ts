@@ -99,18 +99,22 @@ export function interpolated(
   reasons: string[],
 ): unknown {
   let left = MOST_VALUES;
-  const walk = (value: unknown, path: readonly string[]): unknown => {
+  const walk = (value: unknown, path: readonly string[], inList = false): unknown => {
     left -= 1;
     if (left < 0 || path.length > DEEPEST) throw new Refused('it repeats itself without end');
     if (typeof value === 'string') {
+      const [top, , key, ...below] = path;
+      const isVariable = top === 'services' && key === 'environment' && below.length === 1;
+      const asked = isVariable ? askedIn(value, inList, variables) : undefined;
+      if (asked !== undefined) return asked;
       try {
-        return interpolate(value, variables);
+        return interpolate(value, variables).replaceAll(ASKED, '');
       } catch (error) {
         reasons.push(`${placeOf(path)} ${errorText(error)}`);
         return '';
       }
     }
-    if (Array.isArray(value)) return value.map((one, i) => walk(one, [...path, String(i)]));
+    if (Array.isArray(value)) return value.map((one, i) => walk(one, [...path, String(i)], true));
     if (!isRecord(value)) return value;
     const entries = Object.entries(value).flatMap(([key, one]) =>
       key.startsWith('x-') && path.length < 3 ? [] : [[key, walk(one, [...path, key])] as const],
@@ -118,6 +122,39 @@ export function interpolated(
     return Object.assign(Object.create(null) as object, Object.fromEntries(entries));
   };
   return walk(tree, []);
+}
+
+/**
+ * A value of a service's `environment` that is nothing but a variable of this machine, which whoever runs the task may allow: its name behind a
+ * sign that no text of a file begins with, and the default where it has one.
+ */
+const ASKED = '\0';
+const WHOLE = /^([A-Za-z_]\w*=)?\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?-([^${}]*))?\})$/;
+
+function askedIn(text: string, inList: boolean, variables: Readonly<Record<string, string>>) {
+  const [, key = '', bare, braced, other] = WHOLE.exec(text) ?? [];
+  const name = bare ?? braced;
+  if (name === undefined || (key !== '') !== inList || Object.hasOwn(variables, name)) return undefined;
+  return `${key}${askFor(name, other)}`;
+}
+
+export const askFor = (name: string, other?: string): string =>
+  [ASKED, name, ...(other === undefined ? [] : [ASKED, other])].join('');
+
+/** The variables of a service: those that are known, with defaults, and those that are asked of this machine. */
+export function withAsked(environment: Readonly<Record<string, string>>) {
+  const env: Record<string, string> = {};
+  const variables: Record<string, string> = {};
+  for (const [key, value] of Object.entries(environment)) {
+    if (!value.startsWith(ASKED)) {
+      env[key] = value;
+      continue;
+    }
+    const [name = '', other] = value.slice(ASKED.length).split(ASKED);
+    variables[key] = name;
+    if (other !== undefined) env[key] = other;
+  }
+  return { env, ...(Object.keys(variables).length > 0 && { variables }) };
 }
 
 const placeOf = ([top, name, ...rest]: readonly string[]): string =>

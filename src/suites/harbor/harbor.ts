@@ -127,6 +127,7 @@ function variablesOf(task: HarborTask): WantedVariable[] {
   const verifiers = task.steps?.map(({ verifier }) => verifier) ?? [task.verifier];
   return [
     ...namedIn('environment.env', task),
+    ...(task.services?.containers.flatMap((one) => namedIn(`service ${one.name}: environment`, one)) ?? []),
     ...verifiers.flatMap((verifier) => [
       ...namedIn('verifier.env', verifier, 'verifier'),
       ...(verifier.separate ? namedIn('verifier.environment.env', verifier.separate, 'verifier') : []),

@@ -437,6 +437,18 @@ function networksOf(toml: Folder['toml'], isOff = false) {
   return { network, setup_network: differs ? setup : undefined };
 }
 
+/** Variables of the second go over those of the same name of the first, whatever they are. */
+function overOf(below: Pick<HarborTask, 'env' | 'variables'>, above: Pick<HarborTask, 'env' | 'variables'>) {
+  const named = new Set([...Object.keys(above.env), ...Object.keys(above.variables ?? {})]);
+  const left = <T>(record: Readonly<Record<string, T>> = {}) =>
+    Object.fromEntries(Object.entries(record).filter(([key]) => !named.has(key)));
+  const variables = { ...left(below.variables), ...above.variables };
+  return {
+    env: { ...left(below.env), ...above.env },
+    ...(Object.keys(variables).length > 0 && { variables }),
+  };
+}
+
 /** Beside what task.toml says, which goes before it. */
 function composed(folder: Folder, { main, services }: Compose, { services: images }: TaskImages) {
   const { environment } = folder.toml;
@@ -458,7 +470,7 @@ function composed(folder: Folder, { main, services }: Compose, { services: image
       cpus: room.cpus ?? main.cpus,
       memory_mb: room.memory_mb ?? (main.memoryBytes === undefined ? undefined : main.memoryBytes / 2 ** 20),
     },
-    env: { ...main.env, ...readEnv(environment.env).env },
+    ...overOf(main, readEnv(environment.env)),
     // Each ends the shell that it runs in.
     healthcheck: checks.length > 1 ? checks.map((script) => `(\n${script}\n)`).join(' && ') : checks[0],
     ...((program !== undefined || command !== undefined) && { entry: { program, command } }),

@@ -130,6 +130,21 @@ volumes: { state: }
   });
 });
 
+test('a value that is nothing but a variable of this machine is asked of whoever runs the task', () => {
+  const lines = 'environment: [A, "B=${B_KEY}", "C=$C_KEY", "D=${D_KEY:-d}", "E=$$E", "F=${F:-${G}}"]';
+  const { services } = taken(db(lines.replace(', "F=${F:-${G}}"', '')));
+  expect(services!.containers[0]).toMatchObject({
+    env: { D: 'd', E: '$E' },
+    variables: { A: 'A', B: 'B_KEY', C: 'C_KEY', D: 'D_KEY' },
+  });
+  expect(refused(db(lines))).toBe('service db: environment.5 wants $G of this machine');
+  const { main } = taken('services: { main: { environment: { A: "${A_KEY}" } } }');
+  expect([main.env, main.variables]).toEqual([{}, { A: 'A_KEY' }]);
+  // No text of a file looks like it.
+  const { services: plain } = taken(db('environment: { A: "\\0B_KEY" }'));
+  expect(plain!.containers[0]).toMatchObject({ env: { A: 'B_KEY' } });
+});
+
 describe('what refuses the task, by name', () => {
   test.each([
     ['privileged: true', 'service db: privileged is not taken: no container gets rights of the machine'],
@@ -160,8 +175,10 @@ describe('what refuses the task, by name', () => {
     ['env_file: .env', 'service db: env_file is not taken'],
     ['deploy: { resources: { reservations: { devices: [] } } }', 'deploy'],
     ['deploy: { replicas: 3 }', 'service db: deploy.replicas'],
-    ['environment: [TOKEN]', 'service db: environment wants $TOKEN of this machine'],
-    ['environment: { TOKEN: "${TOKEN}" }', 'service db: environment.TOKEN wants $TOKEN of this machine'],
+    ['environment: ["TOKEN=Bearer ${TOKEN}"]', 'service db: environment.0 wants $TOKEN of this machine'],
+    ['environment: { TOKEN: "${TOKEN:?}" }', 'service db: environment.TOKEN wants $TOKEN of this machine'],
+    ['command: ["x", "${TOKEN}"]', 'service db: command.1 wants $TOKEN of this machine'],
+    ['build: { context: ., args: [TOKEN] }', 'service db: build args wants $TOKEN of this machine'],
     ['depends_on: [nobody]', 'service db: depends_on names nobody, which is not there'],
     ['depends_on: { main: { condition: service_healthy } }', 'only its start can be waited for'],
     ['depends_on: [db]', 'service db: depends_on leads in a circle'],

@@ -57,7 +57,7 @@ class H(socketserver.StreamRequestHandler):
         self.wfile.write(','.join(kept).encode())
 s = socketserver.ThreadingTCPServer(('', 5432), H)
 pathlib.Path('/data/ready').touch()
-print('db is ready', *sorted(os.listdir('/sys/class/net')), flush=True)
+print('db is ready', os.environ.get('SECRET'), *sorted(os.listdir('/sys/class/net')), flush=True)
 s.serve_forever()
 `;
 const SERVE = `import http.server, os, socket
@@ -162,14 +162,32 @@ describe.skipIf(!available)('a task of several containers', () => {
   test('has a server and a store that the agent asks by name; the tests find them as the agent left them, and nothing stays', async () => {
     const dir = tempDir('services-');
     const id = named('shop');
-    harborTask(join(dir, 'tasks'), id, FILES);
-    const done = await cli(oracle(join(dir, 'tasks'), join(dir, 'out'), 'o'));
+    // It has a variable of this machine, whose value is written nowhere.
+    const secret = 'shop-91c4f0aa37';
+    harborTask(join(dir, 'tasks'), id, {
+      ...FILES,
+      'environment/docker-compose.yaml': FILE.replace(
+        'networks: [back]',
+        `environment: ["SECRET=\${SHOP_SECRET}"]\n    networks: [back]`,
+      ),
+    });
+    const args = oracle(join(dir, 'tasks'), join(dir, 'out'), 'o');
+    const refused = await cli(args);
+    expect(told(refused)).toContain(
+      'service db: environment.SECRET wants $SHOP_SECRET of this machine: allow it with suite.env=SHOP_SECRET',
+    );
+    const done = await cli([...args, '-c', 'suite.env=SHOP_SECRET'], { env: { SHOP_SECRET: secret } });
     expect(told(done)).toMatch(new RegExp(`${id} graded resolved`));
     expect(await leftOf(id)).toEqual([]);
+    const files = readdirSync(join(dir, 'out'), { recursive: true, withFileTypes: true });
+    const written = files.filter((file) => file.isFile()).map((file) => join(file.parentPath, file.name));
+    expect(written.filter((path) => readFileSync(path).includes(secret))).toEqual([]);
     const kept = join(dir, 'out', 'o', 'services');
     const [attempt] = readdirSync(kept);
     expect(readdirSync(join(kept, attempt!)).sort()).toEqual(['db.log', 'seed.log', 'web.log']);
-    expect(readFileSync(join(kept, attempt!, 'db.log'), 'utf8')).toContain('db is ready');
+    expect(readFileSync(join(kept, attempt!, 'db.log'), 'utf8')).toMatch(
+      /db is ready ‹redacted:SHOP_SECRET›/,
+    );
   });
 
   test('says which service did not start, and what it printed last', async () => {
