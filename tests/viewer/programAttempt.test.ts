@@ -117,3 +117,30 @@ test('a program that the memory limit killed says so', () => {
     'memory: the limit (environment.memory) killed 2 processes',
   );
 });
+
+test('what its containers reached is one line for each host and outcome', () => {
+  const row = (host: string, outcome: string, more: Record<string, unknown> = {}) =>
+    put(store, 'connections', {
+      ...{ attempt_id: 1, phase: 'agent', via: 'connect', host, port: 443, outcome, reason: null },
+      ...{ bytes_in: 10, bytes_out: 2, started_at: '2026-01-01T00:00:00.000Z', duration_ms: 3 },
+      ...more,
+    });
+  expect(read().doc.attempt.connections).toBeUndefined();
+  row('pypi.org', 'allowed');
+  row(Object.values(HOSTILE).join(' '), 'refused', { reason: 'it is not on the list of hosts' });
+  row('pypi.org', 'allowed', { reason: 'closed as the phase "verifier" began' });
+  row('pypi.org', 'allowed', { phase: 'verifier' });
+  expect(read().doc.attempt.connections).toMatchObject([
+    {
+      phase: 'agent',
+      host: 'pypi.org',
+      outcome: 'allowed',
+      reason: null,
+      count: 2,
+      bytesIn: 20,
+      bytesOut: 4,
+    },
+    { outcome: 'refused', reason: 'it is not on the list of hosts', count: 1 },
+    { phase: 'verifier', host: 'pypi.org', count: 1 },
+  ]);
+});

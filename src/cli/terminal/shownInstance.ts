@@ -7,11 +7,12 @@ import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
 import { storedJson } from '../../store/query.ts';
 import { commandsOf, messagesOf } from '../../store/records/attemptBodies.ts';
-import { connectionsOf } from '../../store/records/connections.ts';
+import { type ConnectionLine, connectionsOf } from '../../store/records/connections.ts';
 import type { RunRow } from '../../store/records/runs.ts';
 import { attemptsOf, type TrialLine, trialLines, trialLinesNamed } from '../../store/records/trials.ts';
 import { viewerQueries } from '../../store/records/viewerQueries.ts';
 import type { AttemptDocument, MessageChunk } from '../../viewer/documents/attemptDocuments.ts';
+import { targetText } from '../../viewer/documents/documents.ts';
 import { createDocuments } from '../../viewer/documents/resources.ts';
 import { byThread, patchLines, programLines, trajectoryLines } from '../../viewer/trajectoryLines.ts';
 import { commandOn, onTerminal, printData, printExactly, printJson, say } from './context.ts';
@@ -122,28 +123,21 @@ function conversation(store: Store, attemptId: number, full: boolean): string {
   return [
     ...trajectoryLines(attempt, byThread(attempt, shown), { maxLines }),
     ...programLines(attempt, { maxLines }),
-    ...connectionLines(store, attemptId),
+    ...connectionLines(attempt.attempt.connections ?? []),
     ...(attempt.patch ? ['', ...patchLines(attempt.patch, { maxLines })] : []),
   ].join('\n');
 }
 
 /** What its containers reached, and wanted to: one line for each host and what became of it. */
-function connectionLines(store: Store, attemptId: number): string[] {
-  const groups = Map.groupBy(connectionsOf(store, attemptId), ({ phase, host, port, outcome, reason }) =>
-    JSON.stringify([phase, host, port, outcome, outcome === 'allowed' ? null : reason]),
-  );
-  if (groups.size === 0) return [];
-  const lines = [...groups.values()].map((rows) => {
-    const [{ phase, host, port, outcome, reason }] = rows as [(typeof rows)[number]];
-    const sum = (of: 'count' | 'bytes_in' | 'bytes_out') => rows.reduce((total, row) => total + row[of], 0);
-    const times = sum('count') === 1 ? '' : `, ${sum('count')} times`;
-    const target = host === '' ? 'no host' : host === '*' ? 'hosts after the first 2000' : `${host}:${port}`;
+function connectionLines(connections: readonly ConnectionLine[]): string[] {
+  if (connections.length === 0) return [];
+  const lines = connections.map((line) => {
+    const { phase, outcome, reason, count, bytesIn, bytesOut } = line;
+    const times = count === 1 ? '' : `, ${count} times`;
     const what =
-      outcome === 'allowed'
-        ? `in ${formatSize(sum('bytes_in'))}, out ${formatSize(sum('bytes_out'))}`
-        : (reason ?? '');
+      outcome === 'allowed' ? `in ${formatSize(bytesIn)}, out ${formatSize(bytesOut)}` : (reason ?? '');
     return inert(
-      `  ${phase.padEnd(8)}  ${outcome.padEnd(7)}  ${target}${times}${what === '' ? '' : `: ${what}`}`,
+      `  ${phase.padEnd(8)}  ${outcome.padEnd(7)}  ${targetText(line)}${times}${what === '' ? '' : `: ${what}`}`,
     );
   });
   return ['', `connections to the outside (${lines.length})`, ...lines];

@@ -35,6 +35,19 @@ export const countConnection = (db: Store, row: NewConnection): number =>
     return counted > 0 ? counted : insert(db, 'connections', { ...row, host: '*', port: 0, reason: null });
   });
 
+/** The same host with the same outcome in one phase is one line, in the order in which they first ended. */
+export interface ConnectionLine
+  extends Pick<ConnectionRow, 'phase' | 'host' | 'port' | 'outcome' | 'reason' | 'count'> {
+  bytesIn: number;
+  bytesOut: number;
+}
+
+export const connectionLinesOf = (db: Store, attemptId: number): ConnectionLine[] =>
+  all(db)<ConnectionLine>`
+    SELECT phase, host, port, outcome, CASE outcome WHEN 'allowed' THEN NULL ELSE reason END AS reason,
+      sum(count) AS count, sum(bytes_in) AS bytesIn, sum(bytes_out) AS bytesOut
+    FROM connections WHERE attempt_id = ${attemptId} GROUP BY 1, 2, 3, 4, 5 ORDER BY min(id)`;
+
 /** In the order in which they ended. */
 export const connectionsOf = (db: Store, attemptId: number): ConnectionRow[] =>
   all(db)<ConnectionRow>`

@@ -1,6 +1,7 @@
 /**
  * The read-only queries of the viewer. Rows are returned as stored; src/viewer turns them into documents. Safe beside a run that writes.
  */
+
 import { dirname } from 'node:path';
 import type { Store } from '../open.ts';
 import { all, column, first, raw } from '../query.ts';
@@ -14,6 +15,7 @@ import {
   wholeCommand,
   wholeMessage,
 } from './attemptBodies.ts';
+import { connectionLinesOf } from './connections.ts';
 import type { EvaluationRow } from './evaluations.ts';
 import {
   GRADING,
@@ -216,6 +218,7 @@ export const viewerQueries = (db: Store) => ({
     SELECT c.cost_nano AS costNano, c.unknown_calls AS unknownCalls, c.calls,
        (SELECT count(*) FROM model_calls f WHERE f.attempt_id = c.attempt_id AND f.state <> 'ok') AS failedCalls,
        ${raw(tokenSums((column) => `c.${column}`))} FROM attempt_costs c WHERE c.attempt_id = ${attemptId}`,
+  connections: (attemptId: number) => connectionLinesOf(db, attemptId),
   engineStays: (attemptId: number) => all(db)<{
     engine: string;
     beganAt: string;

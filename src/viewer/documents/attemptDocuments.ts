@@ -56,6 +56,7 @@ export function attemptDocument(record: ViewedRecord, attemptId: number) {
   const { outline, threads } = outlineOf(record, attemptId);
   const engines = record.engineStays(attemptId);
   const judge = record.grading(attemptId);
+  const connections = record.connections(attemptId);
   const evaluations = record
     .evaluationsOf(head.trial)
     .map((evaluation) => evaluationSummary(evaluation, attempt))
@@ -128,6 +129,8 @@ export function attemptDocument(record: ViewedRecord, attemptId: number) {
       program: readEvidence(attempt.error_evidence),
       /** Only where its tests asked a model. */
       ...(judge && { judge }),
+      /** Only where its containers reach hosts of a list. */
+      ...(connections.length > 0 && { connections }),
       /** Only of a run on several engines. */
       ...(engines.length > 0 && { engines }),
     },

@@ -66,6 +66,10 @@ export const judgeText = (
 ): string =>
   `grading: ${calls} call${calls === 1 ? '' : 's'} of ${models}${failedCalls > 0 ? `, ${failedCalls} failed` : ''}, ${cost}`;
 
+/** What a container asked for, in its own words or in ours. */
+export const targetText = ({ host, port }: { host: string; port: number }): string =>
+  host === '' ? 'no host' : host === '*' ? 'hosts after the first 2000' : `${host}:${port}`;
+
 /** "tcp://a:2375 (the engine was lost), tcp://b:2375": in their order. */
 export const staysText = (stays: readonly { engine: string; how: string | null }[]): string =>
   stays.map(({ engine, how }) => (how && ENDS[how] ? `${engine} (${ENDS[how]})` : engine)).join(', ');

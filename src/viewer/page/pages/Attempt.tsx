@@ -1,10 +1,22 @@
 /** One attempt: its conversation, its time, its patch beside the gold patch and the test output, all attempts of its trial. */
 import { useMemo, useState } from 'preact/compat';
 import type { AttemptDocument, RawChunk } from '../../documents/attemptDocuments.ts';
-import { judgeText, staysText } from '../../documents/documents.ts';
+import { judgeText, staysText, targetText } from '../../documents/documents.ts';
 import type { Why } from '../../documents/why.ts';
 import { mode, readDocument, useDocument, useTrials } from '../data/source.ts';
-import { Badge, type Fact, Facts, Flags, Foldout, parsed, Scrolled, save, Tabs, Waiting } from '../parts.tsx';
+import {
+  Badge,
+  type Fact,
+  Facts,
+  Flags,
+  Foldout,
+  PlainTable,
+  parsed,
+  Scrolled,
+  save,
+  Tabs,
+  Waiting,
+} from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
 import { rowsOfList } from '../tables/columns.tsx';
 import { plain } from '../text/foreignText.ts';
@@ -104,6 +116,7 @@ export function Head({ doc }: { doc: AttemptDocument }) {
         </p>
       )}
       {attempt.judge ? <p className="quiet">{plain(judgeText(attempt.judge, cost(attempt.judge)))}</p> : null}
+      {attempt.connections ? <Connections lines={attempt.connections} /> : null}
       {attempt.program ? (
         <Foldout
           title={
@@ -116,6 +129,37 @@ export function Head({ doc }: { doc: AttemptDocument }) {
         </Foldout>
       ) : null}
     </header>
+  );
+}
+
+type ConnectionLines = NonNullable<AttemptDocument['attempt']['connections']>;
+
+/** What the containers of the attempt reached, and wanted to. */
+function Connections({ lines }: { lines: ConnectionLines }) {
+  const refused = lines.reduce((sum, line) => sum + (line.outcome === 'refused' ? line.count : 0), 0);
+  const all = lines.reduce((sum, line) => sum + line.count, 0);
+  return (
+    <Foldout
+      title={`${integer(all)} connection${all === 1 ? '' : 's'} to the outside, ${integer(refused)} refused`}
+    >
+      {() => (
+        <PlainTable
+          columns={[
+            { header: 'host', cell: (line) => plain(targetText(line)) },
+            { header: 'phase', cell: ({ phase }) => phase },
+            { header: 'outcome', cell: ({ outcome }) => outcome },
+            { header: 'times', cell: ({ count }) => integer(count) },
+            { header: 'bytes in', cell: ({ bytesIn }) => integer(bytesIn) },
+            { header: 'bytes out', cell: ({ bytesOut }) => integer(bytesOut) },
+            { header: 'why', cell: ({ reason }) => plain(reason ?? '') },
+          ]}
+          rows={lines}
+          rowId={({ phase, host, port, outcome, reason }) =>
+            JSON.stringify([phase, host, port, outcome, reason])
+          }
+        />
+      )}
+    </Foldout>
   );
 }
 
