@@ -11,8 +11,8 @@ export type Project = (typeof PROJECTS)[number];
 const ELSEWHERE = /^tests\/(long|kubernetes|podman|fuzz)\//;
 const IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g;
 
-/** Changes what the files beside it in one process see too. */
-const OWN_PROCESS = /\bvi\.mock\(|\bprocess\.(?:chdir|umask)\(/;
+/** Changes what the files beside it in one process see too, or has npm started, to which it gives a registry. */
+const OWN_PROCESS = /\bvi\.mock\(|\bprocess\.(?:chdir|umask)\(|\bnpm_config_[r]egistry\b/;
 
 interface Source {
   readonly text: string;
