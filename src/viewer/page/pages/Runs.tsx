@@ -69,17 +69,17 @@ const COLUMNS: readonly Column<RunSummary>[] = [
     value: (r) => r.arms.map((arm) => arm.model),
     cell: (r) => plain(armsOf(r)),
   },
-  numberColumn('valid', 'With a result', 115, valid, {
+  numberColumn('valid', 'With a result', 128, valid, {
     title: 'trials whose ending says something final about the model, of those planned',
     cell: (r) => `${integer(valid(r))} / ${integer(r.planned)}`,
   }),
   costColumn(85),
-  numberColumn('budget', 'Of budget', 90, spentShare, {
+  numberColumn('budget', 'Of budget', 102, spentShare, {
     cell: (r) => (r.budgetNano ? <span title={nano(r.budgetNano)}>{percent(spentShare(r)!)}</span> : '–'),
   }),
   tokensColumn(),
   numberColumn('time', 'Time', 90, elapsed, { cell: (r) => duration(elapsed(r)) }),
-  numberColumn('infra', 'Infra failed', 100, infra, {
+  numberColumn('infra', 'Infra failed', 112, infra, {
     title: 'trials that ended for reasons that are not the model’s',
   }),
   numberColumn('flags', 'Flagged', 80, (r) => r.flagged, { title: 'trials with a suspicion' }),
