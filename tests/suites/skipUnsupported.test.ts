@@ -16,7 +16,7 @@ function tasks(): { dir: string; folder: string } {
   harborTask(folder, 'good');
   harborTask(folder, 'also-good');
   harborTask(folder, 'broken', { 'task.toml': '[environment' });
-  harborTask(folder, 'gpu', { 'task.toml': `${IMAGE}gpus = 2\ncolour = "red"\n` });
+  harborTask(folder, 'tpu', { 'task.toml': `${IMAGE}tpu = 2\ncolour = "red"\n` });
   mkdirSync(join(dir, 'elsewhere'));
   writeFileSync(join(dir, 'elsewhere', 'secret'), 'a secret');
   symlinkSync(join(dir, 'elsewhere', 'secret'), join(harborTask(folder, 'leaves'), 'tests', 'secret'));
@@ -40,7 +40,7 @@ test('a run is refused with every reason; --skip-unsupported plans the others an
   expect(refused.code, refused.stderr).toBe(2);
   expect(refused.stderr).toContain('3 of 5 tasks cannot run here');
   expect(refused.stderr).toContain('broken: task.toml cannot be read');
-  expect(refused.stderr).toContain('gpu: environment asks for a GPU');
+  expect(refused.stderr).toContain('tpu: environment asks for a TPU');
   expect(refused.stderr).toContain("leaves: tests/secret is a link that leads out of the task's folder");
   expect(refused.stderr).toContain('--skip-unsupported');
   expect(refused.stderr).toContain('task.toml has a key that is not known here: environment.colour');
