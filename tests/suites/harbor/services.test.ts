@@ -57,7 +57,7 @@ class H(socketserver.StreamRequestHandler):
         self.wfile.write(','.join(kept).encode())
 s = socketserver.ThreadingTCPServer(('', 5432), H)
 pathlib.Path('/data/ready').touch()
-print('db is ready', os.environ.get('SECRET'), *sorted(os.listdir('/sys/class/net')), flush=True)
+print('db is ready', *filter(None, [os.environ.get('SECRET')]), *sorted(os.listdir('/sys/class/net')), flush=True)
 s.serve_forever()
 `;
 const SERVE = `import http.server, os, socket
