@@ -128,7 +128,9 @@ describe.skipIf(!available)('what an agent leaves running', () => {
         'tests/test.sh': wanted(test),
       });
     const WRITE = 'echo 1 > /logs/verifier/reward.txt';
-    task('reward', `while :; do ${WRITE}; sleep 0.05; done`, `echo 0 > $R; ${UNTIL_FORGED}`);
+    // It writes over what is there: a file that it emptied first would be no reward to whoever reads it then.
+    const WRITE_OVER = 'echo 1 1<> /logs/verifier/reward.txt';
+    task('reward', `while :; do ${WRITE_OVER}; sleep 0.05; done`, `echo 0 > $R; ${UNTIL_FORGED}`);
     task('renamed', 'echo 1 > /tmp/r; (setsid mv /tmp/r /logs/verifier/reward.txt &)');
     const names = 'for p in $(cd /proc; echo [0-9]*); do read -r c < /proc/$p/comm';
     task('killed', `(${names}; [ "$c" = watch ] && kill -9 $p; done) 2>/dev/null; ${WRITE}`);
