@@ -12,7 +12,6 @@ import { createEnvironmentFactory } from '../environment/environments.ts';
 import type { RunPool } from '../environment/places/enginePool.ts';
 import type { EngineWatch } from '../environment/places/engineWatch.ts';
 import type { RunImages } from '../environment/places/places.ts';
-import { proxyFrom } from '../model/http/proxySettings.ts';
 import type { ModelFactory } from '../model/model.ts';
 import type { ModelConfig } from '../model/modelConfig.ts';
 import { createModelFactory } from '../model/modelFactory.ts';
@@ -21,10 +20,10 @@ import type { Store } from '../store/open.ts';
 import type { ArmRow } from '../store/records/runs.ts';
 import { armProgram } from './agents/armAgent.ts';
 import { armEquipment } from './agents/equipment.ts';
-import { type Variables, variable } from './caller.ts';
+import type { Variables } from './caller.ts';
 import type { RunEvents } from './events.ts';
+import { modelAccess } from './modelAccess.ts';
 import { plannedArm } from './plan/planRecord.ts';
-import { rateBooks } from './record/rateBooks.ts';
 
 export interface ArmRuntime {
   readonly row: ArmRow;
@@ -116,14 +115,8 @@ export async function startArms(
 
 function modelFactoryOf(row: ArmRow, { store, env, events }: Around): Promise<ModelFactory> {
   const { agent, model } = plannedArm(row);
-  const secret = (name: string) => variable(env, name);
-  const apiKey = secret(model.api_key_env);
-  const proxy = proxyFrom(secret);
   return createModelFactory(model, {
-    ...(apiKey !== undefined && { apiKey }),
-    ...(proxy && { proxy }),
-    rates: rateBooks(store),
-    variable: secret,
+    ...modelAccess(model, { store, env }),
     requestStyle: agent.compat ? 'litellm' : 'own',
     async fetchReplay(name) {
       const { openReplay } = await import('./record/recordedReplies.ts');

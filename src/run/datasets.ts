@@ -62,10 +62,7 @@ export async function pinTasks(source: string, options: PinOptions) {
     throw new UserError(`${source} was fetched again, for its copy was gone, and is not what it was`, {
       hint: 'pull the dataset to take it as it is now',
     });
-  const chosen = images === undefined ? {} : { images };
-  const { split, fileHash } = dataset;
-  const added = { source, path, split, revision, fileHash, ...chosen, addedAt: new Date().toISOString() };
-  await rememberDataset(source, added, env);
+  await remember(source, { source, path, revision, images }, dataset, env);
   return { name: source, ...checkDataset(dataset), revision };
 }
 
@@ -228,18 +225,24 @@ export async function addDataset(options: AddOptions, say: (text: string) => voi
   const revision = clone ? undefined : options.revision;
   const dataset = await loadedDataset(place, { split, revision, dataDir, images, env });
   const found = clone?.commit ?? dataset.revision;
-  await rememberDataset(
-    name,
-    {
-      source,
-      path: place,
-      split: dataset.split,
-      revision: found,
-      fileHash: dataset.fileHash,
-      ...(images !== undefined && { images }),
-      addedAt: new Date().toISOString(),
-    },
-    env,
-  );
+  await remember(name, { source, path: place, revision: found, images }, dataset, env);
   return { name, ...checkDataset(dataset), revision: found };
+}
+
+async function remember(
+  name: string,
+  {
+    images,
+    ...of
+  }: {
+    readonly source: string;
+    readonly path: string;
+    readonly revision: string | null;
+    readonly images: string | undefined;
+  },
+  { split, fileHash }: Dataset,
+  env: HubEnv,
+): Promise<void> {
+  const chosen = images === undefined ? {} : { images };
+  await rememberDataset(name, { ...of, split, fileHash, ...chosen, addedAt: new Date().toISOString() }, env);
 }

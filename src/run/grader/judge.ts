@@ -11,7 +11,6 @@ import type { VariableValues } from '../../base/hostVariables.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { SuiteConfig } from '../../config/suiteConfig.ts';
 import type { Given, JudgeSession } from '../../grading/given.ts';
-import { proxyFrom } from '../../model/http/proxySettings.ts';
 import {
   type CallListener,
   type Model,
@@ -22,7 +21,6 @@ import {
   type Wire,
   type WireRequest,
 } from '../../model/model.ts';
-import type { ModelConfig } from '../../model/modelConfig.ts';
 import { createModelFactory } from '../../model/modelFactory.ts';
 import { clientVariable, MAKERS_ADDRESSES } from '../../model/names.ts';
 import { onDisk } from '../../store/onDisk.ts';
@@ -36,10 +34,10 @@ import {
   judgeCallsOf,
   loseCall,
 } from '../../store/records/modelCalls.ts';
-import { type Variables, variable } from '../caller.ts';
+import type { Variables } from '../caller.ts';
 import type { RunBudget, Settle } from '../control/budget.ts';
+import { modelAccess } from '../modelAccess.ts';
 import { endedRow } from '../record/ledgerRow.ts';
-import { rateBooks } from '../record/rateBooks.ts';
 
 /** Whose tests ask. */
 interface Graded {
@@ -80,7 +78,7 @@ export async function openSuite(
   );
   const clean = (text: string) => redactor.text(text);
   if (!suite.judge) return { variables, asks: false, forTests: () => ({ variables, clean }) };
-  const factory = await judgeFactory(suite.judge, around);
+  const factory = await createModelFactory(suite.judge, modelAccess(suite.judge, around));
   closing.add(() => factory.close());
   const { createGateway } = await import('../../agent/gateway/httpGateway.ts');
   const gateway = createGateway();
@@ -100,18 +98,6 @@ export async function openSuite(
       judge: { isKey, serves, open: () => openJudge(graded, factory, gateway, around) },
     }),
   };
-}
-
-async function judgeFactory(config: ModelConfig, { store, env }: Around): Promise<ModelFactory> {
-  const secret = (name: string) => variable(env, name);
-  const apiKey = secret(config.api_key_env);
-  const proxy = proxyFrom(secret);
-  return createModelFactory(config, {
-    ...(apiKey !== undefined && { apiKey }),
-    ...(proxy && { proxy }),
-    rates: rateBooks(store),
-    variable: secret,
-  });
 }
 
 /** Failures that say something of the request. What a verifier makes of them is its own matter; every other is an outage. */
