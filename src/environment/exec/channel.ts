@@ -238,8 +238,11 @@ const cutInfo = (end: CommandEnd): string =>
     ? 'what carries the output was killed; what the command printed more than 2 s later is missing.'
     : '';
 
-/** After a kill request the end mark comes within milliseconds; later than this the container is restarted. */
-const KILL_GRACE_MS = 1500;
+/**
+ * After a kill request the end mark comes within milliseconds, on a machine that is drowning within seconds. Later than this the container
+ * is restarted, which kills what the agent left running on purpose.
+ */
+const KILL_GRACE_MS = 5000;
 
 interface Ended {
   readonly end: CommandEnd;
@@ -267,11 +270,13 @@ async function runToEnd(running: RunningCommand, by: EndedBy): Promise<Ended> {
   let why: Ended['why'] = 'itself';
   let usedBytes = 0;
   let grace: Timer | undefined;
+  let over = false;
   const stop = (reason: Ended['why']) => {
     if (why !== 'itself') return;
     why = reason;
-    running.kill();
-    grace = startTimer(KILL_GRACE_MS, () => stuck.resolve('stuck'));
+    void Promise.resolve(running.kill()).then(() => {
+      if (!over) grace = startTimer(KILL_GRACE_MS, () => stuck.resolve('stuck'));
+    });
   };
   const onTimeout = () => stop('timeout');
   const timer = startTimer(timeUp ? 0 : timeoutMs, onTimeout);
@@ -285,6 +290,7 @@ async function runToEnd(running: RunningCommand, by: EndedBy): Promise<Ended> {
     stop('disk');
   });
   const first = await Promise.race([running.ended, stuck.promise]);
+  over = true;
   timer.cancel();
   grace?.cancel();
   unwatch?.();

@@ -2,7 +2,7 @@
  * The slow path: one process of the engine per command, for images without bash and for `supervisor: false`. The engine cannot kill it,
  * so a second one sweeps /proc for the command's mark.
  */
-import { sleep, startTimer } from '../../base/async/timer.ts';
+import { sleep, startTimer, within } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { shellScript } from '../shellScript.ts';
 import { createFenceFinder, createFrameReader, fenceOf, forgedEnd, parseEnd } from './endReport.ts';
@@ -29,6 +29,8 @@ const PROBE_TIMEOUT_MS = 5000;
 const LAST_WORDS = 4096;
 /** runc refuses an exec while processes of the last command are still being reaped. */
 const UNSTARTED_WAITS_MS = [100, 500];
+/** How long an end is waited for after each sweep, and before the first one where the command has not begun. */
+const KILL_WAITS_MS = [200, 500, 1000, 2000, 2000];
 
 const tailOf = (data: Buffer) => data.toString('latin1').slice(-LAST_WORDS);
 
@@ -130,15 +132,24 @@ async function runCommand(plain: PlainExec, request: TransportCommand): Promise<
     wrapper: '',
     swept: false,
   };
-  let sweeping: Promise<unknown> | undefined;
+  const ended = untilStarted(plain, one);
+  /** Whoever looks before the wrapper is there, or before it has begun the command, finds nothing to kill. */
+  const sweepUntilEnded = async () => {
+    for (const wait of KILL_WAITS_MS) {
+      if (one.wrapper !== '') await sweep(plain, mark, one.wrapper).catch(() => undefined);
+      if (await within(ended, wait)) return;
+    }
+  };
+  let sweeping: Promise<void> | undefined;
   return {
-    ended: untilStarted(plain, one).then(async (end) => {
+    ended: ended.then(async (end) => {
       await sweeping;
       return end;
     }),
     kill: () => {
       one.swept = true;
-      sweeping ??= sweep(plain, mark, one.wrapper).catch(() => undefined);
+      sweeping ??= sweepUntilEnded();
+      return sweeping;
     },
     output: () => one.collector.finish(),
     transport: 'exec',

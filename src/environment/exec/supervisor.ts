@@ -121,7 +121,7 @@ function survive(
     ended: toTheEnd(),
     kill: () => {
       killed = true;
-      hand.kill();
+      return hand.kill();
     },
     output: () => printed.output(),
   };

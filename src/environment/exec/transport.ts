@@ -35,8 +35,8 @@ export type CommandEnd =
 export interface RunningCommand {
   /** Resolves when the end was reported and the output is complete, or when the stream ended. */
   readonly ended: Promise<CommandEnd>;
-  /** Asks for the death of everything the command started; `ended` resolves afterwards. */
-  kill(): void;
+  /** Asks for the death of everything the command started; `ended` resolves afterwards. What it returns is done when nothing more is tried. */
+  kill(): Promise<void> | undefined;
   output(): CollectedOutput;
   readonly transport: 'supervisor' | 'supervisor-file' | 'exec';
 }

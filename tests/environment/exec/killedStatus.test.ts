@@ -20,7 +20,10 @@ function channelOf(end: CommandEnd, ends: 'by itself' | 'when killed') {
     name: 'supervisor',
     run: async () => ({
       ended: told.promise,
-      kill: () => told.resolve(end),
+      kill: () => {
+        told.resolve(end);
+        return undefined;
+      },
       output: () => ({
         output: 'said',
         raw: new Uint8Array(),

@@ -1,0 +1,90 @@
+// On a machine that is drowning a second process in a container takes seconds to start: the first is not restarted for that, because
+// a restart kills what the agent left running.
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { environmentConfigSchema } from '../../../src/environment/environments.ts';
+import { createChannel } from '../../../src/environment/exec/channel.ts';
+import { createPlainExecTransport } from '../../../src/environment/exec/plainExec.ts';
+import type {
+  ContainerControl,
+  ContainerProcess,
+  StartProcess,
+} from '../../../src/environment/exec/transport.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+type Told = Parameters<ContainerProcess['listen']>[0];
+
+/** A container with bash: its commands run until they are swept, and its sweeps and starts take as long as is said. */
+async function slowContainer({ startMs = 0, sweepMs = 0 }) {
+  const sweeps: string[] = [];
+  let command: Told | undefined;
+  let started = false;
+  let swept = false;
+  const processOf = (listen: (told: Told) => void): ContainerProcess => ({
+    listen,
+    write: (fence) => {
+      command?.stdout(Buffer.from(`\x1e${String(fence).trim()}\x1e`));
+    },
+    pause: () => undefined,
+    resume: () => undefined,
+    destroy: () => undefined,
+    exitCode: async () => 137,
+  });
+  const answering = (text: string, ms: number, before?: () => void) =>
+    processOf((told) => {
+      setTimeout(() => {
+        before?.();
+        told.stdout(Buffer.from(text));
+        told.gone();
+      }, ms);
+    });
+  const start: StartProcess = async (argv) => {
+    if (argv.includes('swebatch-exec'))
+      return processOf((told) => {
+        command = told;
+        setTimeout(() => {
+          started = true;
+          told.stderr(Buffer.from('\x1epid 77\x1e'));
+        }, startMs);
+      });
+    if (!argv.includes('swebatch-sweep')) return answering(argv.includes('printf yes') ? 'yes' : '1', 0);
+    return answering('1', sweepMs, () => {
+      sweeps.push(argv.at(-1) ?? '');
+      if (!started || swept) return;
+      swept = true;
+      command?.stderr(Buffer.from('\x1eend 137 0 0 0\x1e'));
+    });
+  };
+  const opening = createPlainExecTransport(start, ['bash', '-c'], async () => undefined);
+  await vi.runAllTimersAsync();
+  const restart = vi.fn(async () => undefined);
+  const control: ContainerControl = {
+    death: async () => undefined,
+    restart,
+    watchDisk: () => () => undefined,
+  };
+  const channel = createChannel(await opening, environmentConfigSchema.parse({ timeout: 60 }), control);
+  return { channel, restart, sweeps };
+}
+
+test.each([
+  ['a sweep takes four seconds', { sweepMs: 4000 }],
+  ['a command has not begun when its time is up', { startMs: 3000 }],
+  ['both', { startMs: 3000, sweepMs: 4000 }],
+])('no restart, where %s', async (_when, slow) => {
+  const { channel, restart, sweeps } = await slowContainer(slow);
+  const running = channel.execute('sleep 100', { timeoutS: 0.5 });
+  await vi.runAllTimersAsync();
+  expect(await running).toMatchObject({ timedOut: true, exitCode: -1 });
+  expect(restart).not.toHaveBeenCalled();
+  expect(sweeps.at(-1)).toBe('77');
+});
+
+test('a restart, where the sweep finds nothing that it could kill', async () => {
+  const { channel, restart } = await slowContainer({ startMs: 1_000_000 });
+  const running = channel.execute('sleep 100', { timeoutS: 0.5 });
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(await running).toMatchObject({ timedOut: true });
+  expect(restart).toHaveBeenCalledOnce();
+});
