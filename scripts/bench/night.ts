@@ -129,6 +129,7 @@ function simulatedEngine(sleep: (ms: number) => Promise<void>): {
   const bases = new Set<string>();
   let pulled = 0;
   const engine: ImageEngine = {
+    answers: async () => undefined,
     info: async () => ({ id: 'bench', os: 'linux', architecture: 'amd64', rootDir: '/' }),
     inspect: async (name) => local.get(name.replace('docker.io/', '')),
     list: async () => [],

@@ -135,7 +135,7 @@ function engineFix(message: string): string {
 
 async function ask(host: string | undefined): Promise<EngineInfo> {
   try {
-    return await engineInfo(engineOf(host));
+    return await engineInfo(engineOf(host), { again: true });
   } catch (error) {
     return { ok: false, message: (error as Error).message };
   }

@@ -4,6 +4,7 @@ import type Docker from 'dockerode';
 import { z } from 'zod';
 import { startTimer, type Timer } from '../../base/async/timer.ts';
 import { parseSize } from '../../base/text/units.ts';
+import { engineFacts } from '../places/engineInfo.ts';
 
 const POLL_MS = 3000;
 const sized = z.object({ SizeRw: z.number().optional() });
@@ -78,7 +79,7 @@ export function createQuotaProbe(docker: Docker, disk: string): QuotaProbe {
   const limit = parseSize(disk);
   let supported: Promise<boolean> | undefined;
   const probe = async () => {
-    const info = infoSchema.safeParse(await docker.info().catch(() => ({})));
+    const info = infoSchema.safeParse(await engineFacts(docker).catch(() => ({})));
     if (!info.success) return false;
     const backing = info.data.DriverStatus?.find(([name]) => name === 'Backing Filesystem')?.[1] ?? '';
     return QUOTA_DRIVERS.has(info.data.Driver) || (info.data.Driver === 'overlay2' && backing === 'xfs');

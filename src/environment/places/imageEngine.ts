@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { OWN_HOST } from '../../base/imageReference.ts';
 import { buildImage, eachObject } from './buildImage.ts';
 import { daemonAnswer, readFault } from './dockerFault.ts';
+import { engineFacts } from './engineInfo.ts';
 
 export interface LocalImage {
   readonly id: string;
@@ -48,6 +49,8 @@ export interface ListedImage {
 }
 
 export interface ImageEngine {
+  /** Rejects where the engine does not answer now. */
+  answers(): Promise<void>;
   info(): Promise<{
     id: string;
     os: string;
@@ -83,6 +86,7 @@ interface PullLine {
 export function dockerImageEngine(docker: Docker, logDir?: string): ImageEngine {
   return {
     info: () => factsOf(docker),
+    answers: async () => void (await daemonAnswer(docker.ping())),
     async inspect(name) {
       try {
         const image = await docker.getImage(name).inspect();
@@ -145,7 +149,7 @@ const infoSchema = z.object({
 });
 
 async function factsOf(docker: Docker): ReturnType<ImageEngine['info']> {
-  const info = infoSchema.parse(await daemonAnswer(docker.info()));
+  const info = infoSchema.parse(await engineFacts(docker));
   const architecture = ARCHITECTURES[info.Architecture] ?? info.Architecture;
   // Several engines on one machine have one ID, and so have copies of a virtual machine.
   const id = `${info.ID} ${info.Name}:${info.DockerRootDir}`;

@@ -71,7 +71,7 @@ export async function openRunImages(
   const pool = enginePoolOf(hosts, note);
   const admit = createAdmission({
     pool,
-    ask: (host) => engineInfo(requireEngine(env, host).docker, ANSWER_MS),
+    ask: (host) => engineInfo(requireEngine(env, host).docker, { answerMs: ANSWER_MS, again: true }),
     platform: { platform, emulation: settings.allow_emulation },
     note,
   });

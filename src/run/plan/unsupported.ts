@@ -221,7 +221,7 @@ export async function withinEngines<R extends LoadedRow>(
   if (!rows.some((row) => askedBy(row) > 0 || hasServices(row) || gpusOf(row) > 0)) return rows;
   const asked = enginesNeeded(resolved).map(async (host) => {
     const docker = host === undefined ? undefined : requireEngine(env, host).docker;
-    return engineInfo(docker, ANSWER_MS);
+    return engineInfo(docker, { answerMs: ANSWER_MS });
   });
   const answered = (await Promise.allSettled(asked)).flatMap((one) =>
     one.status === 'fulfilled' && one.value.ok ? [one.value] : [],

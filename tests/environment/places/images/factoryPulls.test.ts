@@ -10,6 +10,7 @@ function fakeDocker(answer: (name: string) => string | undefined = () => undefin
   const here = new Set<string>();
   const pulls: string[] = [];
   const docker = {
+    ping: async () => 'OK',
     info: async () => ({ ID: 'x', Name: 'x', OSType: 'linux', Architecture: 'x86_64', DockerRootDir: '/d' }),
     getImage: (name: string) => ({
       inspect: async () => {

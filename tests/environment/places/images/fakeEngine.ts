@@ -35,6 +35,7 @@ export function fakeEngine() {
   });
   const containersOf = new Map<string, number>();
   const engine: ImageEngine = {
+    answers: async () => undefined,
     info: async () => ({ id: 'ENGINE', os: 'linux', architecture: 'amd64', rootDir: '/nowhere' }),
     inspect: async (name) => local.get(short(name)),
     list: async () =>

@@ -167,7 +167,11 @@ describe.skipIf(!ready)('two engines side by side (needs root and dockerd)', () 
       ['second', serviceOf(second.docker)],
     ]);
     const pool = createEnginePool(
-      ['first', 'second'].map((name) => ({ name, slots: 1, ping: () => services.get(name)!.engine.info() })),
+      ['first', 'second'].map((name) => ({
+        name,
+        slots: 1,
+        ping: () => services.get(name)!.engine.answers(),
+      })),
     );
     const config = { ahead: 0, policy: 'keep', disk_low: '0', pull: 'never', memoryBytes: 1 } as const;
     const images = imagesOfEngines(services, config, pool);
