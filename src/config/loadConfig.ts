@@ -7,7 +7,8 @@ import type { z } from 'zod';
 import { type AgentConfig, TOOL_CALL_INSTANCE_TEMPLATE } from '../agent/agentConfig.ts';
 import { nameWithoutModel } from '../agent/agents.ts';
 import type { GatewayConfig } from '../agent/gateway/gatewayConfig.ts';
-import { type TemplateSlot, templatesOf } from '../agent/loop/templates.ts';
+import { publishedOpening } from '../agent/loop/protocol.ts';
+import { TEMPLATE_SLOTS } from '../agent/loop/templates.ts';
 import { sampleContexts } from '../agent/templateContext.ts';
 import { LONGEST_PATTERN, linearProblem } from '../base/regex/linearRegex.ts';
 import { sha256 } from '../base/sha256.ts';
@@ -255,15 +256,15 @@ function suggest(name: string, known: readonly string[]): string | null {
   return closest(name, known);
 }
 
-/** Checks the names in every template and renders it once, before anything is started or paid. */
+/** Checks the names in every template that was given and renders it, before anything is started or paid. Ours are the tests' business. */
 function templateProblems(config: AgentConfig): string[] {
-  const { prompt_template: prompt = '', command = '' } = config;
+  const { prompt_template: prompt, command } = config;
   return [
-    ...Object.entries(templatesOf(config)).flatMap(([slot, template]) =>
-      problemsWith(`agent.${slot}_template`, template, sampleContexts(slot as TemplateSlot, config)),
+    ...TEMPLATE_SLOTS.flatMap((slot) =>
+      problemsWith(`agent.${slot}_template`, config[`${slot}_template`], () => sampleContexts(slot, config)),
     ),
-    ...problemsWith('agent.prompt_template', prompt, sampleContexts('instance', config)),
-    ...problemsWith('agent.command', command, [
+    ...problemsWith('agent.prompt_template', prompt, () => sampleContexts('instance', config)),
+    ...problemsWith('agent.command', command, () => [
       {
         ...{ task: 'task text', prompt_file: '/prompt', model: 'model', skills: '/skills' },
         ...{ instructions: '/instructions', steps_left: 9, deadline: '2026-01-01T00:00:00.000Z' },
@@ -272,7 +273,13 @@ function templateProblems(config: AgentConfig): string[] {
   ];
 }
 
-function problemsWith(key: string, template: string, contexts: readonly Record<string, unknown>[]): string[] {
+function problemsWith(
+  key: string,
+  template: string | undefined,
+  samples: () => readonly Record<string, unknown>[],
+): string[] {
+  if (template === undefined) return [];
+  const contexts = samples();
   const names = new Set(contexts.flatMap((context) => Object.keys(context)));
   const problems = checkTemplate(template, names);
   if (problems.length > 0) return problems.map((problem) => `${key}: ${problem}`);
@@ -324,7 +331,7 @@ export function translateActionRegex(
   }
   if (groups > 1)
     return { problem: `it has ${groups} capture groups; exactly one, around the command, is needed` };
-  const problem = linearProblem(regex, 's');
+  const problem = publishedOpening(regex) === undefined ? linearProblem(regex, 's') : null;
   return problem === null ? { regex } : { problem: `it ${problem}` };
 }
 

@@ -73,9 +73,12 @@ const PUBLISHED = /^(```[A-Za-z_-]*)\\s\*\\n\((?:\.|\[\\s\\S\])\*\?\)\\n```$/;
 const CLOSING = '\n```';
 const IS_SPACE = /\s/;
 
+/** The fence and language that one of the published patterns looks for: those are read without a regular expression. */
+export const publishedOpening = (actionRegex: string): string | undefined => PUBLISHED.exec(actionRegex)?.[1];
+
 /** The commands that `actionRegex` finds, as matchAll with the flag s would. */
 export function actionPattern(actionRegex: string): (text: string) => string[] {
-  const opening = PUBLISHED.exec(actionRegex)?.[1];
+  const opening = publishedOpening(actionRegex);
   if (opening !== undefined) return (text) => fencedBlocks(text, opening);
   let regex: LinearRegex | undefined;
   return (text) => {

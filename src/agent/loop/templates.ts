@@ -1,14 +1,9 @@
 /** The templates an agent works with: the configuration's, else the defaults of its protocol or of the published agent it imitates. */
 import type { AgentConfig } from '../agentConfig.ts';
 
-export interface Templates {
-  readonly system: string;
-  readonly instance: string;
-  readonly observation: string;
-  readonly format_error: string;
-  readonly timeout: string;
-}
-export type TemplateSlot = keyof Templates;
+export const TEMPLATE_SLOTS = ['system', 'instance', 'observation', 'format_error', 'timeout'] as const;
+export type TemplateSlot = (typeof TEMPLATE_SLOTS)[number];
+export type Templates = Readonly<Record<TemplateSlot, string>>;
 
 /** mini-swe-agent 2 takes at 10000 characters the long branch, "0 characters elided" included; ours does the same. */
 const OBSERVATION = `{% if output.exception_info -%}
