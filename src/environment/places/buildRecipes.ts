@@ -16,6 +16,8 @@ export interface BuildRecipe {
   /** The stage that is the image; absent: the last. */
   readonly target?: string;
   readonly args?: Readonly<Record<string, string>>;
+  /** What it starts from, where that may be built as well. */
+  readonly from?: string;
 }
 
 const recipes = new Map<string, BuildRecipe>();

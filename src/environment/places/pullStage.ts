@@ -10,6 +10,7 @@ import {
   sourceOf,
 } from '../../base/imageReference.ts';
 import { EnvironmentError } from '../environment.ts';
+import { recipeOf } from './buildRecipes.ts';
 import { readFault } from './dockerFault.ts';
 import type { LocalImage } from './imageEngine.ts';
 import type { ImageLedger } from './imageLedger.ts';
@@ -231,6 +232,9 @@ export function createPullStage(options: StageOptions) {
 
   async function pulled(job: Job): Promise<ReadyImage> {
     const { image } = job;
+    const base = recipeOf(image)?.from;
+    // Its own build may wait for a place of the puller.
+    if (base !== undefined && recipeOf(base)) await resting(job, () => ensure(base, closing.signal));
     await options.beforePull?.(image, closing.signal);
     const before = await engine.inspect(image);
     emit({ type: 'started', image });
@@ -253,7 +257,7 @@ export function createPullStage(options: StageOptions) {
   }
 
   /** A registry that refuses for hours must not keep out the images that another one would give. */
-  async function resting(job: Job, wait: () => Promise<void>): Promise<void> {
+  async function resting(job: Job, wait: () => Promise<unknown>): Promise<void> {
     const begun = clock.now();
     job.state = 'resting';
     pump();
@@ -293,16 +297,18 @@ export function createPullStage(options: StageOptions) {
     if (local?.id !== job.held.id && byKey.get(job.key) === job) byKey.delete(job.key);
   }
 
+  /** Resolves when the image can be used; rejects with an EnvironmentError that names image, cause and fix. */
+  async function ensure(image: string, signal?: AbortSignal): Promise<ReadyImage> {
+    await forgetChanged(byKey.get(imageKey(image)));
+    const job = byKey.get(imageKey(image)) ?? addJob(image, true);
+    job.wanted = true;
+    pump();
+    const { promise } = job.result;
+    return signal ? untilAborted(promise, signal, image) : promise;
+  }
+
   return {
-    /** Resolves when the image can be used; rejects with an EnvironmentError that names image, cause and fix. */
-    async ensure(image: string, signal?: AbortSignal): Promise<ReadyImage> {
-      await forgetChanged(byKey.get(imageKey(image)));
-      const job = byKey.get(imageKey(image)) ?? addJob(image, true);
-      job.wanted = true;
-      pump();
-      const { promise } = job.result;
-      return signal ? untilAborted(promise, signal, image) : promise;
-    },
+    ensure,
     /** Images that will be asked for, in order; a few of them are pulled ahead. Called again, it replaces the list. */
     prefetch(images: readonly string[]): void {
       upcoming = images;

@@ -98,12 +98,13 @@ export function imageBuild(
 
 /** `task`: its folder. The files are read when the image is built. */
 export function recipeOfBuild(task: string, id: string, build: TaskBuild): BuildRecipe {
-  const { image, folder, timeout_s, dockerfile, target, args } = build;
+  const { image, folder, timeout_s, dockerfile, target, args, from } = build;
   return {
     timeoutS: timeout_s,
     ...(dockerfile !== undefined && { dockerfile }),
     ...(target !== undefined && { target }),
     ...(args !== undefined && { args }),
+    ...(from !== undefined && { from }),
     files() {
       const files = filesOf(build, (below) => taskFiles(task, below));
       if (nameOf(build, files) === image) return files;

@@ -1,6 +1,7 @@
 // The pull stage against an engine in memory: order, dedupe, pauses, retries, policies.
 import { describe, expect, test } from 'vitest';
 import { EnvironmentError } from '../../../../src/environment/environment.ts';
+import { rememberRecipe } from '../../../../src/environment/places/buildRecipes.ts';
 import { imagesConfigSchema } from '../../../../src/environment/places/imagesConfig.ts';
 import { fakeStage, settled } from './fakeEngine.ts';
 
@@ -101,6 +102,21 @@ describe('order and bounds', () => {
     await stage.ensure('a/1:1');
     await settled();
     expect(names(pulls).at(-1)).toBe('a/4:1');
+  });
+
+  test('one that is built from another that is built comes after it, also where there is one place', async () => {
+    const recipe = { files: () => [], timeoutS: 60 };
+    rememberRecipe('swebatch.internal/x:base', recipe);
+    rememberRecipe('swebatch.internal/x:above', { ...recipe, from: 'swebatch.internal/x:base' });
+    const { stage, pulls } = fakeStage({ max_concurrent_pulls: 1 });
+    const both = [stage.ensure('swebatch.internal/x:above'), stage.ensure('swebatch.internal/x:base')];
+    await settled();
+    expect(names(pulls)).toEqual(['swebatch.internal/x:base']);
+    await pulls[0]!.succeed();
+    await settled();
+    expect(names(pulls)).toEqual(['swebatch.internal/x:base', 'swebatch.internal/x:above']);
+    await pulls[1]!.succeed();
+    expect(await Promise.all(both)).toMatchObject([{ pulled: true }, { pulled: true }]);
   });
 
   test('an image that a trial waits for goes before those pulled ahead', async () => {
