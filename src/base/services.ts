@@ -4,6 +4,9 @@ import { z } from 'zod';
 const text = z.string();
 const amount = z.number().optional();
 
+/** What it says that it listens on: of use where containers share an address. */
+const ports = z.array(z.object({ first: z.number(), last: z.number(), protocol: text })).optional();
+
 /** Where a container stands among the others. Names are those of the task; each attempt has networks and volumes of its own. */
 const place = {
   networks: z.array(z.object({ name: text, aliases: z.array(text) })),
@@ -23,6 +26,7 @@ const service = z.object({
   name: text,
   image: text,
   ...place,
+  ports,
   /** Absent: those of the image. */
   entrypoint: z.array(text).optional(),
   command: z.array(text).optional(),
@@ -54,7 +58,7 @@ export const servicesSchema = z.object({
   /** `inner`: nothing outside is reached by it, whatever the task's network is. */
   networks: z.array(z.object({ name: text, inner: z.boolean() })),
   /** The container of the work: what others call it, and what it has of them. */
-  own: z.object({ name: text, ...place }),
+  own: z.object({ name: text, ...place, ports }),
   /** In an order in which they can be started: each after those that it waits for. */
   containers: z.array(service),
 });

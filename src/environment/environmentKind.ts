@@ -3,6 +3,7 @@
  * module is light: it imports statically only its configuration, and loads the rest with the first environment.
  */
 import type { z } from 'zod';
+import type { ContainerNeeds } from '../base/containerNeeds.ts';
 import type { Finding } from '../base/finding.ts';
 import type { EnvironmentFactory } from './environment.ts';
 import type { EnvironmentConfig } from './environmentConfig.ts';
@@ -35,6 +36,11 @@ export interface EnvironmentKind {
   readonly opensHosts: boolean;
   /** Starts containers beside that of the work (`ContainerNeeds.services`). */
   readonly runsServices: boolean;
+  /** Why it does not start those of a task, as a clause; undefined where it does. Absent: it starts all. */
+  serviceRefusals?(
+    needs: ContainerNeeds,
+    config: Partial<Pick<EnvironmentConfig, 'network'>>,
+  ): Promise<string | undefined>;
   /** Gives a container GPUs (`ContainerNeeds.gpus`). */
   readonly hasGpus: boolean;
   /** Brings the programs of installed agents. */

@@ -53,6 +53,8 @@ interface Around {
   readonly images: RunImages | undefined;
   readonly pool: RunPool | undefined;
   readonly engine: EngineWatch | undefined;
+  /** Tests ask a judge, in the container that was worked in where they run beside it. */
+  readonly asks: boolean;
   readonly graceMs: number;
 }
 
@@ -81,7 +83,7 @@ export async function startArms(
     const environmentFactory = await createEnvironmentFactory(environment, {
       pool: around.pool,
       images: around.images,
-      listens: dialect !== undefined,
+      listens: dialect !== undefined || around.asks,
       program: armProgram(agent, around.env),
       watch: around.engine,
       graceMs: around.graceMs,

@@ -97,7 +97,7 @@ export async function runAttempt(
       const left = isFinalReason(ending.reason)
         ? await leftForTests(run, journal, trial, environment)
         : undefined;
-      const kept = { running: left !== undefined };
+      const kept = { running: left?.runs === true };
       const capture = await captureWork(run, journal, environment, ending, kept);
       captured = capture.captured && withoutValues(run, trial.instance, capture.captured);
       if (needsOf(trial.instance).endState)
@@ -106,9 +106,10 @@ export async function runAttempt(
       const isSubmission =
         result?.exitStatus === 'Submitted' && !trial.arm.leavesPatch && run.config.patch !== 'captured';
       if (capture.lost && !isSubmission) ending = endingOfError(capture.lost, signal, true);
-      else if (left && workImage !== null)
+      else if (left && (workImage !== null || left.only))
         try {
-          const of = { left, work: workImage, patch: patchOf(ending).patch.modelPatch };
+          const work = workImage ?? environment.info.containerId ?? '';
+          const of = { left, work, patch: patchOf(ending).patch.modelPatch };
           verdict = await judgedBeside(run, journal, trial, environment, of, signal);
         } catch (error) {
           if (error instanceof StorageError) throw error;

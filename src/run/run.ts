@@ -185,7 +185,8 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   const engine = opened && watchEngines(config.stall.engine_s, pool);
   const armRows = armsOf(store, row.id);
   const graceMs = config.stop_grace_s * 1000;
-  const around = { store, env, cwd, events, images: opened?.images, pool, engine, graceMs };
+  const asks = sitting.suite?.judge !== undefined;
+  const around = { store, env, cwd, events, images: opened?.images, pool, engine, asks, graceMs };
   const arms = await startArms(armRows, around, closing);
   closing.add(() => engine?.close());
   const isoNow = () => new Date().toISOString();

@@ -75,6 +75,8 @@ export interface TaskNeeds {
   readonly endState?: boolean;
   /** To that state belongs what runs in the container: where something does, it is judged before the container goes. */
   readonly judgedBeside?: boolean;
+  /** Why it is judged in another container than the one that was worked in, as a clause; absent where that one may do. */
+  readonly judgedApart?: string;
   /** Set where the task cannot run without end states that are kept: who says so, as the beginning of a clause. */
   readonly keepsEndStates?: string;
 }

@@ -147,10 +147,11 @@ test('a task with services is refused where they are not started, and where they
     environment: { environment_class },
   });
   expect(refusals(await beyondAgents(rows, [arm('docker')]))).toEqual([undefined, undefined]);
-  for (const other of ['local', 'kubernetes', './own.ts'])
+  expect(refusals(await beyondAgents(rows, [arm('kubernetes')]))).toEqual([undefined, undefined]);
+  for (const other of ['local', './own.ts'])
     expect(refusals(await beyondAgents(rows, [arm('docker'), arm(other)]))).toEqual([
       undefined,
-      `its services are started with environment.environment_class docker alone, and not with ${other}`,
+      `its services are started with environment.environment_class docker or kubernetes alone, and not with ${other}`,
     ]);
   expect(beyondServices(rows, { graded: true, engines: ['Docker'] })).toEqual(rows);
   expect(refusals(beyondServices(rows, { graded: true, engines: ['Docker', 'Podman'] }))).toEqual([
@@ -161,6 +162,46 @@ test('a task with services is refused where they are not started, and where they
     undefined,
     expect.stringContaining('set grading.enabled'),
   ]);
+});
+
+test('in pods a task is refused for services that one pod cannot give, for a verifier with another network, and for images that are built', async () => {
+  const folder = join(tempDir(), 'tasks');
+  const services = (lines: string) => ({
+    'task.toml': IMAGE,
+    'environment/docker-compose.yaml': `services: { db: { image: "postgres:17", ${lines} } }\n`,
+  });
+  harborTask(folder, 'again', services('restart: always'));
+  harborTask(folder, 'built', {
+    ...services('working_dir: /'),
+    'task.toml': 'schema_version = "1.3"\n',
+    'environment/Dockerfile': 'FROM debian:12\n',
+  });
+  harborTask(folder, 'other', {
+    ...services('working_dir: /'),
+    'task.toml': `${IMAGE}network_mode = "no-network"\n[verifier]\nnetwork_mode = "public"\n`,
+  });
+  harborTask(folder, 'plain', services('working_dir: /'));
+  const loaded = await loadDataset(folder);
+  if (!loaded.ok) throw new Error(loaded.problems[0]!.message);
+  const { rows } = loaded.dataset;
+  const refusals = async (environment: { environment_class: string; pull?: 'never' | 'missing' }) =>
+    (await beyondAgents(rows, [{ agent: { agent_class: 'codex' }, environment }])).map(
+      ({ refused }) => refused,
+    );
+  const reasons = [
+    'its services are no containers of one pod: db is restarted (restart: always), and a pod starts none of its containers again',
+    expect.stringMatching(
+      /^1 image of it is built \(swebatch\.internal\/harbor:\w+\), and Kubernetes builds none: bring them to its nodes and set environment\.pull=never, or name published ones$/,
+    ),
+    "its verifier has another network than its agent, and its services end with its agent's container in Kubernetes",
+    undefined,
+  ];
+  expect(await refusals({ environment_class: 'kubernetes', pull: 'missing' })).toEqual(reasons);
+  // Whoever pulls nothing has brought them.
+  expect(await refusals({ environment_class: 'kubernetes', pull: 'never' })).toEqual(
+    reasons.with(1, undefined),
+  );
+  expect(await refusals({ environment_class: 'docker' })).toEqual(Array(4).fill(undefined));
 });
 
 test('a task of several steps has no services', () => {

@@ -19,6 +19,10 @@ export interface Cluster {
   createPod(pod: V1Pod): Promise<V1Pod>;
   readPod(name: string): Promise<V1Pod>;
   deletePod(name: string): Promise<void>;
+  /** Names the image of one container of a pod. */
+  setImage(pod: string, container: string, image: string): Promise<void>;
+  /** The end of what a container printed. */
+  logOf(pod: string, container: string, lines: number): Promise<string>;
   listPods(labels: string): Promise<V1Pod[]>;
   /** The newest words of the cluster about a pod. */
   eventsOf(pod: string): Promise<string[]>;
@@ -128,6 +132,14 @@ export async function connectCluster(given: ClusterConfig): Promise<Cluster> {
     async deletePod(name) {
       await answer(core.deleteNamespacedPod({ namespace, name, gracePeriodSeconds: 0 }));
     },
+    async setImage(name, container, image) {
+      const body = { spec: { containers: [{ name: container, image }] } };
+      // Containers are told apart by their names in this form alone.
+      const form = client.setHeaderOptions('Content-Type', client.PatchStrategy.StrategicMergePatch);
+      await answer(core.patchNamespacedPod({ name, namespace, body }, form));
+    },
+    logOf: (name, container, tailLines) =>
+      answer(core.readNamespacedPodLog({ name, namespace, container, tailLines, limitBytes: LOG_BYTES })),
     async listPods(labelSelector) {
       return (await answer(core.listNamespacedPod({ namespace, labelSelector }))).items;
     },
@@ -159,6 +171,7 @@ export async function connectCluster(given: ClusterConfig): Promise<Cluster> {
 }
 
 const EVENTS = 6;
+const LOG_BYTES = 32 * 2 ** 20;
 
 export interface ExecAddress {
   readonly pod: string;

@@ -14,7 +14,7 @@ export const kubernetes: EnvironmentKind = {
   canKeepWork: false,
   listens: true,
   opensHosts: false,
-  runsServices: false,
+  runsServices: true,
   hasGpus: false,
   bringsPrograms: true,
   async create(config, { quietEnv, snapshot, capAdd, program, listens, graceMs, onWarning }) {
@@ -28,6 +28,13 @@ export const kubernetes: EnvironmentKind = {
       graceMs,
       onWarning,
     });
+  },
+  async serviceRefusals(needs, { network }) {
+    const { serviceRefusals } = await import('./podServices.ts');
+    const reasons = serviceRefusals(needs, network);
+    return reasons.length === 0
+      ? undefined
+      : `its services are no containers of one pod: ${reasons.join('; ')}`;
   },
   async findings(arms) {
     const { clusterFindings } = await import('./networkCheck.ts');

@@ -1,7 +1,7 @@
 /** The Kubernetes environment: one pod an attempt. The factory, and how a pod becomes ready for the agent. */
 import type { V1Pod } from '@kubernetes/client-node';
 import pLimit from 'p-limit';
-import { environmentWhenReady, ownConfig } from '../container/container.ts';
+import { type Container, environmentWhenReady, ownConfig } from '../container/container.ts';
 import { createPreparedStarts } from '../container/preparedStarts.ts';
 import { createRemovals } from '../container/removals.ts';
 import { refuseUnlessAllowed, sealHistory, verifySealed } from '../container/sealedHistory.ts';
@@ -22,7 +22,9 @@ import { clusterOf } from './clusterConfig.ts';
 import { createNetworkCheck, type NetworkCheck } from './networkCheck.ts';
 import { type OpenPod, openPod } from './openPod.ts';
 import { MAIN } from './podManifest.ts';
+import { podProcesses } from './podProcess.ts';
 import type { PodOptions, PodShared } from './podShared.ts';
+import { type PodServices, servicesOfPod } from './runServices.ts';
 
 export interface KubernetesOptions extends PodOptions {
   /** Default: the one that the configuration names. */
@@ -116,12 +118,15 @@ async function startPod(arm: PodShared, network: NetworkCheck, request: StartReq
   const image = shared.config.image ?? request.image;
   const notes: string[] = [];
   if (shared.config.network === 'none') notes.push(...(await network.closed(image, request)));
-  const opened = await openPod(shared, request, image, notes);
-  const { container, channel, relay } = opened;
+  const opened = await openPod(shared, request, image, notes, needs?.services);
+  const { channel, relay } = opened;
+  const services = needs?.services && servicesOfPod(shared, request, opened.container.id, needs.services);
+  const container = services ? amongServices(opened.container, services, shared) : opened.container;
   // On its way while the history is sealed.
   const program = relay?.bringProgram(signal);
   program?.done.catch(() => undefined);
   return environmentWhenReady(container, channel, notes, async () => {
+    await services?.ready();
     const config = needs?.cwd === 'image' ? { ...shared.config, cwd: await folderOf(opened) } : shared.config;
     let history: HistoryState = 'skipped';
     if (config.seal_history) {
@@ -135,6 +140,7 @@ async function startPod(arm: PodShared, network: NetworkCheck, request: StartReq
       phase('unpack');
       await program.done;
     }
+    await services?.check();
     signal?.throwIfAborted();
     return {
       kind: 'kubernetes',
@@ -146,6 +152,14 @@ async function startPod(arm: PodShared, network: NetworkCheck, request: StartReq
     };
   });
 }
+
+/** Nothing of a pod is kept, and its services end with it: whoever judges what was left there does so beside them. */
+const amongServices = (container: Container, services: PodServices, shared: PodShared): Container => ({
+  ...container,
+  serviceLogs: services.logs,
+  beside: async () => podProcesses(shared, container.id),
+  watchWrites: async () => ({ refused: 'a pod does not tell who writes in it' }),
+});
 
 /** There are no derived images in a cluster: each pod removes the history of its own repository, and proves it. */
 async function sealInside(

@@ -1,17 +1,20 @@
 /** A pod that runs, with a way to run commands in it. Room and its image are waited for; what cannot come is said. */
 import type { V1Pod } from '@kubernetes/client-node';
 import { pause, sleep } from '../../base/async/timer.ts';
+import type { Services } from '../../base/services.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { parseDuration } from '../../base/text/units.ts';
 import { type Container, openChannel } from '../container/container.ts';
 import type { StartRequest } from '../environment.ts';
 import type { Channel } from '../exec/channel.ts';
+
 import { apiError, readApiFault } from './cluster.ts';
 import { deathOf, faultError, type PodFault, stateOfPod } from './podFaults.ts';
 import { podFiles } from './podFiles.ts';
 import { podManifest, podName } from './podManifest.ts';
 import { podProcesses } from './podProcess.ts';
 import { type PodRelay, podRelay } from './podRelay.ts';
+import { withServices } from './podServices.ts';
 import type { PodShared } from './podShared.ts';
 
 export interface OpenPod {
@@ -24,15 +27,16 @@ export interface OpenPod {
 
 const SUPERVISOR_START_MS = 20_000;
 
-/** Removed again when no command can be run in it. */
+/** Removed again when no command can be run in it. `services`: containers that it has beside. */
 export async function openPod(
   shared: PodShared,
   request: StartRequest,
   image: string,
   notes: string[],
+  services?: Services,
 ): Promise<OpenPod> {
   const { config, options, watch } = shared;
-  const pod = await runningPod(shared, request, image);
+  const pod = await runningPod(shared, request, image, services);
   const name = pod.metadata?.name ?? '';
   const lost: { why?: string } = {};
   const death = deathOf(shared, name, lost);
@@ -63,12 +67,17 @@ const TRIES = 5;
 const NO_ROOM_MS = 5000;
 
 /** Makes pods until one runs. */
-async function runningPod(shared: PodShared, request: StartRequest, image: string): Promise<V1Pod> {
+async function runningPod(
+  shared: PodShared,
+  request: StartRequest,
+  image: string,
+  services: Services | undefined,
+): Promise<V1Pod> {
   const { signal } = request;
   let last: PodFault | undefined;
   for (let tried = 0; tried < TRIES; tried += 1) {
     if (tried > 0) await sleep(500 * 2 ** tried, signal);
-    const name = await shared.starting(() => madePod(shared, request, image));
+    const name = await shared.starting(() => madePod(shared, request, image, services));
     try {
       const outcome = await untilRunning(shared, request, name);
       if ('pod' in outcome) return outcome.pod;
@@ -85,16 +94,23 @@ async function runningPod(shared: PodShared, request: StartRequest, image: strin
 }
 
 /** A quota that is used up is waited for as room on a node is. Resolves to the pod's name. */
-async function madePod(shared: PodShared, request: StartRequest, image: string): Promise<string> {
+async function madePod(
+  shared: PodShared,
+  request: StartRequest,
+  image: string,
+  services: Services | undefined,
+): Promise<string> {
   const { cluster, config, clusterConfig, options, watch } = shared;
   const { quietEnv = true, capAdd = [] } = options;
   const sidecar = options.relay ? { program: options.program !== undefined } : undefined;
   for (let again = 0; ; ) {
     request.signal?.throwIfAborted();
     const name = podName(request.instanceId);
-    const parts = { name, image, config, cluster: clusterConfig, request, quietEnv, capAdd, sidecar };
+    const of = { name, image, config, cluster: clusterConfig, request, quietEnv, capAdd, sidecar };
+    const parts = { ...of, now: new Date() };
+    const pod = podManifest(parts);
     try {
-      await cluster.createPod(podManifest({ ...parts, now: new Date() }));
+      await cluster.createPod(services ? withServices(pod, services, parts) : pod);
       return name;
     } catch (error) {
       const { meaning, status } = readApiFault(error);
@@ -115,7 +131,7 @@ async function madePod(shared: PodShared, request: StartRequest, image: string):
 }
 
 const FIRST_LOOKS_MS = [100, 150, 200, 300, 400];
-const LOOK_MS = 600;
+export const LOOK_MS = 600;
 const ROOM_LOOK_MS = 2000;
 /** Beside the pull: mounts, networks, the container itself. */
 const START_LIMIT_MS = 600_000;
@@ -167,7 +183,7 @@ const beforeItRan = (fault: PodFault): PodFault =>
     ? { ...fault, again: true }
     : fault;
 
-function lateness(
+export function lateness(
   state: { readonly phase: string; readonly why: string; readonly stuck: boolean },
   ms: number,
   pullMs: number,

@@ -10,6 +10,7 @@ import type { EngineWatch } from '../places/engineWatch.ts';
 import { classifyPullMessage, PULL_FAILURES } from '../places/pullFailure.ts';
 import { type ApiMeaning, readApiFault } from './cluster.ts';
 import { MAIN, RELAY } from './podManifest.ts';
+import { isFilling, WAITS } from './podServices.ts';
 import type { PodShared } from './podShared.ts';
 
 export interface PodFault {
@@ -52,6 +53,8 @@ export function stateOfPod(pod: V1Pod, lifetimeS: number): PodState {
   const relay = statusOf(RELAY);
   const ended = endOf(main, name, lifetimeS) ?? endOfRelay(relay, name);
   if (ended) return failed(ended);
+  const unfilled = endOfFilling(pod, name);
+  if (unfilled) return failed(unfilled);
   if (pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded')
     return failed(refusedByNode(pod, name));
   if (main?.state?.running)
@@ -155,6 +158,50 @@ function endOfRelay(relay: V1ContainerStatus | undefined, name: string): PodFaul
   return NEVER_RAN.has(ended.reason ?? '')
     ? { code: 'start_failed', message: `the relay of pod ${name} could not be started: ${why}` }
     : { code: 'died', sub: 'relay', message: `the relay of pod ${name} ended: ${why}` };
+}
+
+/** What fills a volume of services runs before everything else, in their images. */
+function endOfFilling({ status }: V1Pod, name: string): PodFault | undefined {
+  for (const { name: container, state } of status?.initContainerStatuses ?? []) {
+    const ended = state?.terminated;
+    if (ended && ended.exitCode !== 0 && isFilling(container))
+      return {
+        code: 'start_failed',
+        message: `what the image has where a volume is could not be copied into it (${container} of pod ${name}: ${ended.message ?? ended.reason ?? 'no reason'}, exit code ${ended.exitCode}); that needs sh, ls and cp in the image`,
+      };
+  }
+  return undefined;
+}
+
+type ServiceState =
+  | PodState
+  | {
+      readonly state: 'ended';
+      readonly exitCode: number;
+      readonly outOfMemory: boolean;
+      readonly why: string;
+    };
+
+/** Of a container beside main, whose end is no end of the pod. */
+export function stateOfService(pod: V1Pod, container: string): ServiceState {
+  const name = pod.metadata?.name ?? 'the pod';
+  const taken = takenAway(pod, name);
+  if (taken) return failed(taken);
+  const state = pod.status?.containerStatuses?.find((one) => one.name === container)?.state;
+  if (state?.running) return { state: 'running' };
+  const ended = state?.terminated;
+  if (ended)
+    return {
+      state: 'ended',
+      exitCode: ended.exitCode,
+      outOfMemory: ended.reason === 'OOMKilled',
+      why: NEVER_RAN.has(ended.reason ?? '') ? (ended.message ?? '') : '',
+    };
+  const { reason, message = '' } = state?.waiting ?? {};
+  // The kubelet says so for a moment after its image was named, too.
+  return reason === 'InvalidImageName' && message.includes(WAITS)
+    ? waiting('start', 'it waits for another service')
+    : waitingFor(pod, state?.waiting, `${name}, container ${container},`);
 }
 
 /** The API tells times in whole seconds. */

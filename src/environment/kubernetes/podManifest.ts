@@ -51,7 +51,7 @@ export function podName(instanceId: string): string {
 /** The kubelet reads $(NAME) in commands and values of variables, and makes one of two dollar signs. */
 export const literal = (text: string): string => text.replaceAll('$', '$$$$');
 
-interface PodParts {
+export interface PodParts {
   readonly name: string;
   readonly image: string;
   readonly config: EnvironmentConfig;
@@ -64,7 +64,7 @@ interface PodParts {
   readonly now: Date;
 }
 
-const PULL: Readonly<Record<EnvironmentConfig['pull'], string>> = {
+export const PULL: Readonly<Record<EnvironmentConfig['pull'], string>> = {
   never: 'Never',
   missing: 'IfNotPresent',
   always: 'Always',
@@ -189,7 +189,7 @@ function mainContainer(parts: PodParts, template: Readonly<Record<string, unknow
       ...recordOf(template.securityContext),
       privileged: false,
       allowPrivilegeEscalation: false,
-      ...userOf(config.user),
+      ...podUser(config.user),
       ...(capAdd.length > 0 && { capabilities: { add: [...capAdd] } }),
     },
     stdin: false,
@@ -197,15 +197,19 @@ function mainContainer(parts: PodParts, template: Readonly<Record<string, unknow
   };
 }
 
+/** A number, or two as in 1000:1000. */
 const NUMERIC_USER = /^(\d{1,9})(?::(\d{1,9}))?$/;
+
+export const canBeUser = (user: string | undefined): boolean =>
+  user === undefined || user === '' || user === 'root' || NUMERIC_USER.test(user);
 
 /** Why the user cannot be had in a pod; undefined when it can. */
 export const userProblem = (user: string | undefined): string | undefined =>
-  user === undefined || user === '' || user === 'root' || NUMERIC_USER.test(user)
+  canBeUser(user)
     ? undefined
     : `environment.user is "${user}": Kubernetes takes a number, or two as in 1000:1000`;
 
-function userOf(user: string | undefined): { runAsUser?: number; runAsGroup?: number } {
+export function podUser(user: string | undefined): { runAsUser?: number; runAsGroup?: number } {
   if (user === 'root') return { runAsUser: 0 };
   const [, id, group] = NUMERIC_USER.exec(user ?? '') ?? [];
   return {
@@ -214,7 +218,7 @@ function userOf(user: string | undefined): { runAsUser?: number; runAsGroup?: nu
   };
 }
 
-function resourcesOf({ config, cluster }: PodParts, template: Readonly<Record<string, unknown>>) {
+export function resourcesOf({ config, cluster }: PodParts, template: Readonly<Record<string, unknown>>) {
   const memory = parseSize(config.memory);
   const disk = parseSize(config.disk);
   const limits = {

@@ -1,9 +1,10 @@
 /**
  * What an agent left running (a server, a database) belongs to what the tests of some suites look at: they run beside it, before the container
- * goes. Where nothing was left they run later, in a fresh container of the end state, which nobody can disturb.
+ * goes. Where nothing was left they run later, in a fresh container of the end state, which nobody can disturb. Services of a task are such a thing
+ * too where no end state can be kept: they end with the container.
  */
 import { errorText } from '../../base/text/errorText.ts';
-import type { Environment, LeftRunning } from '../../environment/environment.ts';
+import { type Environment, EnvironmentError, type LeftRunning } from '../../environment/environment.ts';
 import { finding } from '../../grading/doubts/patchDoubts.ts';
 import type { EvaluationResult } from '../../grading/gradingFrame.ts';
 import { needsOf, planGrading } from '../../suites/suites.ts';
@@ -14,17 +15,28 @@ import type { PlannedTrial } from '../plannedTrial.ts';
 import type { AttemptJournal } from '../record/attemptJournal.ts';
 import { inTime } from './environment.ts';
 
+export interface LeftForTests extends LeftRunning {
+  /** The tests look at it while it runs; otherwise only its files are collected. */
+  readonly runs: boolean;
+  /** What is judged is gone afterwards, so this verdict is the only one. */
+  readonly only: boolean;
+}
+
 /** Undefined where nothing is left, and where the tests may not or cannot run beside it. */
 export async function leftForTests(
   run: Run,
   journal: AttemptJournal,
   { instance }: PlannedTrial,
   environment: Environment,
-): Promise<LeftRunning | undefined> {
-  if (!needsOf(instance).judgedBeside || !environment.leftRunning || !environment.beside) return undefined;
+): Promise<LeftForTests | undefined> {
+  const { judgedBeside: runs = false, container } = needsOf(instance);
+  if (!environment.beside) return undefined;
+  const only = container?.services !== undefined && !environment.keepWork;
+  if (!only && (!runs || !environment.leftRunning)) return undefined;
   try {
-    const left = await inTime(run, environment.leftRunning());
-    return left !== undefined && left.count > 0 ? left : undefined;
+    const left = runs && (await inTime(run, environment.leftRunning?.() ?? Promise.resolve(undefined)));
+    const some = left && left.count > 0 ? left : { count: 0, names: [] };
+    return only || some.count > 0 ? { ...some, runs, only } : undefined;
   } catch (error) {
     // A container that is gone is told by the capture, which comes next.
     journal.warn('what was left running could not be listed', { message: errorText(error) });
@@ -38,7 +50,7 @@ export async function judgedBeside(
   journal: AttemptJournal,
   trial: PlannedTrial,
   environment: Environment,
-  of: { readonly work: string; readonly patch: string; readonly left: LeftRunning },
+  of: { readonly work: string; readonly patch: string; readonly left: LeftForTests },
   signal: AbortSignal,
 ): Promise<EvaluationResult | null> {
   const { patch, work, left } = of;
@@ -54,20 +66,30 @@ export async function judgedBeside(
         ...{ patch, work, alone },
         factory: {
           ...factory,
-          start: ({ putBack, container }) => environment.beside!(putBack, container?.network),
+          // A verifier with a container of its own starts that as always.
+          start: (one) =>
+            one.image === work
+              ? environment.beside!(one.putBack, one.container?.network)
+              : factory.start(one),
         },
       }),
       signal,
     );
   const first = await grade(false);
   const result = first.repeatAlone && !first.engineLost ? await grade(true) : first;
-  const what = `${left.count === 1 ? 'a process' : `${left.count} processes`} of the container (${left.names.join(', ')})`;
-  if (result.engineLost || result.outcome === 'infra' || result.outcome === 'ungradable') {
+  if (left.only && result.engineLost)
+    throw new EnvironmentError('died', result.errorMessage ?? 'the engine was lost', { sub: 'daemon_lost' });
+  const what =
+    left.count === 0
+      ? 'the services of the task'
+      : `${left.count === 1 ? 'a process' : `${left.count} processes`} of the container (${left.names.join(', ')})`;
+  if (!left.only && (result.engineLost || result.outcome === 'infra' || result.outcome === 'ungradable')) {
     journal.note(
       `its tests were run beside ${what} and left no verdict, so they run once more in a fresh container, where only its files are: ${result.errorMessage}`,
     );
     return null;
   }
+  if (!left.runs) return result;
   const ranBeside = {
     ...finding('ran_beside', 'the tests ran beside what was left running', what, false),
     inferred: true,

@@ -1,6 +1,7 @@
 /** The grading of one prediction, in a fresh container: of a run that works, or of one that is only graded. */
 
 import type { Redactor } from '../../base/text/redact.ts';
+import type { Instance } from '../../dataset/instance.ts';
 import type { EnvironmentFactory } from '../../environment/environment.ts';
 import type { EngineImageSource } from '../../environment/environmentKind.ts';
 import {
@@ -23,7 +24,7 @@ import type { Store } from '../../store/open.ts';
 import type { Gradable } from '../../store/records/evaluations.ts';
 import type { ArmRow, RunRow } from '../../store/records/runs.ts';
 import type { LedAttempt } from '../../suites/suite.ts';
-import { planGrading, rememberBuilds } from '../../suites/suites.ts';
+import { needsOf, planGrading, rememberBuilds } from '../../suites/suites.ts';
 import type { StopLadder } from '../control/stop.ts';
 import type { RunEvents, TrialLabel } from '../events.ts';
 import { recordedEnvironment } from '../plan/planRecord.ts';
@@ -86,6 +87,17 @@ export async function gradeTrial(
       gradable: false,
       result: ungradable(planned.reason, label.instanceId, gradable, grading),
     };
+  const gone = servicesGone(instance, gradable, arms.get(gradable.arm_id)!.row);
+  if (gone !== undefined)
+    return {
+      label,
+      gradable: false,
+      result: {
+        ...ungradable(gone, label.instanceId, gradable, grading),
+        outcome: 'infra',
+        infraReason: 'services_gone',
+      },
+    };
   let broken: unknown;
   const result = await planned.plan.grade({
     ...openNetworkOf(arms.get(gradable.arm_id)!.row),
@@ -104,6 +116,15 @@ export async function gradeTrial(
   });
   if (broken !== undefined) throw broken;
   return { label, gradable: true, result };
+}
+
+/** Where no end state is kept, what an agent did to the services of its task can be judged beside them alone: no patch says it. */
+function servicesGone(instance: Instance, { work_image }: Gradable, arm: ArmRow): string | undefined {
+  const environment = recordedEnvironment(arm);
+  const { runsServices, canKeepWork } = environmentKindOf(environment ?? {});
+  return needsOf(instance).container?.services && work_image === null && runsServices && !canKeepWork
+    ? `the services of ${instance.instance_id} are gone: they end with the attempt, so only a new attempt can be graded`
+    : undefined;
 }
 
 /** A task with an open network has it where its agent had it. */

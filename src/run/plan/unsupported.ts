@@ -4,6 +4,7 @@ import type { AgentConfig } from '../../agent/agentConfig.ts';
 import { agentNamed, nameWithoutModel, refusalOfServers } from '../../agent/agents.ts';
 import { namesEquipment } from '../../agent/equipment.ts';
 import { inert } from '../../base/text/inert.ts';
+import { plural } from '../../base/text/numbers.ts';
 import type { LoadedRow } from '../../dataset/dataset.ts';
 import { headOf, type Instance } from '../../dataset/instance.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
@@ -12,8 +13,8 @@ import { type EngineInfo, engineInfo } from '../../environment/places/engineInfo
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
 import { clientVariable } from '../../model/names.ts';
-import type { WantedVariable } from '../../suites/suite.ts';
-import { needsOf, planGrading, solutionOf } from '../../suites/suites.ts';
+import type { TaskNeeds, WantedVariable } from '../../suites/suite.ts';
+import { needsOf, planGrading, solutionOf, suiteOf } from '../../suites/suites.ts';
 import type { Tell, Variables } from '../caller.ts';
 import { requireEngine } from '../places/engines.ts';
 import { UserError } from '../userError.ts';
@@ -117,7 +118,8 @@ function lackOf(
 
 interface ArmFacts {
   readonly agent: Pick<AgentConfig, 'agent_class'> & Partial<Pick<AgentConfig, 'command'>>;
-  readonly environment: Pick<EnvironmentConfig, 'environment_class'>;
+  readonly environment: Pick<EnvironmentConfig, 'environment_class'> &
+    Partial<Pick<EnvironmentConfig, 'network' | 'pull'>>;
 }
 
 /** What an agent left cannot be kept everywhere. */
@@ -127,10 +129,26 @@ const refusalOfKeeping = (who: string, { environment }: ArmFacts): string | unde
     : `${who} are kept with environment.environment_class ${environmentNames((kind) => kind.canKeepWork).join(' or ')} alone, and not with ${environment.environment_class}`;
 
 /** What a task has beside its container is not started everywhere. */
-const refusalOfServices = ({ environment }: ArmFacts): string | undefined =>
-  environmentKindOf(environment).runsServices
-    ? undefined
-    : `its services are started with environment.environment_class ${environmentNames((kind) => kind.runsServices).join(' or ')} alone, and not with ${environment.environment_class}`;
+async function refusalOfServices(
+  { environment }: ArmFacts,
+  { container, judgedApart }: TaskNeeds,
+): Promise<string | undefined> {
+  if (!container?.services) return undefined;
+  const { runsServices, canKeepWork, serviceRefusals, title } = environmentKindOf(environment);
+  if (!runsServices)
+    return `its services are started with environment.environment_class ${environmentNames((kind) => kind.runsServices).join(' or ')} alone, and not with ${environment.environment_class}`;
+  // Where nothing is kept they end with the container that was worked in, so it is judged there.
+  if (!canKeepWork && judgedApart !== undefined)
+    return `${judgedApart}, and its services end with its agent's container in ${title}`;
+  return serviceRefusals?.(container, environment);
+}
+
+/** Images are built on engines alone. */
+function refusalOfBuilds({ environment }: ArmFacts, images: readonly string[]): string | undefined {
+  const { inImages, engines, title } = environmentKindOf(environment);
+  if (!inImages || engines === 'all' || environment.pull === 'never' || images.length === 0) return undefined;
+  return `${plural(images.length, 'image')} of it ${images.length === 1 ? 'is' : 'are'} built (${images.join(', ')}), and ${title} builds none: bring them to its nodes and set environment.pull=never, or name published ones`;
+}
 
 /** Elsewhere no proxy stands between a container and the outside. */
 const refusalOfHosts = ({ environment }: ArmFacts): string | undefined =>
@@ -170,20 +188,19 @@ export async function beyondAgents<R extends LoadedRow>(
   return Promise.all(
     rows.map(async (row) => {
       if (!isOpen(row)) return row;
-      const {
-        toolServers = [],
-        skillsFolder,
-        keepsEndStates,
-        container,
-        gpus = 0,
-        opensHosts = false,
-      } = needsOf(row.instance);
+      const needs = needsOf(row.instance);
+      const { toolServers = [], skillsFolder, keepsEndStates, gpus = 0, opensHosts = false } = needs;
+      const built = suiteOf(row.instance).builds?.(row.instance) ?? [];
       const reasons = new Set<string>();
       for (const arm of arms) {
         const refusals = [
           await refusalOfServers(arm.agent.agent_class, toolServers),
           keepsEndStates === undefined ? undefined : refusalOfKeeping(keepsEndStates, arm),
-          container?.services ? refusalOfServices(arm) : undefined,
+          await refusalOfServices(arm, needs),
+          refusalOfBuilds(
+            arm,
+            built.map(({ image }) => image),
+          ),
           opensHosts ? refusalOfHosts(arm) : undefined,
           gpus > 0 ? refusalOfGpus(arm) : undefined,
           skillsFolder === undefined ? undefined : await refusalOfSkills(arm),

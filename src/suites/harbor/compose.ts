@@ -13,6 +13,7 @@ import { parseYaml, YamlError } from '../../base/text/yaml.ts';
 import {
   beside,
   both,
+  declaredPorts,
   flag,
   type healthcheckSchema,
   ignored,
@@ -350,7 +351,12 @@ function composeOf(
       ? undefined
       : {
           networks: [...used].map((name) => ({ name, inner: declared.networks.get(name)?.inner ?? false })),
-          own: { name: MAIN, networks: place.networks, volumes: [...place.volumes, ...logVolumes] },
+          own: {
+            name: MAIN,
+            networks: place.networks,
+            volumes: [...place.volumes, ...logVolumes],
+            ...portsOf(main),
+          },
           containers: order
             .filter((name) => name !== MAIN)
             .map((name) => containerOf(name, read.get(name)!, places.get(name)!, reasons)),
@@ -587,6 +593,11 @@ const UNTIL = {
   service_completed_successfully: 'done',
 } as const;
 
+function portsOf({ ports, expose }: ReadService): Pick<Service, 'ports'> {
+  const declared = declaredPorts(ports, expose);
+  return declared.length > 0 ? { ports: declared } : {};
+}
+
 /** `image` is told by whoever knows how the task's images are called. */
 function containerOf(name: string, service: ReadService, placed: PlacedService, reasons: string[]): Service {
   const { entrypoint, command, environment, user, working_dir, hostname, healthcheck, depends_on } = service;
@@ -617,6 +628,7 @@ function containerOf(name: string, service: ReadService, placed: PlacedService, 
     image: '',
     networks: placed.networks,
     volumes: placed.volumes,
+    ...portsOf(service),
     entrypoint,
     command,
     ...withAsked(environment),

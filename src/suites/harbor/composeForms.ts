@@ -1,5 +1,7 @@
 /** The forms that the values of a Compose file have. Most have two: a short one and one with keys. */
 import { z } from 'zod';
+import { recordOf } from '../../base/isRecord.ts';
+import type { Service } from '../../base/services.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { parseSize } from '../../base/text/units.ts';
 import { wordsOf } from './composeText.ts';
@@ -191,6 +193,22 @@ export interface Mount {
   readonly tmpfs?: { readonly size?: number | undefined; readonly mode?: string | undefined } | undefined;
 }
 
+/** 8000:80, 127.0.0.1:8000-8001:80-81/udp, 80: what is before the last colon is of the machine. */
+const PORTS = /^(\d{1,5})(?:-(\d{1,5}))?(?:\/(tcp|udp|sctp))?$/;
+
+/** Where a container says that it listens, by `ports` and `expose`. Nothing is reached by them, so one that cannot be read says nothing. */
+export function declaredPorts(...lists: readonly unknown[]): NonNullable<Service['ports']> {
+  const found = lists
+    .flatMap((list) => (Array.isArray(list) ? (list as unknown[]) : []))
+    .flatMap((one) => {
+      const { target, protocol = 'tcp' } = recordOf(one);
+      const line = target === undefined ? String(one) : `${String(target)}/${String(protocol)}`;
+      const [, first, last = first, of = 'tcp'] = PORTS.exec(line.slice(line.lastIndexOf(':') + 1)) ?? [];
+      return first === undefined ? [] : [{ first: Number(first), last: Number(last), protocol: of }];
+    });
+  return [...new Map(found.map((one) => [JSON.stringify(one), one])).values()];
+}
+
 type Joined = Record<string, { aliases: string[] } | null>;
 const networksSchema = z.union([
   z.null().transform(() => ({}) as Joined),
@@ -247,6 +265,7 @@ export const both = (
   cpus: optionally(numeric),
   security_opt: listOrNull(z.string()),
   ports: z.unknown().optional(),
+  expose: z.unknown().optional(),
   platform: optionally(z.string()),
   init: flag,
   tty: flag,
@@ -255,15 +274,7 @@ export const both = (
   profiles: listOrNull(z.string()),
   ...ignored([
     // Nothing is reached by them, or they change nothing for what runs here.
-    ...([
-      'expose',
-      'labels',
-      'annotations',
-      'pull_policy',
-      'stop_grace_period',
-      'stop_signal',
-      'logging',
-    ] as const),
+    ...(['labels', 'annotations', 'pull_policy', 'stop_grace_period', 'stop_signal', 'logging'] as const),
     ...(['mem_reservation', 'memswap_limit', 'mem_swappiness', 'cpu_shares', 'attach', 'develop'] as const),
   ]),
 });

@@ -93,7 +93,12 @@ export const harbor: Suite = {
       // Of a task of several steps each end state is kept as it goes on.
       ...(steps
         ? { keepsEndStates: 'it has several steps, whose end states' }
-        : { endState: true, judgedBeside: sharesContainer(task) }),
+        : {
+            endState: true,
+            judgedBeside: sharesContainer(task),
+            ...(!verifier.separate &&
+              !sharesContainer(task) && { judgedApart: 'its verifier has another network than its agent' }),
+          }),
     };
   },
   builds(instance) {
