@@ -84,7 +84,7 @@ export function imageBuild(
 ): { readonly image: string | undefined; readonly build?: TaskBuild } {
   if (!build && (copies.length === 0 || image === undefined)) return { image };
   const spec: Spec = {
-    folder: build ? posix.join(ENVIRONMENT, build.context) : ENVIRONMENT,
+    folder: build ? build.context : ENVIRONMENT,
     timeout_s,
     ...(build && build.dockerfile !== DOCKERFILE && { dockerfile: build.dockerfile }),
     ...(build?.target !== undefined && { target: build.target }),

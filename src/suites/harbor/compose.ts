@@ -24,10 +24,11 @@ import { askFor, interpolated, Refused, withAsked } from './composeText.ts';
 
 export const COMPOSE_FILE = 'docker-compose.yaml';
 
-/** What an image is built from, below environment/. */
+/** What an image is built from. */
 export interface ComposeBuild {
-  /** '' is environment/ itself. */
+  /** Below the task's folder; '' is that itself. */
   readonly context: string;
+  /** Below the context. */
   readonly dockerfile: string;
   readonly target?: string | undefined;
   readonly args: Readonly<Record<string, string>>;
@@ -80,12 +81,15 @@ const MAIN = 'main';
 /** Stands for the image of the agent's container. */
 export const MAIN_IMAGE = '@main-image';
 const HOST_LOGS = '@harbor-logs-';
+/** Stands for environment/, which Harbor names by its absolute path: what follows it is never read from the context of a build. */
+const HOST_CONTEXT = '@harbor-context';
+const ENVIRONMENT = 'environment';
 
 /** What Harbor sets for the file (docker.py of harbor 0.26, and older versions); paths of its machine are known by their first character again. */
 const harborVariables = ({ image }: { readonly image: string | undefined }): Record<string, string> => ({
   MAIN_IMAGE_NAME: MAIN_IMAGE,
   ...(image !== undefined && { PREBUILT_IMAGE_NAME: MAIN_IMAGE }),
-  CONTEXT_DIR: '.',
+  CONTEXT_DIR: HOST_CONTEXT,
   TEST_DIR: '/tests',
   NETWORK_MODE: 'bridge',
   COMPOSE_PROJECT_NAME: 'trial',
@@ -147,6 +151,8 @@ const saysNothing = (value: unknown): boolean =>
 interface ReadWith {
   /** Paths of the files below environment/. */
   readonly files: ReadonlySet<string>;
+  /** Whether the task has the file, by its path below the task's folder. */
+  readonly taskHas: (path: string) => boolean;
   /** `environment.docker_image` of task.toml. */
   readonly image: string | undefined;
   /** `environment.env` of task.toml. */
@@ -482,8 +488,8 @@ function placeMount(
   if (source === undefined) return say(`it mounts nothing at ${path}`);
   if (/^[/~]/.test(source)) return say(`it mounts ${source} of the machine`);
   const from = insideOf(source);
-  if (from === undefined) return say(`it mounts ${source}, which is outside of environment/`);
-  if (!hasPath(files, from)) return say(`it mounts ${source}, which environment/ does not have`);
+  if (from === undefined) return say(`it mounts ${shown(source)}, which is outside of environment/`);
+  if (!hasPath(files, from)) return say(`it mounts ${shown(source)}, which environment/ does not have`);
   if (!read_only)
     return say(
       `it mounts ${source} to write there: what the task brings is never written to; mount it read-only (:ro)`,
@@ -492,11 +498,23 @@ function placeMount(
   return undefined;
 }
 
+const shown = (path: string): string => path.replace(HOST_CONTEXT, ENVIRONMENT);
+
+/** Below the task's folder, '' for that itself; undefined where it leads out. `from`: where a path without a beginning of its own begins. */
+function inTask(path: string, from: string): string | undefined {
+  if (posix.isAbsolute(path)) return undefined;
+  const isOfHarbor = path === HOST_CONTEXT || path.startsWith(`${HOST_CONTEXT}/`);
+  const whole = isOfHarbor ? ENVIRONMENT + path.slice(HOST_CONTEXT.length) : posix.join(from, path);
+  const normal = posix.normalize(whole).replace(/\/$/, '');
+  if (normal === '.') return '';
+  return normal === '..' || normal.startsWith('../') ? undefined : normal;
+}
+
 /** Below environment/, '' for that itself; undefined where it leads out. */
 function insideOf(path: string): string | undefined {
-  const normal = posix.normalize(path).replace(/\/$/, '');
-  if (normal === '.' || normal === '') return '';
-  return posix.isAbsolute(normal) || normal === '..' || normal.startsWith('../') ? undefined : normal;
+  const found = inTask(path, ENVIRONMENT);
+  if (found === ENVIRONMENT) return '';
+  return found?.startsWith(`${ENVIRONMENT}/`) ? found.slice(ENVIRONMENT.length + 1) : undefined;
 }
 
 const hasPath = (files: ReadonlySet<string>, path: string): boolean => {
@@ -507,22 +525,28 @@ const hasPath = (files: ReadonlySet<string>, path: string): boolean => {
 
 function buildOf(
   service: ReadService,
-  { files }: ReadWith,
+  { taskHas }: ReadWith,
   say: (what: string) => void,
 ): ComposeBuild | undefined {
   const { build } = service;
   if (!build) return undefined;
-  const context = insideOf(build.context);
+  const context = inTask(build.context, ENVIRONMENT);
   if (context === undefined) {
-    say(`it is built from ${build.context}, which is outside of environment/`);
+    say(`it is built from ${shown(build.context)}, which is outside of the task`);
     return undefined;
   }
-  const dockerfile = insideOf(build.dockerfile);
-  const path = dockerfile === undefined ? undefined : posix.join(context, dockerfile);
-  if (dockerfile === undefined || path === undefined || !files.has(path)) {
-    say(`it is built by ${posix.join(build.context, build.dockerfile)}, which environment/ does not have`);
+  const path = inTask(build.dockerfile, context);
+  if (path === undefined || !taskHas(path)) {
+    say(
+      `it is built by ${path ?? posix.join(shown(build.context), build.dockerfile)}, which the task does not have`,
+    );
     return undefined;
   }
+  if (context !== '' && !path.startsWith(`${context}/`)) {
+    say(`it is built by ${path}, which is outside of ${context}, what it is built from`);
+    return undefined;
+  }
+  const dockerfile = context === '' ? path : path.slice(context.length + 1);
   return { context, dockerfile, target: build.target, args: build.args };
 }
 

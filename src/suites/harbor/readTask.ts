@@ -1,6 +1,6 @@
 /** One Harbor task folder becomes an instance. What cannot be read or honoured becomes a reason; nothing here throws for a task. */
-import { realpathSync } from 'node:fs';
-import { basename } from 'node:path';
+import { existsSync, realpathSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { isAllowList, sameNetwork } from '../../base/allowList.ts';
 import { parseReference } from '../../base/imageReference.ts';
@@ -21,6 +21,7 @@ import {
   readFolder,
   type StepFolder,
   type TaskFile,
+  taskFiles,
   taskText,
 } from './taskFolder.ts';
 import {
@@ -35,6 +36,8 @@ import {
   type TomlStep,
   type TomlVerifier,
 } from './taskToml.ts';
+
+const ENVIRONMENT = 'environment';
 
 /** The image that is named, else the one that its folder builds. */
 const imageOfFolder = (named: string | undefined, files: readonly TaskFile[]): string | undefined =>
@@ -221,6 +224,7 @@ const ofFile = (text: string): string => `environment/${COMPOSE_FILE}: ${text}`;
 
 /** undefined where the task has no such file. */
 function composeOf({
+  path: task,
   environment,
   toml,
 }: Folder): { compose?: Compose; refused?: readonly string[] } | undefined {
@@ -228,6 +232,7 @@ function composeOf({
   if (!file) return undefined;
   const read = readCompose(Buffer.from(file.content).toString('utf8'), {
     files: new Set(environment.map(({ path }) => path)),
+    taskHas: (name) => existsSync(join(task, name)),
     image: toml.environment.docker_image,
     env: readEnv(toml.environment.env).env,
   });
@@ -242,17 +247,17 @@ interface TaskImages {
 }
 
 /** How the images of a task are called: named by it, or built. What an image is called beside its build is no other image. */
-function imagesOf({ environment, toml }: Folder, compose: Compose | undefined): TaskImages {
+function imagesOf({ path: task, environment, toml }: Folder, compose: Compose | undefined): TaskImages {
   const { docker_image: named, build_timeout_sec } = toml.environment;
   if (!compose) return { main: imageOfFolder(named, environment), services: new Map(), builds: [] };
   const builds: TaskBuild[] = [];
   const below = (folder: string) => {
-    const part = folder.slice('environment/'.length);
-    return part === ''
-      ? environment
-      : environment.flatMap((file) =>
-          file.path.startsWith(`${part}/`) ? [{ ...file, path: file.path.slice(part.length + 1) }] : [],
-        );
+    if (folder === ENVIRONMENT) return environment;
+    if (!folder.startsWith(`${ENVIRONMENT}/`)) return taskFiles(task, folder);
+    const part = folder.slice(ENVIRONMENT.length + 1);
+    return environment.flatMap((file) =>
+      file.path.startsWith(`${part}/`) ? [{ ...file, path: file.path.slice(part.length + 1) }] : [],
+    );
   };
   const nameOf = (image: ComposeImage): string | undefined => {
     const found = imageBuild(image, build_timeout_sec, below);
@@ -261,7 +266,7 @@ function imagesOf({ environment, toml }: Folder, compose: Compose | undefined): 
   };
   const { image, build, copies } = compose.main;
   const own = image === MAIN_IMAGE ? undefined : image;
-  const whole = { context: '', dockerfile: 'Dockerfile', args: {} };
+  const whole = { context: ENVIRONMENT, dockerfile: 'Dockerfile', args: {} };
   const made = build ?? (hasFile(environment, 'Dockerfile') ? whole : undefined);
   const main = nameOf(
     named !== undefined || !made ? { image: own ?? named, copies } : { build: made, copies },

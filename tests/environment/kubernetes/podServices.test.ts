@@ -21,6 +21,7 @@ import { readCompose } from '../../../src/suites/harbor/compose.ts';
 function servicesIn(file: string): Services {
   const read = readCompose(file, {
     files: new Set(['web/Dockerfile', 'conf/db.py']),
+    taskHas: () => true,
     image: 'task:1',
     env: {},
   });
@@ -257,6 +258,7 @@ describe('a hostile file', () => {
   const read = (service: string) =>
     readCompose(`services: { bad: { image: x, ${service} } }\n`, {
       files: new Set(['a']),
+      taskHas: () => true,
       image: 'task:1',
       env: {},
     });

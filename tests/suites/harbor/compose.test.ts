@@ -1,6 +1,7 @@
 // docker-compose.yaml of Harbor tasks: what is taken of it, and what refuses the task, with the service and the key.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of Compose are written so.
 import { describe, expect, test } from 'vitest';
+import { recipeOfBuild, type TaskBuild } from '../../../src/suites/harbor/builds.ts';
 import { type Compose, readCompose } from '../../../src/suites/harbor/compose.ts';
 import { interpolate, wordsOf } from '../../../src/suites/harbor/composeText.ts';
 import { readTask } from '../../../src/suites/harbor/readTask.ts';
@@ -8,7 +9,12 @@ import { tempDir } from '../../support/cli.ts';
 import { harborTask } from '../../support/kinds/harborTask.ts';
 
 const FILES = ['Dockerfile', 'web/Dockerfile', 'web/nginx.conf', 'conf/a.txt', 'conf/b/c.txt'];
-const given = { files: new Set(FILES), image: undefined, env: {} };
+const given = {
+  files: new Set(FILES),
+  taskHas: (path: string) => FILES.some((file) => path === `environment/${file}`) || path === 'Dockerfile',
+  image: undefined,
+  env: {},
+};
 
 function taken(text: string, more: Partial<typeof given> = {}): Compose {
   const read = readCompose(text, { ...given, ...more });
@@ -90,7 +96,7 @@ volumes: { state: }
     });
     expect(images.get('web')).toEqual({
       image: undefined,
-      build: { context: 'web', dockerfile: 'Dockerfile', target: undefined, args: { V: '1' } },
+      build: { context: 'environment/web', dockerfile: 'Dockerfile', target: undefined, args: { V: '1' } },
       copies: [{ from: 'conf', to: '/etc/conf' }],
     });
     expect(services!.own).toEqual({
@@ -187,7 +193,19 @@ describe('what refuses the task, by name', () => {
     ['healthcheck: { test: pg_isready, interval: soon }', 'healthcheck.interval must be a duration'],
     ['sysctls: { net.core.somaxconn: 1 }', 'service db: sysctls is not taken'],
     ['nonsense: 1', 'service db: nonsense is not taken'],
-    ['build: ../..', 'it is built from ../.., which is outside of environment/'],
+    ['build: ../..', 'it is built from ../.., which is outside of the task'],
+    [
+      'build: { context: "${CONTEXT_DIR}/../.." }',
+      'it is built from environment/../.., which is outside of the task',
+    ],
+    [
+      'build: { context: "..", dockerfile: web/Dockerfile }',
+      'it is built by web/Dockerfile, which the task does not have',
+    ],
+    [
+      'build: { context: web, dockerfile: ../Dockerfile }',
+      'it is built by environment/Dockerfile, which is outside of environment/web',
+    ],
     ['build: { context: ., network: host }', 'service db: build'],
   ])('%s', (line, reason) => {
     expect(refused(db(line))).toContain(reason);
@@ -326,5 +344,29 @@ describe('a task with such a file', () => {
     ]);
     const other = readTask(harborTask(dir, 'b', { ...files, 'environment/conf/a': '2' }));
     expect(JSON.stringify(other.instance.extra)).not.toContain(web!.image);
+  });
+
+  test('is built from its whole folder where the file says so, by the Dockerfile of environment/', () => {
+    const files = {
+      'task.toml': 'schema_version = "1.3"\n',
+      'app/page': 'hello',
+      'environment/Dockerfile': 'FROM debian:12\nCOPY app/ /app/\n',
+      'environment/docker-compose.yaml':
+        'services: { main: { build: { context: "${CONTEXT_DIR}/..", dockerfile: "${CONTEXT_DIR}/Dockerfile" } } }\n',
+    };
+    const dir = tempDir('compose-');
+    const folder = harborTask(dir, 'a', files);
+    const read = readTask(folder);
+    expect(read.refused).toBeUndefined();
+    const { builds } = read.instance.extra.harbor as { builds: TaskBuild[] };
+    expect(builds).toMatchObject([
+      { image: read.instance.image, folder: '', dockerfile: 'environment/Dockerfile' },
+    ]);
+    const sent = recipeOfBuild(folder, 'a', builds[0]!).files();
+    expect(sent.map(({ path }) => path)).toEqual(
+      expect.arrayContaining(['app/page', 'environment/Dockerfile']),
+    );
+    const other = readTask(harborTask(dir, 'b', { ...files, 'app/page': 'another' }));
+    expect(other.instance.image).not.toBe(read.instance.image);
   });
 });

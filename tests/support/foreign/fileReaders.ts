@@ -179,7 +179,8 @@ export const FILE_READERS: readonly Reader[] = [
   ...readersOf(
     {
       parseYaml,
-      readCompose: (text) => readCompose(text, { files: new Set(['a']), image: undefined, env: {} }),
+      readCompose: (text) =>
+        readCompose(text, { files: new Set(['a']), taskHas: () => true, image: undefined, env: {} }),
     },
     {
       words: ['- ', '-\n', 'a: ', '? ', '&a ', '*a ', '!a ', '| ', '>\n', "'a' ", '  a:\n', '[a, ', '{a: '],
