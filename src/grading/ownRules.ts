@@ -30,7 +30,7 @@ export type Judged =
   | {
       readonly ok: false;
       /** `invalid`: the tests left no result. `ungradable`: the result has a shape that is not known here. */
-      readonly outcome: 'invalid' | 'ungradable' | 'infra';
+      readonly outcome: 'invalid' | 'ungradable' | 'infra' | 'apply_failed';
       readonly message: string;
       readonly log: string;
       /** The suite itself counts it as not resolved; otherwise it is an error there. */
@@ -46,6 +46,9 @@ export const lostResult = (message: string, log: string, counts = false): Judged
   counts,
 });
 
+type Lost = Extract<Judged, { ok: false }>;
+type Files = Readonly<Record<string, string>>;
+
 interface OwnRules {
   readonly instance: Instance;
   readonly container?: ContainerNeeds | undefined;
@@ -53,12 +56,13 @@ interface OwnRules {
   readonly cwd: string;
   /** Everything else that decides the verdict. */
   readonly decides: unknown;
-  /** By absolute path inside. */
-  files(patch: string): Readonly<Record<string, string>>;
+  /** By absolute path inside; or why nothing can run. */
+  files(patch: string, environment: Environment, request: GradeRequest): Files | Promise<Files | Lost>;
   judge(environment: Environment, run: TestRun, request: GradeRequest): Promise<Judged>;
 }
 
 const SETUP_TIMEOUT_S = 120;
+const isLost = (found: Files | Lost): found is Lost => found.ok === false;
 
 /** Text of a file inside, with its middle left out above the limit of outputs; undefined where there is none. */
 export async function textInside(
@@ -106,7 +110,9 @@ export function planOwnRules(rules: OwnRules, harness: HarnessVersion = 'v5'): P
     const { config, signal, onPhase } = request;
     onPhase?.('apply');
     const patch = request.patch ?? '';
-    const files = Object.entries(rules.files(patch));
+    const found = await rules.files(patch, environment, request);
+    if (isLost(found)) return { outcome: found.outcome, errorMessage: `${instanceId}: ${found.message}` };
+    const files = Object.entries(found);
     const folders = new Set(files.map(([path]) => shellWord(path.slice(0, path.lastIndexOf('/')))));
     const setup = { cwd: '/', timeoutS: SETUP_TIMEOUT_S, signal };
     await environment.execute(`mkdir -p ${[...folders].join(' ')}`, setup);

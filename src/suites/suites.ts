@@ -63,6 +63,11 @@ const SUITES: readonly SuiteLine[] = [
     load: async () => (await import('./rebenchV2/rebenchV2.ts')).rebenchV2,
   },
   {
+    name: 'swe-smith',
+    isRow: ({ repo }) => isText(repo) && repo.startsWith('swesmith/'),
+    load: async () => (await import('./smith/smith.ts')).smith,
+  },
+  {
     name: 'r2e-gym',
     isRow: (raw) =>
       raw.kind === 'r2e-gym' ||

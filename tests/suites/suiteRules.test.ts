@@ -176,13 +176,8 @@ describe('SWE-rebench V2', () => {
   });
 });
 
-describe('rows of SWE-smith and SWE-Gym, with the columns of their hubs', () => {
+describe('rows of SWE-Gym, with the columns of its hub', () => {
   const task = { problem_statement: 'x', patch: 'p', FAIL_TO_PASS: ['t.py::a'], PASS_TO_PASS: [] };
-  const smith = {
-    ...task,
-    ...{ instance_id: 'a__b.1fd52536.combine_file__09vlzwgc', repo: 'swesmith/a__b.1fd52536' },
-    image_name: 'jyangballin/swesmith.x86_64.a_1776_b.1fd52536',
-  };
   const gym = {
     ...task,
     ...{ instance_id: 'getmoto__moto-7365', repo: 'getmoto/moto', base_commit: 'abc', version: '5.0' },
@@ -204,12 +199,6 @@ describe('rows of SWE-smith and SWE-Gym, with the columns of their hubs', () => 
   });
 
   test.each([
-    [
-      'SWE-smith',
-      smith,
-      'jyangballin/swesmith.x86_64.a_1776_b.1fd52536',
-      'SWE-smith rows name no test command and no log parser, and their images hold the repository without the bug of the task: bring images, eval_script and log_parser as docs/grading.md says',
-    ],
     [
       'SWE-Gym, a version that its harness does not know',
       { ...gym, version: '0.0' },

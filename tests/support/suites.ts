@@ -8,6 +8,7 @@ await loadSuites([
   'swe-bench-pro',
   'swe-bench-live',
   'swe-rebench-v2',
+  'swe-smith',
   'r2e-gym',
 ]);
 

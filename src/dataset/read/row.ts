@@ -50,9 +50,6 @@ const GIT_REVISION = /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,254}$/;
 /** Makes a name of an image; any other id is tried. */
 const USUAL_ID = /^(?=.{1,200}$)[A-Za-z0-9]+(?:(?:__|[._-])[A-Za-z0-9]+)*$/;
 
-/** Only SWE-smith tasks may lack a commit, because they start from a branch named like the instance. */
-const needsCommit = (raw: RawRow) => !textOf(raw.repo).startsWith('swesmith/');
-
 function describe(error: ZodError, raw: RawRow): string[] {
   return error.issues.map((issue) => {
     const column = String(issue.path[0] ?? 'row');
@@ -114,11 +111,7 @@ export function normaliseColumns(raw: RawRow, kind?: string, headIsBase = false)
   const commit = textOf(candidate.base_commit);
   if (commit !== '' && !GIT_REVISION.test(commit))
     messages.push(`base_commit ${JSON.stringify(commit.slice(0, 80))} is not a commit`);
-  if (
-    !headIsBase &&
-    needsCommit(raw) &&
-    (candidate.base_commit === undefined || candidate.base_commit === '')
-  )
+  if (!headIsBase && (candidate.base_commit === undefined || candidate.base_commit === ''))
     messages.push('base_commit is missing: without it later history cannot be sealed off');
   if (parsed.success && messages.length === 0)
     return {

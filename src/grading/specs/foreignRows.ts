@@ -57,10 +57,6 @@ const FOREIGN: readonly { readonly isRow: (columns: Columns) => boolean; readonl
     says: 'Multi-SWE-bench rows are graded by their own harness',
   },
   {
-    isRow: ({ repo }) => typeof repo === 'string' && repo.startsWith('swesmith/'),
-    says: 'SWE-smith rows name no test command and no log parser, and their images hold the repository without the bug of the task: bring images, eval_script and log_parser as docs/grading.md says',
-  },
-  {
     isRow: ({ repo }) => typeof repo === 'string' && JAVA.has(repo.toLowerCase()),
     says: 'SWE-bench-java rows name no test command and no log parser: Multi-SWE-bench has its repositories with both',
   },

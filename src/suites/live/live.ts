@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { tokens, withoutAnsi } from '../../base/python/text.ts';
 import { type Instance, imageOf } from '../../dataset/instance.ts';
 import type { RawRow } from '../../dataset/read/row.ts';
-import { type Environment, EnvironmentError } from '../../environment/environment.ts';
+import type { Environment } from '../../environment/environment.ts';
 import type { GradeRequest, PlannedGrading } from '../../grading/gradingFrame.ts';
 import {
   type Expected,
@@ -19,6 +19,7 @@ import {
   type SetVerdict,
   textInside,
 } from '../../grading/ownRules.ts';
+import { type Answer, askPython } from '../../grading/parserContainer.ts';
 import { STATUS_WORDS } from '../../grading/parsers/logParser.ts';
 import type { TestRun } from '../../grading/patchAndTests.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
@@ -141,7 +142,7 @@ async function judge(
   if (printed === undefined) return lostResult('its commands did not come to their end', run.log);
   const log = withoutAnsi(printed.text).replaceAll('\r', '');
   const read = isPytest(parser) ? livePytest(log) : await runRowParser(parser, log, instance, request);
-  if ('message' in read) return { ok: false, ...read, log };
+  if ('message' in read) return { ...read, log };
   if (read.size === 0) return lostResult('its log names no test at all', log);
   const applied = !run.log.split('\n').includes('>>>>> Patch Apply Failed');
   return { ok: true, verdict: judgeLive(instance, read), log, applied };
@@ -176,75 +177,37 @@ function grading(instance: Instance, { harness }: SpecOptions): PlannedGrading {
   );
 }
 
-// A log parser that a row brings as Python source. It is code of others, so it runs in a container of its own without network, never on
-// this machine and never beside the work that it judges.
+// A log parser that a row brings as Python source.
 
-const FOLDER = '/swebatch-parser';
 /** Asked for where the image of the row has no Python. */
 const PYTHON_IMAGE = 'python:3.12-slim';
-const TIMEOUT_S = 300;
 
-const RUNNER = `import json
-namespace = {}
-with open('${FOLDER}/parser.py', encoding='utf-8') as source:
+const RUNNER = `namespace = {}
+with open('parser.py', encoding='utf-8') as source:
     exec(compile(source.read(), 'parser.py', 'exec'), namespace)
-with open('${FOLDER}/log.txt', encoding='utf-8', errors='replace', newline='') as log:
-    statuses = namespace['parser'](log.read())
-with open('${FOLDER}/statuses.json', 'w', encoding='utf-8') as out:
-    json.dump(statuses or {}, out)
-`;
+with open('log.txt', encoding='utf-8', errors='replace', newline='') as log:
+    answer = namespace['parser'](log.read()) or {}`;
 
 /** Test statuses, or why there are none. */
-type RowParsed = LiveStatuses | { readonly outcome: 'invalid' | 'ungradable'; readonly message: string };
-
-const statusesSchema = z.record(z.string(), z.string());
-
-async function parseIn(
-  environment: Environment,
-  source: string,
-  log: string,
-  signal?: AbortSignal,
-): Promise<RowParsed> {
-  const at = { cwd: '/', timeoutS: TIMEOUT_S, signal };
-  await environment.execute(`mkdir -p ${FOLDER}`, at);
-  await environment.putFile(`${FOLDER}/parser.py`, source);
-  await environment.putFile(`${FOLDER}/log.txt`, log);
-  await environment.putFile(`${FOLDER}/run.py`, RUNNER);
-  const ran = await environment.execute(`python3 ${FOLDER}/run.py`, at);
-  const lost = (message: string): RowParsed => ({ outcome: 'invalid', message });
-  if (ran.timedOut) return lost(`its log parser did not end within ${TIMEOUT_S} s`);
-  if (ran.exitCode !== 0)
-    return lost(`its log parser gave up: ${ran.output.trim().split('\n').at(-1)?.slice(0, 300) ?? ''}`);
-  const written = await environment.execute(`cat ${FOLDER}/statuses.json`, at);
-  try {
-    return new Map(Object.entries(statusesSchema.parse(JSON.parse(written.output))));
-  } catch {
-    return lost('its log parser did not give a status for each test');
-  }
-}
+type RowParsed = LiveStatuses | Extract<Answer, { ok: false }>;
 
 /** In a fresh container of the row's image, or of an image of Python where that has none. */
 export async function runRowParser(
   source: string,
   log: string,
   instance: Pick<Instance, 'instance_id' | 'image'>,
-  { factory, owner, signal }: GradeRequest,
+  request: GradeRequest,
 ): Promise<RowParsed> {
-  const lost = (message: string): RowParsed => ({ outcome: 'ungradable', message });
-  for (const image of [imageOf(instance), PYTHON_IMAGE]) {
-    const start = { instanceId: instance.instance_id, image, owner, signal };
-    try {
-      const environment = await factory.start({ ...start, container: { network: 'none' } });
-      try {
-        const found = await environment.execute('command -v python3', { cwd: '/', timeoutS: 60, signal });
-        if (found.exitCode === 0) return await parseIn(environment, source, log, signal);
-      } finally {
-        await environment.close();
-      }
-    } catch (error) {
-      if (!(error instanceof EnvironmentError) || image !== PYTHON_IMAGE) throw error;
-      return lost(`its log parser is Python, its image has none, and ${PYTHON_IMAGE} is not on the engine`);
-    }
-  }
-  return lost(`its log parser is Python, and ${PYTHON_IMAGE} has none`);
+  const images = [imageOf(instance), PYTHON_IMAGE];
+  const files = { 'parser.py': source, 'log.txt': log };
+  const question = { instanceId: instance.instance_id, images, program: RUNNER, files };
+  const answer = await askPython(question, request);
+  if (!answer.ok) return answer;
+  const statuses = z.record(z.string(), z.string()).safeParse(answer.value);
+  if (statuses.success) return new Map(Object.entries(statuses.data));
+  return {
+    ok: false,
+    outcome: 'invalid',
+    message: 'its log parser did not give a status for each test',
+  };
 }

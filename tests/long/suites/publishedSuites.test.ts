@@ -1,10 +1,10 @@
 // Verdicts and logs that suites published, in whole clones of their repositories, recomputed by our rules. Give the folder of the clones:
 //   SWEBATCH_SUITES=../clones npm run test:long -- publishedSuites
 // with scaleapi/SWE-bench_Pro-os@ca10a60a, kimjune01/swebench-pro-audit@354b3c02, multi-swe-bench/experiments@89888f16 (as
-// `multi-swe-bench-experiments`) and SWE-bench-Live/RepoLaunch-trajectory-archive@e068854f.
+// `multi-swe-bench-experiments`), SWE-bench-Live/RepoLaunch-trajectory-archive@e068854f and SWE-bench/SWE-smith@cf2e649d.
 
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import PQueue from 'p-queue';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDockerFactory, type DockerFactory } from '../../../src/environment/docker/dockerFactory.ts';
@@ -21,9 +21,11 @@ import {
 import { doubtedScores } from '../../../src/report/measure/summary.ts';
 import { runRowParser } from '../../../src/suites/live/live.ts';
 import { entryScript } from '../../../src/suites/pro/pro.ts';
+import { smithVerdict } from '../../../src/suites/smith/smith.ts';
 import { dockerAvailable } from '../../support/docker.ts';
 import { derivedImage } from '../../support/dockerEnvironment.ts';
 import { comparedTo, liveOutputs } from '../../support/kinds/publishedLive.ts';
+import { smithParser, withSmithParser } from '../../support/kinds/smithParser.ts';
 import { normaliseRow, planGrading } from '../../support/suites.ts';
 
 const clones = process.env.SWEBATCH_SUITES ?? '';
@@ -224,3 +226,30 @@ describe.skipIf(!have('RepoLaunch-trajectory-archive') || !available)(
     }, 1_800_000);
   },
 );
+
+describe.skipIf(!have('SWE-smith') || !available)('SWE-smith (needs SWEBATCH_SUITES)', () => {
+  test('four published logs, read by the package in its container, have the published verdicts and lists of tests', async () => {
+    const made = await smithParser();
+    if ('why' in made) throw new Error(made.why);
+    const request = { factory: withSmithParser(factory, made.image), owner };
+    const folders = globSync(at('SWE-smith/tests/test_logs/run_evaluation/*/'));
+    for (const folder of folders) {
+      const published = JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8'));
+      const listed = (lists: Record<string, string[]>) => [...lists.success!, ...lists.failure!];
+      const id = basename(folder);
+      const row = normaliseRow({
+        ...{ instance_id: id, repo: `swesmith/${id.slice(0, id.lastIndexOf('.'))}`, problem_statement: 'x' },
+        ...{ patch: 'x', FAIL_TO_PASS: listed(published.tests_status.FAIL_TO_PASS) },
+        PASS_TO_PASS: listed(published.tests_status.PASS_TO_PASS),
+      });
+      if (!row.ok) throw new Error(row.messages.join());
+      const log = readFileSync(join(folder, 'test_output.txt'), 'utf8');
+      const { resolved, tests_status: status } = published;
+      expect(await smithVerdict(row.instance, log, request), id).toMatchObject({
+        ok: true,
+        verdict: { resolved, status },
+      });
+    }
+    expect(folders).toHaveLength(4);
+  }, 1_800_000);
+});
