@@ -1,4 +1,5 @@
 /** Python of others that reads logs. It runs in a container of its own without network, never on this machine and never beside the work that it judges. */
+import { z } from 'zod';
 import { OWN_HOST } from '../base/imageReference.ts';
 import { sha256 } from '../base/sha256.ts';
 import { errorText } from '../base/text/errorText.ts';
@@ -27,6 +28,8 @@ export const parserImage = (...lines: readonly string[]): BuildRecipe & { readon
   };
 };
 
+export type Asker = Pick<GradeRequest, 'factory' | 'owner' | 'signal'>;
+
 interface Question {
   readonly instanceId: string;
   /** The first that has Python. */
@@ -42,10 +45,22 @@ with open('${ANSWER}', 'w', encoding='utf-8') as out:
     json.dump(answer, out)
 `;
 
+/** Asks for the status of each test, in words of whoever is asked. */
+export async function askStatuses(
+  question: Question,
+  request: Asker,
+): Promise<ReadonlyMap<string, string> | Extract<Answer, { ok: false }>> {
+  const answer = await askPython(question, request);
+  if (!answer.ok) return answer;
+  const statuses = z.record(z.string(), z.string()).safeParse(answer.value);
+  if (statuses.success) return new Map(Object.entries(statuses.data));
+  return { ok: false, outcome: 'invalid', message: 'its log parser did not give a status for each test' };
+}
+
 /** Asks in a fresh container. */
 export async function askPython(
   { instanceId, images, program, files }: Question,
-  { factory, owner, signal }: Pick<GradeRequest, 'factory' | 'owner' | 'signal'>,
+  { factory, owner, signal }: Asker,
 ): Promise<Answer> {
   const lost = (outcome: 'invalid' | 'ungradable', why: string): Answer => ({
     ok: false,

@@ -9,9 +9,10 @@ import {
   gradingConfigSchema,
   gradingEnvironment,
 } from '../../src/grading/gradingConfig.ts';
+import { REBENCH_IMAGE } from '../../src/suites/rebenchV2/rebenchV2.ts';
 import { PATCHES, SUM_REPO_SCRIPT, sumRow } from '../grading/fixtures/sumRepo.ts';
 import { dockerAvailable } from '../support/docker.ts';
-import { derivedImage } from '../support/dockerEnvironment.ts';
+import { derivedImage, withImage } from '../support/dockerEnvironment.ts';
 import { needsOf, normaliseRow, planGrading } from '../support/suites.ts';
 
 const available = await dockerAvailable();
@@ -206,5 +207,38 @@ new file mode 100644
       outcome: 'unresolved',
       errorMessage: expect.stringContaining('does not apply'),
     });
+  });
+
+  test('SWE-rebench V2: a shape that is not read here is read by the Python of its image, by the words of eval.py', async () => {
+    const parsers = await derivedImage(`mkdir -p /opt/swe-rebench-v2/lib/agent
+cat >/opt/swe-rebench-v2/lib/agent/log_parsers.py <<'END'
+def parse_log_julia(log):
+    if 'broken' in log:
+        raise ValueError('no')
+    return {line.split(' ', 1)[1]: line.split()[0] for line in log.split('\\n') if line.startswith(('PASSED ', 'FAILED '))}
+END`);
+    const read = async (...printed: string[]) => {
+      const row = rebenchRow(`printf '%s\\r\\n' ${printed.map((line) => `'${line}'`).join(' ')}`);
+      const install_config = { ...row.install_config, log_parser: 'parse_log_julia' };
+      const got = normaliseRow({ ...row, install_config });
+      if (!got.ok) throw new Error(got.messages.join());
+      const planned = planGrading({ ...got.instance, image });
+      if (!planned.ok) throw new Error(planned.reason);
+      const own = withImage(factory, REBENCH_IMAGE, parsers);
+      const owner = currentOwner(`own-rules-${process.pid}`, '3');
+      const { outcome, errorMessage } = await planned.plan.grade({
+        patch: PATCHES.gold,
+        factory: own,
+        config,
+        owner,
+      });
+      return [outcome, errorMessage];
+    };
+    expect(await read('PASSED TestA (0.5s)', 'FAILED b')).toEqual(['resolved', null]);
+    expect(await read('PASSED TestA', 'PASSED b')).toEqual(['unresolved', null]);
+    expect(await read('broken')).toEqual([
+      'invalid',
+      expect.stringMatching(/its log parser gave up: ValueError: no/),
+    ]);
   });
 });

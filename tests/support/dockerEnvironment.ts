@@ -7,7 +7,7 @@ import {
   type DockerFactory,
   type DockerFactoryOptions,
 } from '../../src/environment/docker/dockerFactory.ts';
-import type { Environment, StartRequest } from '../../src/environment/environment.ts';
+import type { Environment, EnvironmentFactory, StartRequest } from '../../src/environment/environment.ts';
 import type { EnvironmentConfig } from '../../src/environment/environmentConfig.ts';
 import { environmentConfigSchema } from '../../src/environment/environments.ts';
 import { currentOwner } from '../../src/environment/owner.ts';
@@ -166,3 +166,14 @@ export function testDocker(defaults: Partial<EnvironmentConfig> = {}): TestDocke
     },
   };
 }
+
+/** Starts another image where one of a registry or of PyPI is asked for. */
+export const withImage = (
+  factory: EnvironmentFactory,
+  wanted: { readonly image: string },
+  image: string,
+): EnvironmentFactory => ({
+  ...factory,
+  start: (request) =>
+    factory.start({ ...request, image: request.image === wanted.image ? image : request.image }),
+});

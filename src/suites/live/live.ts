@@ -19,7 +19,7 @@ import {
   type SetVerdict,
   textInside,
 } from '../../grading/ownRules.ts';
-import { type Answer, askPython } from '../../grading/parserContainer.ts';
+import { type Asker, askStatuses } from '../../grading/parserContainer.ts';
 import { STATUS_WORDS } from '../../grading/parsers/logParser.ts';
 import type { TestRun } from '../../grading/patchAndTests.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
@@ -142,7 +142,7 @@ async function judge(
   if (printed === undefined) return lostResult('its commands did not come to their end', run.log);
   const log = withoutAnsi(printed.text).replaceAll('\r', '');
   const read = isPytest(parser) ? livePytest(log) : await runRowParser(parser, log, instance, request);
-  if ('message' in read) return { ...read, log };
+  if ('ok' in read) return { ...read, log };
   if (read.size === 0) return lostResult('its log names no test at all', log);
   const applied = !run.log.split('\n').includes('>>>>> Patch Apply Failed');
   return { ok: true, verdict: judgeLive(instance, read), log, applied };
@@ -188,26 +188,19 @@ with open('parser.py', encoding='utf-8') as source:
 with open('log.txt', encoding='utf-8', errors='replace', newline='') as log:
     answer = namespace['parser'](log.read()) or {}`;
 
-/** Test statuses, or why there are none. */
-type RowParsed = LiveStatuses | Extract<Answer, { ok: false }>;
-
 /** In a fresh container of the row's image, or of an image of Python where that has none. */
-export async function runRowParser(
+export const runRowParser = (
   source: string,
   log: string,
   instance: Pick<Instance, 'instance_id' | 'image'>,
-  request: GradeRequest,
-): Promise<RowParsed> {
-  const images = [imageOf(instance), PYTHON_IMAGE];
-  const files = { 'parser.py': source, 'log.txt': log };
-  const question = { instanceId: instance.instance_id, images, program: RUNNER, files };
-  const answer = await askPython(question, request);
-  if (!answer.ok) return answer;
-  const statuses = z.record(z.string(), z.string()).safeParse(answer.value);
-  if (statuses.success) return new Map(Object.entries(statuses.data));
-  return {
-    ok: false,
-    outcome: 'invalid',
-    message: 'its log parser did not give a status for each test',
-  };
-}
+  request: Asker,
+) =>
+  askStatuses(
+    {
+      instanceId: instance.instance_id,
+      images: [imageOf(instance), PYTHON_IMAGE],
+      program: RUNNER,
+      files: { 'parser.py': source, 'log.txt': log },
+    },
+    request,
+  );

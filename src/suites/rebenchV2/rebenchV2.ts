@@ -1,6 +1,6 @@
 /**
  * SWE-rebench V2: rows with an install_config and an image of its own namespace. Both patches, then the test commands of the row; the tests
- * that passed have to be exactly the expected ones. A log shape that is not known is not gradable.
+ * that passed have to be exactly the expected ones. Logs are read here, or by its own Python in a container without network.
  */
 
 import { z } from 'zod';
@@ -18,6 +18,7 @@ import {
   type SetVerdict,
   textInside,
 } from '../../grading/ownRules.ts';
+import { type Asker, askStatuses, parserImage } from '../../grading/parserContainer.ts';
 import {
   byLine,
   type LogParser,
@@ -41,6 +42,8 @@ export const rebenchV2: Suite = {
   probes: packageOf,
   rows: { columns },
   needs: (instance) => ({ container: { cwd: folderOf(instance) } }),
+  builds: ({ extra }) =>
+    ITS_OWN.has(rowSchema.safeParse(extra.install_config).data?.log_parser ?? '') ? [REBENCH_IMAGE] : [],
   grading,
 };
 
@@ -122,17 +125,19 @@ function grading(instance: Instance, { harness, parsers }: SpecOptions): Planned
   if (!row.success) return notGradable(instance, 'its install_config has no usable test_cmd and log_parser');
   const { test_cmd, log_parser } = row.data;
   const parser = rebenchShape(parsers, log_parser);
-  if (!parser) return notGradable(instance, `the log shape "${log_parser}" is not known here`);
+  if (!parser && !ITS_OWN.has(log_parser))
+    return notGradable(instance, `the log shape "${log_parser}" is not known here`);
   const folder = folderOf(instance);
   const tests = (Array.isArray(test_cmd) ? test_cmd : [test_cmd]).filter((command) => command.trim() !== '');
   const expected = { failToPass: instance.FAIL_TO_PASS, passToPass: instance.PASS_TO_PASS };
-  const judged = (log: string, applied: boolean): Judged => {
+  const judged = async (log: string, applied: boolean, request: Asker): Promise<Judged> => {
+    const read = withoutReturns(log);
     try {
       const { instance_id: instanceId, version } = instance;
       const context = { instanceId, version, harness: harness ?? 'v5' };
-      const statuses = new Map(
-        [...parser(withoutReturns(log), context)].map(([name, s]) => [withoutTiming(name), s]),
-      );
+      const found = parser?.(read, context) ?? (await rebenchStatuses(log_parser, read, instanceId, request));
+      if ('ok' in found) return { ...found, log };
+      const statuses = new Map([...found].map(([name, s]) => [withoutTiming(name), s]));
       const passed = new Set([...statuses].filter(([, s]) => s === 'PASSED').map(([name]) => name));
       return { ok: true, verdict: sameSet(expected, passed), log, applied };
     } catch (error) {
@@ -152,8 +157,10 @@ function grading(instance: Instance, { harness, parsers }: SpecOptions): Planned
         [`${FOLDER}/test_patch.diff`]: instance.test_patch,
         [INNER]: innerScript(tests),
       }),
-      judge: async (environment, run, { signal }) =>
-        judged(run.log, (await textInside(environment, APPLIED, signal)) !== undefined),
+      judge: async (environment, run, request) => {
+        const applied = (await textInside(environment, APPLIED, request.signal)) !== undefined;
+        return judged(run.log, applied, request);
+      },
     },
     harness,
   );
@@ -238,3 +245,42 @@ export function rebenchShape(parsers: ParserRegistry | undefined, id: string): L
   const own = parsers && findParser(parsers, id);
   return own && !Object.values(OFFICIAL_PARSERS).includes(own) ? own : SHAPES.get(id);
 }
+
+// All other shapes are read by the suite's own Python.
+
+const ITS_OWN: ReadonlySet<string> = new Set(
+  tokens(`parse_combined_test_reports parse_test_report parse_java_mvn parse_java_mvn_v2 parse_log_cpp parse_log_cpp_v2 parse_log_cpp_v3
+  parse_log_cpp_v4 parse_log_csharp parse_log_dart parse_log_dart_v2 parse_log_dart_v3 parse_log_dvc parse_log_elixir parse_log_gradlew_v1
+  parse_log_haskell parse_log_haskell_v2 parse_log_java_mvn parse_log_java_mvn_v2 parse_log_js parse_log_js_2 parse_log_js_3 parse_log_js_4
+  parse_log_julia parse_log_junit parse_log_kotlin_junit parse_log_lein parse_log_lua_nvim parse_log_npx parse_log_ocaml parse_log_ocaml_v2
+  parse_log_ocaml_v3 parse_log_ocaml_v4 parse_log_ocaml_v5 parse_log_php_v1 parse_log_pydantic parse_log_pytest_nebo parse_log_r
+  parse_log_r_junit parse_log_r_v2 parse_log_ruby_v1 parse_log_ruby_v2 parse_log_sbt parse_log_scala parse_log_scala_v2 parse_log_scala_v3
+  parse_log_swift parse_logs_kotlin_junit parse_logs_r_junit parse_lua_nvim parse_lue_nvim`),
+);
+
+const SOURCE =
+  'https://raw.githubusercontent.com/SWE-rebench/SWE-rebench-V2/c71902a8cf8d2b725f63d51f199f4d3e56f68d2d/lib/agent';
+const PLACE = '/opt/swe-rebench-v2';
+const SHA256 = 'a717b03efde1cb79dfb11e2a57d0262c0057d352a347a9fb09667ef6e5f6f20c';
+export const REBENCH_IMAGE = parserImage(
+  'FROM python:3.12-slim',
+  `ADD ${SOURCE}/swe_constants.py ${SOURCE}/log_parsers.py ${PLACE}/lib/agent/`,
+  `RUN cd ${PLACE}/lib/agent && echo "${SHA256}  log_parsers.py" | sha256sum -c && chmod a+r *`,
+);
+
+const PROGRAM = `import sys
+sys.path.insert(0, '${PLACE}')
+from lib.agent import log_parsers
+with open('shape.txt', encoding='utf-8') as shape, open('log.txt', encoding='utf-8', newline='') as log:
+    answer = getattr(log_parsers, shape.read())(log.read())`;
+
+export const rebenchStatuses = (shape: string, log: string, instanceId: string, request: Asker) =>
+  askStatuses(
+    {
+      instanceId,
+      images: [REBENCH_IMAGE.image],
+      program: PROGRAM,
+      files: { 'shape.txt': shape, 'log.txt': log },
+    },
+    request,
+  );

@@ -9,7 +9,7 @@ import type { RawRow } from '../../dataset/read/row.ts';
 import type { Environment } from '../../environment/environment.ts';
 import type { GradeRequest, PlannedGrading } from '../../grading/gradingFrame.ts';
 import { type Judged, lostResult, planOwnRules, textInside } from '../../grading/ownRules.ts';
-import { type Answer, askPython, parserImage } from '../../grading/parserContainer.ts';
+import { type Answer, type Asker, askPython, parserImage } from '../../grading/parserContainer.ts';
 import { PATCH_PATH } from '../../grading/patchAndTests.ts';
 import { MARK } from '../../grading/readLog.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
@@ -150,7 +150,7 @@ function ask(
   instance: Instance,
   program: string,
   files: Readonly<Record<string, string>>,
-  request: Pick<GradeRequest, 'factory' | 'owner' | 'signal'>,
+  request: Asker,
 ): Promise<Answer> {
   const { instance_id: instanceId, repo, FAIL_TO_PASS, PASS_TO_PASS, extra } = instance;
   const row = { ...extra, instance_id: instanceId, repo, FAIL_TO_PASS, PASS_TO_PASS, patch: bugOf(instance) };
@@ -159,11 +159,7 @@ function ask(
 }
 
 /** The verdict of the package's own grading on a log of tests. */
-export async function smithVerdict(
-  instance: Instance,
-  log: string,
-  request: Pick<GradeRequest, 'factory' | 'owner' | 'signal'>,
-): Promise<Judged> {
+export async function smithVerdict(instance: Instance, log: string, request: Asker): Promise<Judged> {
   const answer = await ask(instance, REPORT, { 'log.txt': log }, request);
   if (!answer.ok) return { ...answer, log };
   const report = reportSchema.safeParse(answer.value);

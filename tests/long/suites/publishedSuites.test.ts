@@ -1,8 +1,9 @@
 // Verdicts and logs that suites published, in whole clones of their repositories, recomputed by our rules. Give the folder of the clones:
 //   SWEBATCH_SUITES=../clones npm run test:long -- publishedSuites
 // with scaleapi/SWE-bench_Pro-os@ca10a60a, kimjune01/swebench-pro-audit@354b3c02, multi-swe-bench/experiments@89888f16 (as
-// `multi-swe-bench-experiments`), SWE-bench-Live/RepoLaunch-trajectory-archive@e068854f and SWE-bench/SWE-smith@cf2e649d.
+// `multi-swe-bench-experiments`), SWE-rebench/SWE-rebench-V2@c71902a8, SWE-bench-Live/RepoLaunch-trajectory-archive@e068854f and SWE-bench/SWE-smith@cf2e649d.
 
+import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import PQueue from 'p-queue';
@@ -21,11 +22,12 @@ import {
 import { doubtedScores } from '../../../src/report/measure/summary.ts';
 import { runRowParser } from '../../../src/suites/live/live.ts';
 import { entryScript } from '../../../src/suites/pro/pro.ts';
-import { smithVerdict } from '../../../src/suites/smith/smith.ts';
+import { REBENCH_IMAGE, rebenchShape, rebenchStatuses } from '../../../src/suites/rebenchV2/rebenchV2.ts';
+import { SMITH_IMAGE, smithVerdict } from '../../../src/suites/smith/smith.ts';
 import { dockerAvailable } from '../../support/docker.ts';
-import { derivedImage } from '../../support/dockerEnvironment.ts';
+import { derivedImage, withImage } from '../../support/dockerEnvironment.ts';
 import { comparedTo, liveOutputs } from '../../support/kinds/publishedLive.ts';
-import { smithParser, withSmithParser } from '../../support/kinds/smithParser.ts';
+import { smithParser } from '../../support/kinds/smithParser.ts';
 import { normaliseRow, planGrading } from '../../support/suites.ts';
 
 const clones = process.env.SWEBATCH_SUITES ?? '';
@@ -231,7 +233,7 @@ describe.skipIf(!have('SWE-smith') || !available)('SWE-smith (needs SWEBATCH_SUI
   test('four published logs, read by the package in its container, have the published verdicts and lists of tests', async () => {
     const made = await smithParser();
     if ('why' in made) throw new Error(made.why);
-    const request = { factory: withSmithParser(factory, made.image), owner };
+    const request = { factory: withImage(factory, SMITH_IMAGE, made.image), owner };
     const folders = globSync(at('SWE-smith/tests/test_logs/run_evaluation/*/'));
     for (const folder of folders) {
       const published = JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8'));
@@ -251,5 +253,107 @@ describe.skipIf(!have('SWE-smith') || !available)('SWE-smith (needs SWEBATCH_SUI
       });
     }
     expect(folders).toHaveLength(4);
+  }, 1_800_000);
+});
+
+/** A line or two of what many of the runners print. */
+const OTHER_LOGS = [
+  ...['Running ExUnit with seed: 0', 'CalcTest [test/calc_test.exs]', '  * test adds é (1.2ms) [L#5]'],
+  ...[
+    '  * test fails (0.1ms) [L#9]',
+    '1/2 Test #1: unit.add ....   Passed    0.01 sec',
+    '2/2 Test #2: b ...***Failed 1 sec',
+  ],
+  ...['[  OK  ] adds two', '[FAIL] adds three', '[SKIP] later', 'PASSED  t.ml::a   1s', 'FAILED b  x'],
+  ...["Test Case 'Calc.testAdd' passed (0.1 seconds)", "Test Case 'Calc.testB' failed (0.2 seconds)"],
+  ...[
+    '  Passed Calc.Tests.Add [1 ms]',
+    '  Failed Calc.Tests.Sub [2 ms]',
+    '[xUnit.net 00:00:01.0]     Calc.X [FAIL]',
+  ],
+  ...['00:01 +1: calc adds', '00:02 +1 -1: calc fails [E]', '00:03 +2 -1: Some tests failed.'],
+  ...[
+    '[info] CalcSpec:',
+    '[info] - adds (5 milliseconds)',
+    '[info] - fails *** FAILED ***',
+    '[info]   + child 1ms',
+  ],
+  ...[
+    '  ✓ adds (5 ms)',
+    '  ✗ fails',
+    '  √ adds',
+    '  - skipped',
+    '  1) fails again',
+    'ok 1 - adds',
+    'not ok 2 - b',
+  ],
+  ...['Tests run: 3, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 0.1 s - in a.b.CTest'],
+  ...['[INFO] Running a.b.CTest', '[ERROR] a.b.CTest.fails -- Time elapsed: 0.1 s <<< FAILURE!'],
+  ...[
+    'Test Summary: | Pass  Fail  Total',
+    'calc          |    1     1      2',
+    'Testing calc.core',
+    'lein test calc.core-test',
+  ],
+  ...[
+    'calc',
+    '  adds:  OK (0.01s)',
+    '  fails: FAIL',
+    '    expected 1',
+    'Success || a/b_spec.lua || adds',
+    'Fail || b',
+  ],
+  ...[
+    '[gw0] [ 50%] PASSED tests/a.py::b in 1s',
+    'tests/a.py::c FAILED [100%] in 0.2s',
+    'test_add (CalcTest) ... ok',
+  ],
+  ...['<?xml version="1.0"?><testsuites><testsuite><testcase classname="c" name="n"/>'],
+  ...[
+    '<testcase classname="c" name="f"><failure/></testcase></testsuite></testsuites>',
+    'CalcTest > adds() PASSED',
+  ],
+  ...[
+    '✔ | F W  S  OK | Context',
+    '✔ |          3 | calc',
+    '✖ | 1        2 | other',
+    '# Running:',
+    'CalcTest#test_a = 0.01 s = .',
+  ],
+];
+
+describe.skipIf(!have('SWE-rebench-V2') || !available)('SWE-rebench V2 (needs SWEBATCH_SUITES)', () => {
+  test('every name of its log parsers is known, and what its own Python reads in a container is what it reads beside us', async () => {
+    const lib = at('SWE-rebench-V2/lib/agent');
+    const files = ['log_parsers.py', 'swe_constants.py'].map(
+      (name) =>
+        `echo ${readFileSync(join(lib, name)).toString('base64')} | base64 -d >/opt/swe-rebench-v2/lib/agent/${name}`,
+    );
+    const image = await derivedImage(['mkdir -p /opt/swe-rebench-v2/lib/agent', ...files].join('\n'));
+    const log = OTHER_LOGS.join('\n');
+    const beside = spawnSync(
+      'python3',
+      [
+        '-c',
+        `import json, sys
+from lib.agent import log_parsers as l
+text = sys.stdin.read()
+print(json.dumps({n: getattr(l, n)(text) for n in dir(l) if n.startswith('parse_')}))`,
+      ],
+      { cwd: at('SWE-rebench-V2'), input: log, encoding: 'utf8', env: { ...process.env, PYTHONUTF8: '1' } },
+    );
+    const expected = JSON.parse(beside.stdout) as Record<string, Record<string, string>>;
+    let [seen, read] = [0, 0];
+    for (const [shape, statuses] of Object.entries(expected)) {
+      if (rebenchShape(undefined, shape)) continue;
+      const request = { factory: withImage(factory, REBENCH_IMAGE, image), owner };
+      const found = await rebenchStatuses(shape, log, 'a__b-1', request);
+      expect(found instanceof Map && Object.fromEntries(found), shape).toEqual(statuses);
+      seen++;
+      if (Object.keys(statuses).length > 0) read++;
+    }
+    console.log(`V2: ${seen} names, of which ${read} read something in the log`);
+    expect(Object.keys(expected)).toHaveLength(96);
+    expect(seen).toBe(51);
   }, 1_800_000);
 });

@@ -6,6 +6,8 @@ import { describe, expect, test } from 'vitest';
 import { ParserError } from '../../../src/grading/parsers/logParser.ts';
 import { extendRegistry, OFFICIAL_PARSERS } from '../../../src/grading/parsers/parserRegistry.ts';
 import { rebenchShape, withoutTiming } from '../../../src/suites/rebenchV2/rebenchV2.ts';
+import { rememberBuilds } from '../../../src/suites/suites.ts';
+import { normaliseRow, planGrading } from '../../support/suites.ts';
 
 interface Golden {
   readonly id: string;
@@ -53,4 +55,34 @@ test('shapes that the suite does not have are not known, whatever SWE-bench has;
   );
   expect(rebenchShape(extendRegistry({ ocaml: mine }), 'ocaml')).toBe(mine);
   expect(rebenchShape(extendRegistry({}), 'parse_log_maven')).not.toBe(OFFICIAL_PARSERS.parse_log_maven);
+});
+
+test('a row with one of the other shapes is graded by the Python of the suite, in an image that is built; one with none of them is not', () => {
+  const row = (log_parser: string) =>
+    normaliseRow({
+      ...{
+        instance_id: 'o__r-1',
+        repo: 'o/r',
+        base_commit: 'main',
+        problem_statement: 'x',
+        FAIL_TO_PASS: ['a'],
+      },
+      ...{
+        image_name: 'docker.io/swerebenchv2/o-r:1',
+        install_config: { test_cmd: 'make test', log_parser },
+      },
+    });
+  const told = ['parse_log_gotest', 'parse_log_ocaml_v4', 'parse_lue_nvim', 'parse_log_eslint'].map(
+    (shape) => {
+      const read = row(shape);
+      if (!read.ok) throw new Error(read.messages.join());
+      return [planGrading(read.instance).ok, rememberBuilds(read.instance).length];
+    },
+  );
+  expect(told).toEqual([
+    [true, 0],
+    [true, 1],
+    [true, 1],
+    [false, 0],
+  ]);
 });

@@ -9,10 +9,11 @@ import {
   gradingConfigSchema,
   gradingEnvironment,
 } from '../../../src/grading/gradingConfig.ts';
+import { SMITH_IMAGE } from '../../../src/suites/smith/smith.ts';
 import { rememberBuilds, solutionOf } from '../../../src/suites/suites.ts';
 import { dockerAvailable } from '../../support/docker.ts';
-import { derivedImage } from '../../support/dockerEnvironment.ts';
-import { smithParser, withSmithParser } from '../../support/kinds/smithParser.ts';
+import { derivedImage, withImage } from '../../support/dockerEnvironment.ts';
+import { smithParser } from '../../support/kinds/smithParser.ts';
 import { needsOf, normaliseRow, planGrading } from '../../support/suites.ts';
 
 /** Two repositories in one tree: what a profile of Python needs, and what one of Go does. */
@@ -98,7 +99,7 @@ describe.skipIf(!available)('in containers', () => {
   async function grade(given: Record<string, unknown>, patch: string, parsers = parser) {
     const planned = planGrading({ ...read(given), image });
     if (!planned.ok) throw new Error(planned.reason);
-    return planned.plan.grade({ patch, factory: withSmithParser(factory, parsers), config, owner });
+    return planned.plan.grade({ patch, factory: withImage(factory, SMITH_IMAGE, parsers), config, owner });
   }
 
   async function inAgents(work: (environment: Environment) => Promise<void>) {

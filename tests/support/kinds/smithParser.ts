@@ -1,7 +1,5 @@
 // The image that reads logs of SWE-smith, as a registry would have its base: the package of PyPI in the image of the tests.
 import { spawn } from 'node:child_process';
-import type { EnvironmentFactory } from '../../../src/environment/environment.ts';
-import { SMITH_IMAGE } from '../../../src/suites/smith/smith.ts';
 import { docker } from '../docker.ts';
 import { BASE_IMAGE } from '../dockerEnvironment.ts';
 import { fromPypi } from '../python/fromPypi.ts';
@@ -33,10 +31,3 @@ export async function smithParser(): Promise<{ readonly image: string } | { read
   }
   return { image: IMAGE };
 }
-
-/** Starts it where the image of the suite is asked for. */
-export const withSmithParser = (factory: EnvironmentFactory, image: string): EnvironmentFactory => ({
-  ...factory,
-  start: (request) =>
-    factory.start({ ...request, image: request.image === SMITH_IMAGE.image ? image : request.image }),
-});
