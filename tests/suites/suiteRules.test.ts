@@ -169,9 +169,9 @@ describe('SWE-rebench V2', () => {
   };
   test('its date is milliseconds; a shape that we know is graded, another is not', () => {
     expect(planOf('parse_log_jq')).toMatchObject({ date: '2020-12-30T03:14:33.000Z', plan: { ok: true } });
-    expect(planOf('parse_log_ocaml_v4')?.plan).toMatchObject({
+    expect(planOf('parse_log_eslint')?.plan).toMatchObject({
       ok: false,
-      reason: expect.stringContaining('parse_log_ocaml_v4'),
+      reason: expect.stringContaining('parse_log_eslint'),
     });
   });
 });
