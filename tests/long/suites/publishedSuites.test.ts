@@ -6,6 +6,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import PQueue from 'p-queue';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDockerFactory, type DockerFactory } from '../../../src/environment/docker/dockerFactory.ts';
@@ -327,7 +328,7 @@ describe.skipIf(!have('SWE-rebench-V2') || !available)('SWE-rebench V2 (needs SW
     const lib = at('SWE-rebench-V2/lib/agent');
     const files = ['log_parsers.py', 'swe_constants.py'].map(
       (name) =>
-        `echo ${readFileSync(join(lib, name)).toString('base64')} | base64 -d >/opt/swe-rebench-v2/lib/agent/${name}`,
+        `echo ${gzipSync(readFileSync(join(lib, name))).toString('base64')} | base64 -d | gunzip >/opt/swe-rebench-v2/lib/agent/${name}`,
     );
     const image = await derivedImage(['mkdir -p /opt/swe-rebench-v2/lib/agent', ...files].join('\n'));
     const log = OTHER_LOGS.join('\n');
