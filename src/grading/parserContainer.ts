@@ -14,7 +14,7 @@ const TIMEOUT_S = 300;
 const BUILD_S = 3600;
 
 /** What it answered, or why there is no answer, as a clause. */
-export type Answer =
+export type ParserAnswer =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly outcome: 'invalid' | 'ungradable'; readonly message: string };
 
@@ -49,7 +49,7 @@ with open('${ANSWER}', 'w', encoding='utf-8') as out:
 export async function askStatuses(
   question: Question,
   request: Asker,
-): Promise<ReadonlyMap<string, string> | Extract<Answer, { ok: false }>> {
+): Promise<ReadonlyMap<string, string> | Extract<ParserAnswer, { ok: false }>> {
   const answer = await askPython(question, request);
   if (!answer.ok) return answer;
   const statuses = z.record(z.string(), z.string()).safeParse(answer.value);
@@ -61,8 +61,8 @@ export async function askStatuses(
 export async function askPython(
   { instanceId, images, program, files }: Question,
   { factory, owner, signal }: Asker,
-): Promise<Answer> {
-  const lost = (outcome: 'invalid' | 'ungradable', why: string): Answer => ({
+): Promise<ParserAnswer> {
+  const lost = (outcome: 'invalid' | 'ungradable', why: string): ParserAnswer => ({
     ok: false,
     outcome,
     message: `its log parser ${why}`,

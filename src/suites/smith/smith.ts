@@ -9,7 +9,7 @@ import type { RawRow } from '../../dataset/read/row.ts';
 import type { Environment } from '../../environment/environment.ts';
 import type { GradeRequest, PlannedGrading } from '../../grading/gradingFrame.ts';
 import { type Judged, lostResult, planOwnRules, textInside } from '../../grading/ownRules.ts';
-import { type Answer, type Asker, askPython, parserImage } from '../../grading/parserContainer.ts';
+import { type Asker, askPython, type ParserAnswer, parserImage } from '../../grading/parserContainer.ts';
 import { PATCH_PATH } from '../../grading/patchAndTests.ts';
 import { MARK } from '../../grading/readLog.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
@@ -151,7 +151,7 @@ function ask(
   program: string,
   files: Readonly<Record<string, string>>,
   request: Asker,
-): Promise<Answer> {
+): Promise<ParserAnswer> {
   const { instance_id: instanceId, repo, FAIL_TO_PASS, PASS_TO_PASS, extra } = instance;
   const row = { ...extra, instance_id: instanceId, repo, FAIL_TO_PASS, PASS_TO_PASS, patch: bugOf(instance) };
   const all = { ...files, 'row.json': JSON.stringify(row) };
