@@ -93,7 +93,7 @@ const HOME: Record<string, string | readonly string[]> = {
   yargs: 'cli',
   'cli-progress': 'cli',
   pino: 'run',
-  'csv-parse': 'suites/pro',
+  'csv-parse': 'dataset',
   yauzl: 'formats/inspect',
   hyparquet: 'dataset',
   '@huggingface/hub': 'dataset',

@@ -137,7 +137,7 @@ async function loadPlace(source: string, options: LoadOptions): Promise<LoadResu
   const odd = new Map<string, { readonly first: string; rows: number }>();
   for (const path of files) {
     const suffix = extname(path).toLowerCase();
-    const unit = suffix === '.parquet' ? 'row' : 'line';
+    const unit = ['.parquet', '.csv'].includes(suffix) ? 'row' : 'line';
     const report = (line: number, message: string, instanceId?: string) => {
       const place = line > 0 ? `${path} ${unit} ${line}` : path;
       const who =
@@ -148,7 +148,7 @@ async function loadPlace(source: string, options: LoadOptions): Promise<LoadResu
         message: `${place}${who}: ${message}`,
       });
     };
-    const lines = suffix !== '.parquet' && suffix !== '.json' && statSync(path).size > heldBytes;
+    const lines = !['.parquet', '.csv', '.json'].includes(suffix) && statSync(path).size > heldBytes;
     const inFile = lines && !startsAsArray(path) ? leaveInFile(path, reading) : undefined;
     for (const entry of inFile ? jsonLines(piecesOf(path, seen)) : await heldRows(path, suffix, seen)) {
       if ('message' in entry) {
@@ -205,6 +205,7 @@ async function loadPlace(source: string, options: LoadOptions): Promise<LoadResu
 async function heldRows(path: string, suffix: string, seen: (bytes: Uint8Array) => void): Promise<RawRows> {
   const bytes = await readFile(path);
   seen(bytes);
+  if (suffix === '.csv') return (await import('../dataset/read/readCsv.ts')).readCsv(bytes);
   return suffix === '.parquet' ? readParquet(bytes) : readJson(bytes, suffix === '.json' ? 'json' : 'jsonl');
 }
 

@@ -198,7 +198,8 @@ describe('bad rows', () => {
       /line 2: not valid UTF-8/,
     ],
     ['e.parquet', 'PAR1 but not really PAR1', /not a readable Parquet file/],
-    ['e.csv', 'x', /not a dataset file/],
+    ['e.csv', 'x', /holds no instances/],
+    ['e.tsv', 'x', /not a dataset file/],
   ])('%s with %s is refused', async (name, content, message) => {
     expect((await problemsIn(file(name, content))).map((p) => p.message).join('\n')).toMatch(message);
   });

@@ -67,12 +67,36 @@ test.each([
     'SWE-bench Multimodal rows of before SWE-bench 5',
     { ...row, repo: 'a/b', image_assets: '{"problem_statement": []}', test_patch: '' },
   ],
-  ['SWE-bench-java rows name no test command', { ...row, ...tests, repo: 'google/gson', version: '1' }],
+  [
+    'rows of Java, as those of SWE-bench-java, name no test command',
+    { ...row, ...tests, test_patch: PATCH.replaceAll('/a', '/src/ATest.java'), version: '1' },
+  ],
 ])('%s: its rows can be run, and each says why it cannot be graded', async (says, foreign) => {
   const loaded = await load(foreign);
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
   const plan = planGrading(loaded.dataset.rows[0]!.instance);
   expect(plan).toEqual({ ok: false, reason: expect.stringContaining(says) });
+});
+
+test('SWE-PolyBench is read from the CSV that it is published as, with line breaks and quotes in its cells', async () => {
+  const cells = { ...row, problem_statement: 'He said "x",\nthen', F2P: "['a']", test_command: 'mvn test' };
+  const quoted = (values: readonly string[]) =>
+    values.map((text) => `"${text.replaceAll('"', '""')}"`).join(',');
+  const path = join(tempDir('published-'), 'rows.csv');
+  writeFileSync(path, `${quoted(Object.keys(cells))}\r\n${quoted(Object.values(cells))}\r\n`);
+  const loaded = await loadDataset(path, { env: {} });
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
+  const [{ instance } = { instance: undefined }] = loaded.dataset.rows;
+  expect(instance).toMatchObject({ problem_statement: cells.problem_statement, patch: PATCH });
+  expect(planGrading(instance!)).toEqual({
+    ok: false,
+    reason: expect.stringContaining('SWE-PolyBench rows have F2P'),
+  });
+  writeFileSync(path, 'a,b\n"c');
+  expect(await loadDataset(path, { env: {} })).toMatchObject({
+    ok: false,
+    problems: [{ message: expect.stringContaining('not a readable CSV file (') }],
+  });
 });
 
 test('a row that is broken in another way says which columns it lacks', async () => {

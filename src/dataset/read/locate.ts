@@ -64,7 +64,7 @@ export function hubReposOf(source: string): readonly string[] {
   return [source, ...(known?.repos.filter((repo) => repo !== source) ?? [])];
 }
 
-const SUFFIXES = ['.parquet', '.jsonl', '.ndjson', '.json'] as const;
+const SUFFIXES = ['.parquet', '.jsonl', '.ndjson', '.json', '.csv'] as const;
 const SHARD = /^(.+?)-(\d{5})-of-(\d{5})$/;
 
 /** As huggingface_hub computes it. Older tools set the second name. */

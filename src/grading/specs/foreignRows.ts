@@ -5,13 +5,7 @@ type Columns = Readonly<Record<string, unknown>>;
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
-/** https://huggingface.co/datasets/Daoguang/Multi-SWE-bench: the columns are those of SWE-bench. */
-const JAVA = new Set(
-  [
-    'alibaba/fastjson2 apache/dubbo apolloconfig/apollo elastic/logstash fasterxml/jackson-core',
-    'fasterxml/jackson-databind fasterxml/jackson-dataformat-xml google/gson googlecontainertools/jib mockito/mockito',
-  ].flatMap((names) => names.split(' ')),
-);
+const JAVA_TEST = /^diff --git a\/\S+\.java b\//m;
 
 const FOREIGN: readonly { readonly isRow: (columns: Columns) => boolean; readonly says: string }[] = [
   {
@@ -57,8 +51,9 @@ const FOREIGN: readonly { readonly isRow: (columns: Columns) => boolean; readonl
     says: 'Multi-SWE-bench rows are graded by their own harness',
   },
   {
-    isRow: ({ repo }) => typeof repo === 'string' && JAVA.has(repo.toLowerCase()),
-    says: 'SWE-bench-java rows name no test command and no log parser: Multi-SWE-bench has its repositories with both',
+    // https://huggingface.co/datasets/Daoguang/Multi-SWE-bench: the columns are those of SWE-bench.
+    isRow: ({ test_patch }) => typeof test_patch === 'string' && JAVA_TEST.test(test_patch),
+    says: 'rows of Java, as those of SWE-bench-java, name no test command and no log parser: Multi-SWE-bench has the repositories of SWE-bench-java with both',
   },
 ];
 

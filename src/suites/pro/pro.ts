@@ -1,7 +1,6 @@
 /** SWE-bench Pro: rows of the hub, and its own repository, which keeps the scripts that grade them. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { parse as parseCsv } from 'csv-parse/sync';
 import { z } from 'zod';
 import { OWN_HOST } from '../../base/imageReference.ts';
 import { isRecord } from '../../base/isRecord.ts';
@@ -9,6 +8,7 @@ import { strip } from '../../base/python/text.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { instanceIdProblem } from '../../base/text/instanceId.ts';
 import type { Instance } from '../../dataset/instance.ts';
+import { csvRows } from '../../dataset/read/readCsv.ts';
 import { normaliseColumns, parseTestIds, type RawRow, rowHashOf } from '../../dataset/read/row.ts';
 import type { Environment } from '../../environment/environment.ts';
 import type { GradeRequest, PlannedGrading } from '../../grading/gradingFrame.ts';
@@ -78,10 +78,9 @@ function rowFiles(dir: string): string[] {
     );
 }
 
-/** Cells of the CSV are Python literals, which stay text here: the columns that hold lists are parsed, never evaluated. */
 function rowsIn(path: string): unknown[] {
   const text = readFileSync(path, 'utf8');
-  if (path.endsWith('.csv')) return parseCsv(text, { columns: true, bom: true, relax_column_count: true });
+  if (path.endsWith('.csv')) return csvRows(text);
   return text
     .split('\n')
     .filter((line) => line.trim() !== '')

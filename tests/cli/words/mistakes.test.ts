@@ -40,7 +40,7 @@ beforeAll(async () => {
   writeFileSync('broken.jsonl', `${rows('a__a-1')}{"instance_id": "b", \n`);
   writeFileSync('columns.jsonl', '{"instance_id": "a__a-1", "repo": "a/a"}\n');
   writeFileSync('twice.jsonl', rows('a__a-1', 'a__a-1'));
-  writeFileSync('data.csv', 'instance_id,repo\n');
+  writeFileSync('data.tsv', 'instance_id,repo\n');
   writeFileSync('broken.yaml', 'agent:\n  step_limit: [3\nmodel: {');
   writeFileSync('list.yaml', '- a\n- b\n');
   writeFileSync('typo.yaml', 'agnet:\n  step_limit: 3\n');
@@ -176,7 +176,7 @@ const DATASETS: readonly Mistake[] = [
   [['run', '--subset', 'broken.jsonl', ...MODEL], 2, 'broken.jsonl line 2: not valid JSON'],
   [['run', '--subset', 'columns.jsonl', ...MODEL], 2, 'line 1 (a__a-1): problem_statement is missing'],
   [['run', '--subset', 'twice.jsonl', ...MODEL], 2, 'line 2 (a__a-1): the same instance_id as line 1'],
-  [['run', '--subset', 'data.csv', ...MODEL], 2, 'expected one of .parquet .jsonl .ndjson .json'],
+  [['run', '--subset', 'data.tsv', ...MODEL], 2, 'expected one of .parquet .jsonl .ndjson .json .csv'],
   [[...PLAN, '--slice', 'abc'], 2, 'write start:stop or start:stop:step, for example 0:5'],
   [[...PLAN, '--filter', '('], 2, '--filter "(" is not a regular expression'],
   [[...PLAN, '--filter', 'nothing'], 2, '0 instances selected: 2 were there before --filter "nothing"'],
