@@ -2,8 +2,9 @@
 import { posix } from 'node:path';
 import { sha256 } from '../../base/sha256.ts';
 import type { BuildRecipe } from '../../environment/places/buildRecipes.ts';
+import { type TaskFile, TaskFolderError, taskFiles } from '../taskFiles.ts';
 import type { ComposeImage } from './compose.ts';
-import { builtImage, type TaskFile, TaskFolderError, taskFiles } from './taskFolder.ts';
+import { builtImage } from './taskFolder.ts';
 
 /** As the instance has it: what is read again when the image is built. */
 export interface TaskBuild {

@@ -15,10 +15,11 @@ import { type Instance, imageOf } from '../../dataset/instance.ts';
 import type { PlannedGrading } from '../../grading/gradingFrame.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
 import type { Suite, SuitePrompts, WantedVariable } from '../suite.ts';
+import { placedFiles, TaskFolderError, taskFiles, taskText } from '../taskFiles.ts';
 import { recipeOfBuild } from './builds.ts';
 import { type HarborTask, harborTaskOf, readTask } from './readTask.ts';
 import { gradeSteps, type TaskStep, verifierOfStep, workThroughSteps } from './steps.ts';
-import { hasFile, placedFiles, TaskFolderError, taskFiles, taskText } from './taskFolder.ts';
+import { hasFile } from './taskFolder.ts';
 import { readEnv, readTaskToml } from './taskToml.ts';
 import { mainNeeds, verification } from './verification.ts';
 

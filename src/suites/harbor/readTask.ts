@@ -12,18 +12,10 @@ import { shellWord } from '../../base/text/shellWord.ts';
 import { parseSize } from '../../base/text/units.ts';
 import { type Instance, instanceSchema } from '../../dataset/instance.ts';
 import type { FolderTask } from '../suite.ts';
+import { type TaskFile, taskFiles, taskText } from '../taskFiles.ts';
 import { imageBuild, type TaskBuild } from './builds.ts';
 import { COMPOSE_FILE, type Compose, type ComposeImage, MAIN_IMAGE, readCompose } from './compose.ts';
-import {
-  builtImage,
-  type Folder,
-  hasFile,
-  readFolder,
-  type StepFolder,
-  type TaskFile,
-  taskFiles,
-  taskText,
-} from './taskFolder.ts';
+import { builtImage, type Folder, hasFile, readFolder, type StepFolder } from './taskFolder.ts';
 import {
   mcpServersIn,
   networkOf,

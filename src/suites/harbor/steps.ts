@@ -12,8 +12,8 @@ import type { EvaluationResult, GradeRequest, GradingEnd } from '../../grading/g
 import { JUDGE_LOST } from '../../grading/judge.ts';
 import { isFinalReason, OUTCOMES } from '../../outcome.ts';
 import type { AgentPart, LedAttempt } from '../suite.ts';
+import { placedFiles } from '../taskFiles.ts';
 import type { HarborStep, HarborTask } from './readTask.ts';
-import { placedFiles } from './taskFolder.ts';
 import { mainOf, reportOf, ungradable, verification, verifierFrame, type Wanted } from './verification.ts';
 
 export interface TaskStep extends AgentPart {

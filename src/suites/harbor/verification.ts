@@ -26,9 +26,9 @@ import {
   OUTSIDE_S,
   PATCH_PATH,
 } from '../../grading/patchAndTests.ts';
+import { placedFiles, taskFiles } from '../taskFiles.ts';
 import type { HarborTask } from './readTask.ts';
 import { readTask } from './readTask.ts';
-import { placedFiles, taskFiles } from './taskFolder.ts';
 
 export interface Wanted {
   readonly instance: Instance;

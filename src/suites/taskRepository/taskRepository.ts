@@ -17,9 +17,9 @@ import { normaliseColumns } from '../../dataset/read/row.ts';
 import type { PlannedGrading } from '../../grading/gradingFrame.ts';
 import { MARK } from '../../grading/readLog.ts';
 import { resolveGradeSpec, type SpecOptions } from '../../grading/specs/spec.ts';
-import { hashOfFiles, type TaskFile, TaskFolderError, taskFiles, taskText } from '../harbor/taskFolder.ts';
 import type { FolderTask, ImageBuild, Suite } from '../suite.ts';
 import { evaluatePrediction, packageOf } from '../sweBench/sweBench.ts';
+import { hashOfFiles, type TaskFile, TaskFolderError, taskFiles, taskText } from '../taskFiles.ts';
 
 const NAME = 'swe-bench-tasks';
 const TASKS = 'tasks';
