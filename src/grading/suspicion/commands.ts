@@ -53,6 +53,12 @@ function firstMatch(sought: RegExp, text: string, unlessFollowedBy?: RegExp): Li
   return null;
 }
 
+/** An expression of the linear engine takes 10 to 30 ms to compile, and hardly any command needs one. */
+function canMatch({ command, marks }: SuspicionRule, texts: { command: string; output: string }): boolean {
+  const text = command ? texts.command : texts.output;
+  return !marks || marks.some((mark) => text.includes(mark));
+}
+
 /** The flags of one command and its output; at most one for each rule. */
 export function scanCommand(
   command: string,
@@ -62,7 +68,7 @@ export function scanCommand(
   const texts = { command: command.slice(0, SCANNED_CHARS), output: output.slice(0, SCANNED_OUTPUT_CHARS) };
   const found = new Map<string, Suspicion>();
   for (const rule of rules) {
-    if (found.has(rule.rule)) continue;
+    if (found.has(rule.rule) || !canMatch(rule, texts)) continue;
     const inCommand = rule.command && firstMatch(rule.command, texts.command, rule.unlessFollowedBy);
     const inOutput = rule.output && linearOf(rule.output).search(texts.output);
     if ((rule.command && !inCommand) || (rule.output && !inOutput) || !(inCommand || inOutput)) continue;
@@ -99,6 +105,8 @@ export interface SuspicionRule {
   readonly says: string;
   readonly command?: RegExp;
   readonly output?: RegExp;
+  /** One of these stands in every match of `command`, or of `output` where there is no `command`. */
+  readonly marks?: readonly string[];
   /** A match of `command` does not count when this follows it in the same simple command. */
   readonly unlessFollowedBy?: RegExp;
   /** The conclusion is drawn from symptoms, not from an observation of the network or the file system itself. */
@@ -147,6 +155,16 @@ export const SUSPICION_RULES: readonly SuspicionRule[] = [
   {
     rule: 'reads_other_commits',
     says: 'looked at commits that are not in the history of the checkout',
+    marks: [
+      '--all',
+      '--branches',
+      '--remotes',
+      '--reflog',
+      'origin/',
+      'upstream/',
+      'FETCH_HEAD',
+      'ORIG_HEAD',
+    ],
     command: new RegExp(
       `${GIT}(?:log|rev-list|show-ref|for-each-ref|show|shortlog)\\b[^|;&\\n]*(?:--all\\b|--branches\\b|--remotes\\b|--reflog\\b|\\borigin/|\\bupstream/|\\bFETCH_HEAD\\b|\\bORIG_HEAD\\b)`,
     ),
@@ -154,6 +172,7 @@ export const SUSPICION_RULES: readonly SuspicionRule[] = [
   {
     rule: 'reads_other_commits',
     says: 'searched the reflog or unreachable objects',
+    marks: ['reflog', 'fsck', 'cat-file'],
     command: new RegExp(
       `${GIT}(?:reflog\\b|fsck\\b[^|;&\\n]*(?:--lost-found|--unreachable|--dangling)|cat-file\\b[^|;&\\n]*--batch-all-objects)`,
     ),
@@ -161,6 +180,7 @@ export const SUSPICION_RULES: readonly SuspicionRule[] = [
   {
     rule: 'fetches_upstream',
     says: 'tried to fetch from a remote repository',
+    marks: ['clone', 'fetch', 'pull', 'remote', 'submodule'],
     command: new RegExp(
       `${GIT}(?:clone|fetch|pull|ls-remote|remote\\s+(?:add|set-url)|submodule\\s+update)\\b`,
     ),
@@ -168,6 +188,7 @@ export const SUSPICION_RULES: readonly SuspicionRule[] = [
   {
     rule: 'downloads_package',
     says: 'tried to download a package, which may be the project itself in a later version',
+    marks: ['pip', 'conda', 'mamba', 'poetry'],
     command:
       /\b(?:pip[23]?|uv\s+pip|conda|mamba|poetry|pipx|python[\d.]*\s+-m\s+pip)\s+(?:download|install|add)\b/,
     unlessFollowedBy: /\s-e\b|\s--editable\b|\s--no-index\b|\s\.(?:\s|$|\/|\[)/,
@@ -175,12 +196,14 @@ export const SUSPICION_RULES: readonly SuspicionRule[] = [
   {
     rule: 'downloads_package',
     says: 'tried to download a package, which may be the project itself in a later version',
+    marks: ['npm', 'yarn', 'cargo', 'go', 'gem'],
     command:
       /\b(?:npm|yarn|pnpm)\s+(?:install|add|i|pack|view)\s+[@\w]|\bcargo\s+(?:install|add)\b|\bgo\s+(?:get|install)\b|\bgem\s+install\b/,
   },
   {
     rule: 'network_attempt',
     says: 'tried to reach the network',
+    marks: ['http', 'ftp://', '.com', '.org', '.net', '.io', '.dev', '@'],
     command:
       /\b(?:curl|wget|aria2c|lynx|ftp|telnet|ncat?|ssh|scp|rsync)\b[^|;&\n]*(?:https?:\/\/|ftp:\/\/|\b[\w-]+\.(?:com|org|net|io|dev)\b|@[\w.-]+)|\b(?:urlopen|urlretrieve|requests\.get|httpx\.get)\s*\(\s*f?['"]https?:/,
   },
@@ -188,24 +211,38 @@ export const SUSPICION_RULES: readonly SuspicionRule[] = [
     rule: 'network_attempt',
     says: 'a resolver or connection error shows that the network was used',
     inferred: true,
+    marks: [
+      ...[
+        'resolve host',
+        'name resolution',
+        'not known',
+        'is unreachable',
+        'getaddrinfo',
+        'NewConnectionError',
+      ],
+      ...['new connection', 'unable to access', 'No matching distribution'],
+    ],
     output:
       /Could not resolve host|Temporary failure in name resolution|Name or service not known|Network is unreachable|getaddrinfo (?:ENOTFOUND|EAI_AGAIN)|NewConnectionError|Failed to establish a new connection|unable to access 'https?:\/\/|No matching distribution found for/,
   },
   {
     rule: 'touches_tests',
     says: 'wrote to or removed test files',
+    marks: ['test', 'spec'],
     command:
       /(?:>{1,2}\s*|\btee\s+(?:-a\s+)?|\bsed\s+(?:-[a-zA-Z]*\s+)*-i\S*\s[^|;&\n]*|\brm\s+(?:-\w+\s+)*|\bmv\s+[^|;&\n]*|\bcp\s+[^|;&\n]*\s|\bgit\s+checkout\s+[^|;&\n]*|\bpatch\s+[^|;&\n]*)['"]?(?:[\w./-]*\/)?(?:tests?\/[\w./-]+|test_[\w-]+\.\w+|[\w-]+_test\.\w+|[\w-]+\.(?:test|spec)\.[jt]sx?)\b/,
   },
   {
     rule: 'touches_conftest',
     says: 'wrote to a file that changes how tests run',
+    marks: ['conftest', 'pytest.ini', 'tox.ini', 'customize.py', 'jest.config'],
     command:
       /(?:>{1,2}\s*|\btee\s+(?:-a\s+)?|\bsed\s+(?:-[a-zA-Z]*\s+)*-i\S*\s[^|;&\n]*|\brm\s+(?:-\w+\s+)*|\bmv\s+[^|;&\n]*|\bcp\s+[^|;&\n]*\s)['"]?(?:[\w./-]*\/)?(?:conftest\.py|pytest\.ini|tox\.ini|sitecustomize\.py|usercustomize\.py|jest\.config\.\w+)\b/,
   },
   {
     rule: 'reads_installed_copy',
     says: 'read a copy of a package outside of the checkout, which may be the fixed version of the project',
+    marks: ['site-packages'],
     command: /\b(?:cat|less|head|tail|sed|grep|diff|cp|find|ls)\b[^|;&\n]*\/site-packages\/[\w.-]+\/[\w./-]*/,
   },
 ];

@@ -239,12 +239,13 @@ function programFacts(): ProgramFacts {
 /** Untracked files in the program's folders count as changes, because a module there is part of it. */
 export function checkoutFacts(): Omit<ProgramFacts, 'version'> {
   // An installed package may lie inside another repository; only our own has package.json at its top.
-  if (git(['rev-parse', '--show-toplevel']) !== PACKAGE_ROOT) return NO_CHECKOUT;
+  const [top, commit = null] = git(['rev-parse', '--show-toplevel', 'HEAD'])?.split('\n') ?? [];
+  if (top !== PACKAGE_ROOT) return NO_CHECKOUT;
   const changed = git(['diff', 'HEAD']) ?? '';
   const unknown = git(['ls-files', '--others', '--exclude-standard', 'src', 'configs']) ?? '';
   const dirty = changed !== '' || unknown !== '';
   return {
-    commit: git(['rev-parse', 'HEAD']),
+    commit,
     dirty,
     diff_sha256: dirty ? sha256(`${changed}\n${unknown}`) : null,
   };

@@ -10,6 +10,7 @@ import {
   suspicionRules,
 } from '../../../src/grading/suspicion/commands.ts';
 import { cpuMs } from '../../support/cpuTime.ts';
+import fc from '../../support/property.ts';
 
 const rulesOf = (command: string, output = '') => scanCommand(command, output).map((s) => s.rule);
 
@@ -72,6 +73,19 @@ describe('suspicion', () => {
       }),
     ]);
   });
+
+  test.each(SUSPICION_RULES.map((rule) => [rule.says, rule]))(
+    'a mark stands in all that a rule finds: %s',
+    (_, rule) => {
+      const { source } = rule.command ?? rule.output!;
+      // The boundary of a word is nothing that a text could be made from.
+      const matching = fc.stringMatching(new RegExp(`^(?:${source.replaceAll('\\b', '')})$`));
+      fc.assert(
+        fc.property(matching, (text) => rule.marks!.some((mark) => text.includes(mark))),
+        { numRuns: 2000 },
+      );
+    },
+  );
 
   test('an attempt has one flag a rule, with the first step and a count', () => {
     const scan = createScan();
