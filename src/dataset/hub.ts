@@ -76,7 +76,7 @@ interface CachedFile {
   readonly reusedBytes: number;
 }
 
-const DATA_FILE = /\.(parquet|jsonl|json)$/;
+const DATA_FILE = /\.(parquet|jsonl|json|csv)$/;
 const COMMIT = /^[0-9a-f]{40}$/;
 /** git's blob id, or the sha256 of a file in large-file storage. */
 const ETAG = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
@@ -170,7 +170,10 @@ const isInside = (path: string) =>
 const splitOf = (path: string) => basename(path).replace(/(-\d{5}-of-\d{5})?\.\w+$/, '');
 
 function chooseSplit(files: readonly HubFile[], wanted: string | undefined): HubFile[] | { problem: string } {
-  const data = files.filter((file) => /^(data\/)?[^/]+$/.test(file.path));
+  const named = files.filter((file) => /^(data\/)?[^/]+$/.test(file.path));
+  // Where rows lie in another form, a table beside them is about them.
+  const rows = named.filter((file) => !file.path.endsWith('.csv'));
+  const data = rows.length > 0 ? rows : named;
   const splits = [...new Set(data.map((file) => splitOf(file.path)))].sort();
   if (splits.length === 0) return { problem: 'holds no data files' };
   const split = wanted ?? (splits.includes('test') ? 'test' : 'all');

@@ -206,7 +206,7 @@ const isRepository = (source: string): boolean =>
 /** The last part of a path or an address, without its ending. */
 const nameOf = (source: string): string =>
   basename(isRepository(source) ? source : resolve(source)).replace(
-    /\.(?:git|jsonl|ndjson|json|parquet)$/,
+    /\.(?:git|jsonl|ndjson|json|parquet|csv)$/,
     '',
   );
 

@@ -79,6 +79,16 @@ describe('cache', () => {
     expect(loaded.ok && loaded.dataset.rows).toHaveLength(400);
   });
 
+  test('a table is a split where nothing else is one, and is left where it lies beside rows', async () => {
+    const table = Buffer.from('instance_id,repo,base_commit,problem_statement\na__a-1,a/a,abc,x\n');
+    hub.repos[REPO] = { commit: COMMIT, files: { 'test.csv': table } };
+    expect(await pull()).toMatchObject({ ok: true, files: [{ path: 'test.csv' }] });
+    const loaded = await loadDataset('lite', { env: env() });
+    expect(loaded.ok && loaded.dataset.rows.map(({ instance }) => instance.instance_id)).toEqual(['a__a-1']);
+    hub.repos[REPO] = { commit: 'b'.repeat(40), files: { 'train.jsonl': TEST_BYTES, 'about.csv': table } };
+    expect(await pull()).toMatchObject({ ok: true, files: [{ path: 'train.jsonl' }] });
+  });
+
   test('what is there is not fetched again', async () => {
     await pull();
     const before = resolves().length;

@@ -92,6 +92,8 @@ type Splits = Map<string, { readonly files: string[]; readonly missing: number }
 function splitsIn(dir: string, prefix = ''): Splits {
   const splits = new Map() as Splits;
   for (const suffix of SUFFIXES) {
+    // A table beside rows is about them.
+    if (suffix === '.csv' && splits.size > 0) break;
     const stems = namesIn(dir)
       .filter((name) => extname(name) === suffix && name.toLowerCase().startsWith(prefix.toLowerCase()))
       .map((name) => name.slice(prefix.length, -suffix.length));

@@ -70,7 +70,9 @@ function withBug(instance: Instance, tests: 'there' | 'hidden'): string {
     ...(tests === 'hidden' && files.size > 0
       ? [`git rm -rqf --ignore-unmatch -- ${[...files].map(shellWord).join(' ')} &&`]
       : []),
-    `${git} commit -q --amend --no-verify --no-gpg-sign -m 'Initial commit'`,
+    `${git} commit -q --amend --no-verify --no-gpg-sign -m 'Initial commit' &&`,
+    // No name leads to the code without the bug.
+    'git reflog expire --expire=now --all',
   ].join('\n');
 }
 

@@ -116,7 +116,9 @@ describe.skipIf(!available)('in containers', () => {
 
   test('an agent begins with the bug, without the tests that fail, and neither is its work; the oracle takes the bug back', async () => {
     await inAgents(async (environment) => {
-      const { output } = await environment.execute('cat calc.py; ls tests; git log --oneline | wc -l');
+      const { output } = await environment.execute(
+        'cat calc.py; ls tests; git log --all --reflog --oneline | wc -l',
+      );
       expect(output).toBe('def add(a, b):\n    return a - b\ntest_zero.py\n1\n');
       expect(await environment.capturePatch()).toMatchObject({ state: 'empty' });
       const end = await solutionOf(read(row()))!.apply(environment, { timeoutS: 60 });
