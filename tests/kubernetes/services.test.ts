@@ -256,6 +256,29 @@ timeout_sec = 30
     );
     await expect.poll(podNames).toEqual([]);
   });
+
+  test('that asks for the node, or for what one pod cannot give, is refused before there is a pod', async () => {
+    const dir = tempDir('pods-');
+    const lines = {
+      path: ['volumes: ["/etc:/host:ro"]', 'it mounts /etc of the machine'],
+      socket: ['volumes: ["/var/run/docker.sock:/s"]', 'it mounts /var/run/docker.sock of the machine'],
+      privileged: ['privileged: true', 'no container gets rights of the machine'],
+      network: ['network_mode: host', 'network_mode host is not taken'],
+      again: ['restart: always', 'bad is restarted (restart: always)'],
+      port: ['expose: [80]', 'main and bad both listen on port 80/tcp'],
+    };
+    for (const [id, [line]] of Object.entries(lines))
+      harborTask(join(dir, 'tasks'), id, {
+        'environment/docker-compose.yaml': `services: { main: { expose: [80] }, bad: { image: "debian:12", ${line} } }\n`,
+      });
+    const done = await cli(oracle(dir, 'o'), { env });
+    expect(done.code).toBe(2);
+    for (const [id, [, reason]] of Object.entries(lines))
+      expect(told(done).split('\n')).toContainEqual(
+        expect.stringMatching(new RegExp(`^  ${id}: .*${reason!.replaceAll(/[()]/g, '\\$&')}`)),
+      );
+    expect(podNames()).toEqual([]);
+  });
 });
 
 /** Of every container: limits, and nothing of the node or of the cluster. */
