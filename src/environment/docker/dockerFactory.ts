@@ -53,7 +53,14 @@ import { createRelayLine } from '../relay/relayLine.ts';
 import { containerFiles, createContainer, type Discard, deathOf } from './container.ts';
 import { createDiskWatch, createQuotaProbe, type QuotaProbe } from './diskWatch.ts';
 import { deviceRequests } from './gpus.ts';
-import { entryLabel, entryOf, type ImageEntry, type RunningEntry, startEntry } from './imageEntry.ts';
+import {
+  entryLabel,
+  entryOf,
+  type ImageEntry,
+  type RunningEntry,
+  startEntry,
+  untilSettled,
+} from './imageEntry.ts';
 import { attachedTo, createOwnContainer } from './ownImage.ts';
 import { commitContainer, createSealer, type Sealer } from './seal.ts';
 import { joinServices, type RunningServices, startServices } from './services.ts';
@@ -303,6 +310,7 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
     door?.setup();
     await door?.open(container.listen!);
     const entered = await enter();
+    if (entered) await untilSettled(channel);
     if (made) {
       phase('verify');
       const verified = await verifySealed(channel.harness, config, made.fingerprint, request.baseCommit);

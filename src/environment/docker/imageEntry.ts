@@ -4,6 +4,7 @@
  */
 import type Docker from 'dockerode';
 import { z } from 'zod';
+import type { Channel } from '../exec/channel.ts';
 import { WORK_LABELS } from '../owner.ts';
 import { daemonAnswer, readFault, withDaemonRetry } from '../places/dockerFault.ts';
 
@@ -35,6 +36,31 @@ export const entryLabel = ({ program, user, folder }: ImageEntry): string =>
 export interface RunningEntry {
   /** Why nothing of it runs; undefined while it does, and where it ended as it wanted to. */
   failure(): Promise<string | undefined>;
+}
+
+/** Looks every tenth of a second until twice in a row nothing in the container ran and nobody's processor time had grown; fifty times at most. */
+const SETTLED = `last= quiet=0 n=0
+while [ $n -lt 50 ] && [ $quiet -lt 2 ]; do
+  now= busy=
+  for file in /proc/[0-9]*/stat; do
+    { read -r line < "$file"; } 2>/dev/null || continue
+    pid=\${line%% *}
+    [ "$pid" = $$ ] && continue
+    set -- \${line##*) }
+    case $1 in R | D) busy=1 ;; esac
+    now="$now $pid:\${12}:\${13}"
+  done
+  if [ -z "$busy" ] && [ "$now" = "$last" ]; then quiet=$((quiet + 1)); else quiet=0; fi
+  last=$now n=$((n + 1))
+  sleep 0.1
+done`;
+
+/**
+ * What it starts in the background is loading when it hands over. Harbor's own set-up gives it a second or two before an agent's first command;
+ * ours takes a few milliseconds, in which no server listens yet.
+ */
+export async function untilSettled(channel: Channel): Promise<void> {
+  await channel.harness(SETTLED, { timeoutS: 60, maxBytes: 1024 });
 }
 
 /** It lives as long as the container. What it prints is nobody's. */

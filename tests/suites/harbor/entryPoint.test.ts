@@ -69,4 +69,22 @@ describe.skipIf(!available)('an image with an ENTRYPOINT', () => {
     );
     expect(oracle.stderr).toMatch(/serves graded resolved/);
   });
+
+  test('has settled before anybody works, also where the task has no healthcheck', async () => {
+    const dir = tempDir('entry-');
+    const tasks = join(dir, 'tasks');
+    // As the interpreter of a server that is loading: it works, and then it waits.
+    const slow = `#!/bin/sh\n(i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; echo up > /srv/up; exec sleep 600) &\nexec "$@"\n`;
+    const isUp = '[ "$(cat /srv/up 2>/dev/null)" = up ]';
+    harborTask(tasks, 'slow', {
+      'task.toml': TOML.replace(/\[environment\.healthcheck\][^[]+/, ''),
+      'environment/Dockerfile': dockerfile('serve.sh'),
+      'environment/serve.sh': slow,
+      'solution/solve.sh': `#!/bin/bash\n${isUp} && echo yes > /work/answer\n`,
+      'tests/test.sh':
+        '#!/bin/bash\n[ -e /work/answer ] && r=1 || r=0\necho $r > /logs/verifier/reward.txt\n',
+    });
+    const gold = await cli(['evaluate', 'gold', '--subset', tasks, '-o', join(dir, 'out')]);
+    expect(gold.stderr).toMatch(/slow +resolved/);
+  });
 });
