@@ -81,9 +81,13 @@ const nameProblem = (service: string, name: string): string[] =>
     ? []
     : [`${service} is called ${name}, and names of hosts in pods have letters, digits, - and . alone`];
 
-/** A container that only waits. */
-const sleeps = (argv: readonly string[]): boolean =>
-  /\bsleep\s+(?:infinity|\d{2,9})\b|\btail\s+-f\s+\/dev\/null\b/.test(argv.join(' '));
+/** A container that only waits, in a shell or not. */
+const SHELL_WORDS: ReadonlySet<string> = new Set(['sh', 'bash', '/bin/sh', '/bin/bash', '-c', '-lc', 'exec']);
+function sleeps(argv: readonly string[]): boolean {
+  const words = argv.join(' ').split(' ').filter(Boolean);
+  const rest = words.slice(words.findIndex((word) => !SHELL_WORDS.has(word))).join(' ');
+  return /^sleep (?:infinity|\d{2,9})$/.test(rest) || rest === 'tail -f /dev/null';
+}
 
 const PLAIN_TMPFS = /^(?:size=\d{1,15}[kKmMgG]?|mode=0?1?777|rw|noexec|exec|nosuid|nodev)?$/;
 
@@ -152,9 +156,10 @@ export function waitingServices({ containers, own }: Services): ReadonlySet<stri
 const slug = (name: string): string =>
   name
     .toLowerCase()
-    .replaceAll(/[^a-z0-9]/g, '-')
-    .slice(0, 30)
-    .replaceAll(/^-{1,30}|-{1,30}$/g, '');
+    .split(/[^a-z0-9]/)
+    .filter(Boolean)
+    .join('-')
+    .slice(0, 30);
 
 /** By the name of the service, what its container is called. */
 export const serviceContainers = ({ containers }: Services): ReadonlyMap<string, string> =>

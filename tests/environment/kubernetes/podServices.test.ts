@@ -240,8 +240,14 @@ describe('what one pod cannot give', () => {
       'its agent is the user 1000, and its verifier would be too',
     ]);
     const entry = (...command: string[]) => refusalsOf(file, { entryAlone: true, entryArguments: command });
-    expect(entry('sh', '-c', 'sleep infinity')).toEqual([]);
-    expect(entry('nginx')).toEqual(['main has a command of its own, which pods do not run']);
+    for (const waits of [
+      ['sh', '-c', 'exec  sleep infinity'],
+      ['sleep', '3600'],
+      ['tail', '-f', '/dev/null'],
+    ])
+      expect(entry(...waits)).toEqual([]);
+    for (const works of [['nginx'], ['bash', '-c', 'service db start; sleep infinity']])
+      expect(entry(...works)).toEqual(['main has a command of its own, which pods do not run']);
   });
 
   test('is told as one clause, of which only the first are shown', async () => {
