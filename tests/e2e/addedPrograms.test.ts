@@ -7,7 +7,6 @@ import { describe, expect, test } from 'vitest';
 import {
   ACP_PROGRAMS,
   ADDED_ID,
-  ADDED_PROGRAMS,
   addedFromSource,
   isSmall,
   solvesOne,
@@ -23,16 +22,6 @@ const available = await dockerAvailable();
 
 describe.skipIf(!available)('a program that its user added (needs Docker, npm and PyPI)', () => {
   // Larger ones: tests/long/addedPrograms.test.ts.
-  test.for(ADDED_PROGRAMS.filter(isSmall))(
-    '$program solves an instance through the gateway',
-    { timeout: 900_000 },
-    async (one, context) => {
-      const missing = await addedFromSource(one);
-      if (missing) return context.skip(missing);
-      await solvesOne(one);
-    },
-  );
-
   test.for(ACP_PROGRAMS.filter(isSmall))(
     '$program solves an instance by the Agent Client Protocol',
     { timeout: 900_000 },

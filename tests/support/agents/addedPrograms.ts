@@ -85,8 +85,8 @@ export KILO_CONFIG_CONTENT; kilo run --auto --model gateway/{{model}} {{task}}`,
   },
 ];
 
-/** What CI adds, with Gemini CLI by ACP: the others take minutes of processor time. */
-export const isSmall = ({ program }: AddedProgram): boolean => ['pi', 'gemini'].includes(program);
+/** What CI adds from npm: the others take minutes of processor time. */
+export const isSmall = ({ program }: AddedProgram): boolean => program === 'gemini';
 
 /** Programs that speak the Agent Client Protocol. */
 export const ACP_PROGRAMS: readonly AddedProgram[] = [
