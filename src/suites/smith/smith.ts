@@ -102,12 +102,21 @@ function solution(instance: Instance) {
 // What the package says. It wants no more of the row than its columns; profiles of Go also look into the repository for the files of tests.
 
 const PACKAGE = 'swesmith 0.0.9';
+/** What its profiles and its grading load; all that both packages name would be 460 MB. */
+export const LOADED = 'beautifulsoup4 chardet docker ghapi python-dotenv requests tqdm unidiff';
 export const SMITH_IMAGE = parserImage(
   'FROM python:3.12-slim',
-  `RUN pip install --no-cache-dir ${PACKAGE.replace(' ', '==')} swebench==4.1.0`,
+  `RUN pip install --no-cache-dir --no-deps ${PACKAGE.replace(' ', '==')} swebench==4.1.0 && pip install --no-cache-dir ${LOADED}`,
 );
 
-const PROFILE = `import os
+/** What stands in for packages that are named at the head of their files and never used here. */
+const WITHOUT = `import sys
+from unittest.mock import MagicMock
+for name in ('datasets', 'swebench.harness.modal_eval'):
+    sys.modules[name] = MagicMock()
+`;
+
+const PROFILE = `${WITHOUT}import os
 from swesmith.profiles import registry
 with open('row.json', encoding='utf-8') as file:
     row = json.load(file)
@@ -130,7 +139,7 @@ if row['repo'] in registry:
 const FUNCTIONS = `grep -rE --include='*_test.go' '^[[:space:]]*func[[:space:]]' .`;
 const profileSchema = z.object({ command: z.string(), files: z.array(z.string()) }).nullable();
 
-const REPORT = `from swesmith.harness.grading import get_eval_report
+const REPORT = `${WITHOUT}from swesmith.harness.grading import get_eval_report
 with open('row.json', encoding='utf-8') as file:
     answer = get_eval_report({'model_patch': 'x'}, json.load(file), 'log.txt')
 `;

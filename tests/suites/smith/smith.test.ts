@@ -144,13 +144,13 @@ describe.skipIf(!available)('in containers', () => {
     const other = await grade(row({ patch: WRONG }), GOLD);
     expect(other).toMatchObject({ outcome: 'ungradable' });
     expect(other.errorMessage).toMatch(/the bug of the task does not apply to what its image holds: /);
-  }, 300_000);
+  }, 600_000);
 
   test('a profile of Go finds the files of tests in the repository, and what a patch does to them is undone', async (context) => {
     if (parser === '') return context.skip(why);
     expect(await grade(row(goRow), WRONG + CHEAT)).toMatchObject({ outcome: 'unresolved' });
     expect(await grade(row(goRow), GOLD)).toMatchObject({ outcome: 'resolved' });
-  }, 300_000);
+  }, 600_000);
 
   test('what the package does not know is told, and so is an engine without it', async (context) => {
     if (parser === '') return context.skip(why);
@@ -161,5 +161,5 @@ describe.skipIf(!available)('in containers', () => {
     const absent = await grade(row(), GOLD, 'swebatch-envtest/derived:not-there');
     expect(absent).toMatchObject({ outcome: 'ungradable' });
     expect(absent.errorMessage).toMatch(/the image that has it is not on the engine/);
-  }, 300_000);
+  }, 600_000);
 });

@@ -1,10 +1,11 @@
 // The image that reads logs of SWE-smith, as a registry would have its base: the package of PyPI in the image of the tests.
 import { spawn } from 'node:child_process';
+import { LOADED } from '../../../src/suites/smith/smith.ts';
 import { docker } from '../docker.ts';
 import { BASE_IMAGE } from '../dockerEnvironment.ts';
 import { fromPypi } from '../python/fromPypi.ts';
 
-const IMAGE = 'swebatch-envtest/derived:swesmith-0.0.9';
+const IMAGE = 'swebatch-envtest/derived:swesmith-0.0.9-loaded';
 /** For the Python of the image, whatever this machine has. */
 const FOR_IMAGE = ['--only-binary=:all:', '--python-version', '3.11'];
 
@@ -18,7 +19,10 @@ export async function smithParser(): Promise<{ readonly image: string } | { read
       () => false,
     );
   if (isThere) return { image: IMAGE };
-  const found = await fromPypi('swesmith', '0.0.9', [[...FOR_IMAGE, 'swesmith==0.0.9', 'swebench==4.1.0']]);
+  const found = await fromPypi('swesmith', '0.0.9', [
+    [...FOR_IMAGE, '--no-deps', 'swesmith==0.0.9', 'swebench==4.1.0'],
+    [...FOR_IMAGE, ...LOADED.split(' ')],
+  ]);
   if ('why' in found) return found;
   const container = await docker.createContainer({ Image: BASE_IMAGE });
   try {
