@@ -107,6 +107,19 @@ test('a row that is broken in another way says which columns it lacks', async ()
   });
 });
 
+test.each([
+  ['SWE-bench-Live', { ...row, test_cmds: ['pytest'] }],
+  ['SWE-bench Pro', { ...row, dockerhub_tag: 't' }],
+])(
+  'a broken row of %s says what it lacks, for its suite is one that runs here',
+  async (_, { base_commit, ...broken }) => {
+    expect(await load(broken)).toMatchObject({
+      ok: false,
+      problems: [{ message: expect.stringContaining('(o__r-1): base_commit is missing') }],
+    });
+  },
+);
+
 test('a row of Multi-SWE-bench is one also where its file has an id for it', async () => {
   const run = { passed_tests: [], failed_tests: ['A'], skipped_tests: [] };
   const multi = {

@@ -39,18 +39,6 @@ const FOREIGN: readonly { readonly isRow: (columns: Columns) => boolean; readonl
     says: 'SWE-bench-extra rows name no test command: SWE-rebench has them with an install_config',
   },
   {
-    isRow: ({ test_cmds }) => Array.isArray(test_cmds),
-    says: 'SWE-bench-Live rows bring their own commands and parser, which are not run here',
-  },
-  {
-    isRow: ({ dockerhub_tag }) => dockerhub_tag !== undefined,
-    says: 'SWE-bench Pro rows need the run_script and parser of their own repository',
-  },
-  {
-    isRow: ({ fix_patch }) => fix_patch !== undefined,
-    says: 'Multi-SWE-bench rows are graded by their own harness',
-  },
-  {
     // https://huggingface.co/datasets/Daoguang/Multi-SWE-bench: the columns are those of SWE-bench.
     isRow: ({ test_patch }) => typeof test_patch === 'string' && JAVA_TEST.test(test_patch),
     says: 'rows of Java, as those of SWE-bench-java, name no test command and no log parser: Multi-SWE-bench has the repositories of SWE-bench-java with both',
