@@ -142,7 +142,7 @@ test.each<[string, (stream: Duplex, nonces: readonly string[]) => void]>([
   const running = await transport.run(COMMAND);
   expect(await running.ended).toEqual({ kind: 'lost' });
   // Its killing is asked of nobody, and the next one runs on an exec of its own.
-  running.kill();
+  void running.kill();
   const next = await transport.run(COMMAND);
   transport.close();
   expect(await next.ended).toEqual({ kind: 'lost' });

@@ -6,6 +6,7 @@ import { parseYaml, YamlError } from '../../../src/base/text/yaml.ts';
 import { translateActionRegex } from '../../../src/config/loadConfig.ts';
 import { mapMiniSweAgent } from '../../../src/config/miniSweAgent.ts';
 import { ConfigError, isKeyValue, parseKeyValue } from '../../../src/config/readConfig.ts';
+import { csvRows, readCsv } from '../../../src/dataset/read/readCsv.ts';
 import { readJson, rowOfLine } from '../../../src/dataset/read/readRows.ts';
 import { parseTestIds } from '../../../src/dataset/read/row.ts';
 import { needsBuildKit, traceText } from '../../../src/environment/places/buildImage.ts';
@@ -100,6 +101,8 @@ export const FILE_READERS: readonly Reader[] = [
         );
         return read.ok && recordedCalls(read.value.messages);
       },
+      'dataset, csv': (text) => readCsv(Buffer.from(text)),
+      'dataset, cells of csv': (text) => csvRows(`a,b\n${text.replaceAll('"', '')}`),
       'dataset, json': (text) => readJson(Buffer.from(text), 'json'),
       'dataset, jsonl': (text) => readJson(Buffer.from(text), 'jsonl'),
       rowOfLine: (text) => {
