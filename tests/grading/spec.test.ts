@@ -131,9 +131,6 @@ describe('where the script comes from', () => {
     expect(reason({ FAIL_TO_PASS: [] })).toMatch(/expects no tests/);
     expect(reason({ test_patch: '' })).toMatch(/neither an eval_script nor a test_patch/);
     expect(reason({ repo: 'some/where', install_config: { test_cmd: '' } })).toMatch(/no usable test_cmd/);
-    expect(reason({ repo: 'some/where', test_cmds: ['pytest'], log_parser: 'pytest' })).toMatch(
-      /SWE-bench-Live/,
-    );
     expect(reason({ eval_script: 'x', log_parser: 'tap', image_assets: '{' })).toMatch(/image_assets/);
   });
 });
