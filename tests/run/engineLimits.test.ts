@@ -31,9 +31,10 @@ afterAll(() => {
   server.close();
 });
 
+/** Another engine at the same address. */
 const infoOf = (more: object) => {
   answer = more;
-  return engineInfo(new Docker({ socketPath }));
+  return engineInfo(new Docker({ socketPath }), { again: true });
 };
 const caller = {
   env: { DOCKER_HOST: `unix://${socketPath}`, OPENAI_API_KEY: 'sk-test-0123456789' },
@@ -63,7 +64,7 @@ describe('which engine enforces limits', () => {
 });
 
 test('a run whose limits would be ignored is refused, and told which keys to set', async () => {
-  answer = { ...PODMAN, Rootless: true };
+  await infoOf({ ...PODMAN, Rootless: true });
   await expect(checked()).rejects.toThrow(
     /Podman 4\.3\.1, rootless, on cgroup v1 does not enforce limits.*set environment\.memory="0", environment\.pids_limit=0, environment\.cpus=0/,
   );
@@ -71,7 +72,7 @@ test('a run whose limits would be ignored is refused, and told which keys to set
   await expect(checked(...NO_LIMITS, 'grading.enabled=true')).rejects.toThrow(
     /set grading\.memory="0", grading\.pids_limit=0/,
   );
-  answer = PODMAN;
+  await infoOf(PODMAN);
   await expect(checked()).resolves.toBeUndefined();
 });
 
