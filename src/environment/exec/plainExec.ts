@@ -31,6 +31,8 @@ const LAST_WORDS = 4096;
 const UNSTARTED_WAITS_MS = [100, 500];
 /** How long an end is waited for after each sweep, and before the first one where the command has not begun. */
 const KILL_WAITS_MS = [200, 500, 1000, 2000, 2000];
+/** A sweep that the command stopped while it was being started is one that the engine waits for without an end. */
+const KILL_LIMIT_MS = 10_000;
 
 const tailOf = (data: Buffer) => data.toString('latin1').slice(-LAST_WORDS);
 
@@ -148,7 +150,7 @@ async function runCommand(plain: PlainExec, request: TransportCommand): Promise<
     }),
     kill: () => {
       one.swept = true;
-      sweeping ??= sweepUntilEnded();
+      sweeping ??= within(sweepUntilEnded(), KILL_LIMIT_MS);
       return sweeping;
     },
     output: () => one.collector.finish(),

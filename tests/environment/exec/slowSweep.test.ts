@@ -16,7 +16,7 @@ afterEach(() => void vi.useRealTimers());
 type Told = Parameters<ContainerProcess['listen']>[0];
 
 /** A container with bash: its commands run until they are swept, and its sweeps and starts take as long as is said. */
-async function slowContainer({ startMs = 0, sweepMs = 0 }) {
+async function slowContainer({ startMs = 0, sweepMs = 0, noSweep = false }) {
   const sweeps: string[] = [];
   let command: Told | undefined;
   let started = false;
@@ -48,6 +48,7 @@ async function slowContainer({ startMs = 0, sweepMs = 0 }) {
           told.stderr(Buffer.from('\x1epid 77\x1e'));
         }, startMs);
       });
+    if (noSweep && argv.includes('swebatch-sweep')) return new Promise(() => undefined);
     if (!argv.includes('swebatch-sweep')) return answering(argv.includes('printf yes') ? 'yes' : '1', 0);
     return answering('1', sweepMs, () => {
       sweeps.push(argv.at(-1) ?? '');
@@ -81,10 +82,13 @@ test.each([
   expect(sweeps.at(-1)).toBe('77');
 });
 
-test('a restart, where the sweep finds nothing that it could kill', async () => {
-  const { channel, restart } = await slowContainer({ startMs: 1_000_000 });
+test.each([
+  ['the sweep finds nothing that it could kill', { startMs: 1_000_000 }],
+  ['the engine never starts the sweep', { noSweep: true }],
+])('a restart, where %s', async (_when, slow) => {
+  const { channel, restart } = await slowContainer(slow);
   const running = channel.execute('sleep 100', { timeoutS: 0.5 });
-  await vi.advanceTimersByTimeAsync(60_000);
+  await vi.advanceTimersByTimeAsync(20_000);
   expect(await running).toMatchObject({ timedOut: true });
   expect(restart).toHaveBeenCalledOnce();
 });
