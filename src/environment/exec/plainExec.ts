@@ -4,6 +4,7 @@
  */
 import { sleep, startTimer, within } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
+import { EnvironmentError } from '../environment.ts';
 import { shellScript } from '../shellScript.ts';
 import { createFenceFinder, createFrameReader, fenceOf, forgedEnd, parseEnd } from './endReport.ts';
 import { createCollector, createPace, type OutputCollector, UNWANTED } from './outputCollector.ts';
@@ -26,6 +27,10 @@ const SWEEP_MARK_POSIX = shellScript('inside/sweepMarkPosix.sh', import.meta.url
 const LIST_BASE_POSIX = shellScript('inside/listBasePosix.sh', import.meta.url);
 
 const PROBE_TIMEOUT_MS = 5000;
+/** Ways and limits of asking what the container is made of: a machine that is drowning has no answer at first, and a guess would hold for all commands. */
+const ANSWER_TIMEOUTS_MS = [PROBE_TIMEOUT_MS, 20_000, 60_000];
+/** Prints yes or no: anything else is the runtime's own text, or nothing. */
+const HAS_BASH = '[ "$(bash -p -c "printf yes" 2>/dev/null)" = yes ] && printf yes || printf no';
 const LAST_WORDS = 4096;
 /** runc refuses an exec while processes of the last command are still being reaped. */
 const UNSTARTED_WAITS_MS = [100, 500];
@@ -56,7 +61,7 @@ export async function createPlainExecTransport(
   interpreter: readonly string[],
   putFile: PutFile,
 ): Promise<Transport> {
-  const hasBash = (await probe(startProcess, ['bash', '-p', '-c', 'printf yes'])).out === 'yes';
+  const hasBash = (await answer(startProcess, ['sh', '-c', HAS_BASH], /^(yes|no)$/)) === 'yes';
   const plain: PlainExec = { startProcess, interpreter, putFile, hasBash, keep: '', words: '' };
   plain.keep = await findKeep(plain);
   return {
@@ -75,7 +80,7 @@ export async function createPlainExecTransport(
 }
 
 /** A short script of ours: its stdout, or undefined when it did not end in time, and the last of its stderr. */
-async function probe(startProcess: StartProcess, argv: readonly string[]) {
+async function probe(startProcess: StartProcess, argv: readonly string[], timeoutMs = PROBE_TIMEOUT_MS) {
   const process = await startProcess(argv, { env: [] });
   const ended = Promise.withResolvers<boolean>();
   let out = '';
@@ -89,7 +94,7 @@ async function probe(startProcess: StartProcess, argv: readonly string[]) {
     },
     gone: () => ended.resolve(true),
   });
-  const timer = startTimer(PROBE_TIMEOUT_MS, () => {
+  const timer = startTimer(timeoutMs, () => {
     process.destroy();
     ended.resolve(false);
   });
@@ -98,14 +103,35 @@ async function probe(startProcess: StartProcess, argv: readonly string[]) {
   return { out: inTime ? out : undefined, words };
 }
 
+/** What a script of ours says of the container, asked until it is an answer. */
+async function answer(
+  startProcess: StartProcess,
+  argv: readonly string[],
+  expected: RegExp,
+): Promise<string> {
+  let words = '';
+  for (const timeoutMs of ANSWER_TIMEOUTS_MS) {
+    const said = await probe(startProcess, argv, timeoutMs);
+    if (expected.test(said.out ?? '')) return said.out!;
+    words = said.words || said.out || words;
+    await sleep(UNSTARTED_WAITS_MS[0]!);
+  }
+  throw new EnvironmentError(
+    'start_failed',
+    `no command can be started in the container: ${words || 'no answer'}`,
+  );
+}
+
 async function ask(plain: PlainExec, argv: readonly string[]): Promise<string | undefined> {
   const { out, words } = await probe(plain.startProcess, argv);
   plain.words = words || plain.words;
   return out;
 }
 
-const findKeep = async (plain: PlainExec): Promise<string> =>
-  (await ask(plain, plain.hasBash ? ['bash', '-p', '-c', LIST_BASE] : ['sh', '-c', LIST_BASE_POSIX])) || '1';
+function findKeep({ startProcess, hasBash }: PlainExec): Promise<string> {
+  const list = hasBash ? ['bash', '-p', '-c', LIST_BASE] : ['sh', '-c', LIST_BASE_POSIX];
+  return answer(startProcess, list, /^\d+(,\d+)*$/);
+}
 
 /** `wrapper` is spared: it reports the end, as it does after any other death of the command. */
 function sweep(plain: PlainExec, mark: string, wrapper: string): Promise<string | undefined> {

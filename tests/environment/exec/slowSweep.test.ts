@@ -10,14 +10,30 @@ import type {
   StartProcess,
 } from '../../../src/environment/exec/transport.ts';
 
-beforeEach(() => void vi.useFakeTimers());
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
 afterEach(() => void vi.useRealTimers());
+
+/** The clock goes on until the work is done, which may wait for a short time of its own (timers/promises are not faked). */
+async function settled<T>(work: Promise<T>): Promise<T> {
+  let over = false;
+  const end = () => {
+    over = true;
+  };
+  work.then(end, end);
+  while (!over) {
+    await vi.advanceTimersByTimeAsync(1000);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return work;
+}
 
 type Told = Parameters<ContainerProcess['listen']>[0];
 
 /** A container with bash: its commands run until they are swept, and its sweeps and starts take as long as is said. */
-async function slowContainer({ startMs = 0, sweepMs = 0, noSweep = false }) {
+async function slowContainer({ startMs = 0, sweepMs = 0, noSweep = false, first = '', bash = 'yes' }) {
   const sweeps: string[] = [];
+  const argvs: string[][] = [];
+  let unanswered = first;
   let command: Told | undefined;
   let started = false;
   let swept = false;
@@ -40,6 +56,7 @@ async function slowContainer({ startMs = 0, sweepMs = 0, noSweep = false }) {
       }, ms);
     });
   const start: StartProcess = async (argv) => {
+    argvs.push([...argv]);
     if (argv.includes('swebatch-exec'))
       return processOf((told) => {
         command = told;
@@ -49,7 +66,18 @@ async function slowContainer({ startMs = 0, sweepMs = 0, noSweep = false }) {
         }, startMs);
       });
     if (noSweep && argv.includes('swebatch-sweep')) return new Promise(() => undefined);
-    if (!argv.includes('swebatch-sweep')) return answering(argv.includes('printf yes') ? 'yes' : '1', 0);
+    if (!argv.includes('swebatch-sweep')) {
+      const what = argv.at(-1)!.includes('printf yes') ? 'bash' : 'keep';
+      if (unanswered === `${what} late`) {
+        unanswered = '';
+        return answering('', 6000);
+      }
+      if (unanswered === `${what} refused`) {
+        unanswered = '';
+        return answering('OCI runtime exec failed: exec failed: cannot exec in a stopped state', 0);
+      }
+      return answering(what === 'bash' ? bash : '1,9', 0);
+    }
     return answering('1', sweepMs, () => {
       sweeps.push(argv.at(-1) ?? '');
       if (!started || swept) return;
@@ -58,15 +86,18 @@ async function slowContainer({ startMs = 0, sweepMs = 0, noSweep = false }) {
     });
   };
   const opening = createPlainExecTransport(start, ['bash', '-c'], async () => undefined);
-  await vi.runAllTimersAsync();
   const restart = vi.fn(async () => undefined);
   const control: ContainerControl = {
     death: async () => undefined,
     restart,
     watchDisk: () => () => undefined,
   };
-  const channel = createChannel(await opening, environmentConfigSchema.parse({ timeout: 60 }), control);
-  return { channel, restart, sweeps };
+  const channel = createChannel(
+    await settled(opening),
+    environmentConfigSchema.parse({ timeout: 60 }),
+    control,
+  );
+  return { channel, restart, sweeps, argvs };
 }
 
 test.each([
@@ -76,10 +107,37 @@ test.each([
 ])('no restart, where %s', async (_when, slow) => {
   const { channel, restart, sweeps } = await slowContainer(slow);
   const running = channel.execute('sleep 100', { timeoutS: 0.5 });
-  await vi.runAllTimersAsync();
-  expect(await running).toMatchObject({ timedOut: true, exitCode: -1 });
+  expect(await settled(running)).toMatchObject({ timedOut: true, exitCode: -1 });
   expect(restart).not.toHaveBeenCalled();
   expect(sweeps.at(-1)).toBe('77');
+});
+
+test.each([
+  ['bash late', 'bash'],
+  ['bash refused', 'bash'],
+  ['keep late', 'bash'],
+  ['keep refused', 'bash'],
+])('what the container is made of is asked again: %s', async (first, shell) => {
+  const { channel, argvs } = await slowContainer({ first });
+  const running = channel.harness('true', { timeoutS: 1 });
+  await settled(running);
+  const command = argvs.find((argv) => argv.includes('swebatch-exec'))!;
+  expect(command).toContain(shell);
+  expect(argvs.find((argv) => argv.includes('swebatch-sweep'))).toContain('1,9,77');
+});
+
+test('an image without bash runs our scripts by sh', async () => {
+  const { channel, argvs } = await slowContainer({ bash: 'no' });
+  const running = channel.harness('true', { timeoutS: 1 });
+  await settled(running);
+  const command = argvs.find((argv) => argv.includes('swebatch-exec'))!;
+  expect(command.slice(-3)).toEqual(['sh', '-c', 'true']);
+});
+
+test('a container that never answers is no environment', async () => {
+  await expect(slowContainer({ bash: 'exec format error' })).rejects.toThrow(
+    'no command can be started in the container: exec format error',
+  );
 });
 
 test.each([
