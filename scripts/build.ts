@@ -304,8 +304,10 @@ function removeOldParts(made: ReadonlySet<string>): void {
   for (const file of readdirSync(TARGET)) {
     const part = file.replace(/\.map$/, '');
     if (!/-[\w-]{8}\.js$/.test(part) || made.has(part)) continue;
-    if (Date.now() - statSync(join(TARGET, file)).mtimeMs > OLD_MS)
-      rmSync(join(TARGET, file), { force: true });
+    // Another build may have removed it by now.
+    const { mtimeMs = Number.POSITIVE_INFINITY } =
+      statSync(join(TARGET, file), { throwIfNoEntry: false }) ?? {};
+    if (Date.now() - mtimeMs > OLD_MS) rmSync(join(TARGET, file), { force: true });
   }
 }
 

@@ -31,6 +31,8 @@ const baseEnv = (): NodeJS.ProcessEnv => ({
   TMPDIR: process.env.TMPDIR,
   TZ: 'UTC',
   SWEBATCH_DEBUG: '1',
+  // The engine that the tests themselves ask.
+  ...(process.env.DOCKER_HOST && { DOCKER_HOST: process.env.DOCKER_HOST }),
 });
 
 const NETWORK =

@@ -23,6 +23,8 @@ import type {
 /** What the evidence says of a script of ours whose connection was lost. */
 export const HARNESS = 'running a script of the harness';
 const SETTLE_MS = [50, 100, 200, 400];
+/** Where no command can be started any more: on a machine that is drowning the daemon learns of a death seconds later. */
+const LATE_MS = [...SETTLE_MS, 1000, 2000, 3000, 4000];
 
 interface HarnessResult {
   readonly code: number;
@@ -75,8 +77,11 @@ export function createChannel(
   const lastWords = () => transport.lastWords().slice(-500);
 
   /** A stream ends some milliseconds before the daemon knows that the container did: looks more than once. */
-  async function deathAfterLoss(evidence: Record<string, unknown>): Promise<EnvironmentError | undefined> {
-    for (const wait of [...SETTLE_MS, 0]) {
+  async function deathAfterLoss(
+    evidence: Record<string, unknown>,
+    waits = SETTLE_MS,
+  ): Promise<EnvironmentError | undefined> {
+    for (const wait of [...waits, 0]) {
       const death = await control.death({ ...evidence, supervisor: lastWords() });
       if (death || wait === 0) return death;
       await sleep(wait);
@@ -88,7 +93,7 @@ export function createChannel(
       evidence: { ...evidence, supervisor: lastWords() },
     });
   const died = async (evidence: Record<string, unknown>): Promise<EnvironmentError> =>
-    (await deathAfterLoss(evidence)) ?? notStartable(evidence);
+    (await deathAfterLoss(evidence, LATE_MS)) ?? notStartable(evidence);
 
   async function startCommand(command: TransportCommand): Promise<RunningCommand> {
     if (closed) throw new EnvironmentError('died', 'the environment is closed', { sub: 'killed' });
@@ -99,8 +104,8 @@ export function createChannel(
       const death = await deathAfterLoss(evidence);
       if (death) throw death;
       // The engine may have been away, which looking for the death has waited for. Nothing of the command has run.
-      return transport.run(command).catch(() => {
-        throw notStartable(evidence);
+      return transport.run(command).catch(async () => {
+        throw await died(evidence);
       });
     }
   }
@@ -123,7 +128,7 @@ export function createChannel(
     });
     if (ended.why === 'abort') signal?.throwIfAborted();
     await throwForThePlace(ended, shown({ command }));
-    return toResult(ended, timeoutS, cwd);
+    return toResult(ended, timeoutS, cwd, { while: 'running a command', ...shown({ command }) });
   }
 
   async function runHarness(script: string, options: HarnessOptions): Promise<HarnessResult> {
@@ -170,8 +175,13 @@ export function createChannel(
     }
   }
 
-  async function toResult(ended: Ended, timeoutS: number, cwd: string): Promise<CommandResult> {
-    const { end, why, running, durationMs } = ended;
+  async function toResult(
+    ended: Ended,
+    timeoutS: number,
+    cwd: string,
+    command: Record<string, unknown>,
+  ): Promise<CommandResult> {
+    const { end, why, running, durationMs, restarted } = ended;
     const base = {
       ...running.output(),
       timedOut: why === 'timeout',
@@ -186,7 +196,9 @@ export function createChannel(
     if (end.kind === 'exit') return { ...base, exitCode: end.code, exceptionInfo: info() };
     if (end.kind === 'refused')
       return { ...base, exitCode: 126, exceptionInfo: info(placeRefusal(end.why, cwd)) };
-    await transport.killAll().catch(() => false);
+    const swept = await transport.killAll().catch(() => false);
+    const death = swept || restarted ? undefined : await deathAfterLoss(command, LATE_MS);
+    if (death) throw death;
     const exceptionInfo =
       'the shell that ran the command was killed or its connection was cut; the result is not known.';
     return { ...base, exitCode: -1, exceptionInfo };
