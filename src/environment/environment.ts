@@ -315,7 +315,7 @@ export interface EnvironmentFactory {
   /** Begins a start that `start` with the same request will take; bounded, may do nothing, never throws. When the request's signal
    *  fires before that, what was begun is removed. */
   prepare?(request: StartRequest): void;
-  /** Whether an image that `keepWork` made is here. */
+  /** Whether an image that `keepWork` made is here. Rejects where the engine does not say it. */
   holdsWork?(image: string): Promise<boolean>;
   /** What was changed there of the image that the work began in; undefined where that is not known. */
   systemChanges?(image: string): Promise<SystemChanges | undefined>;

@@ -34,7 +34,7 @@ import type { EnvironmentOptions } from '../environmentKind.ts';
 import { type Channel, HARNESS } from '../exec/channel.ts';
 import { ownerLabels, WORK_LABELS } from '../owner.ts';
 import { engineClient } from '../places/chosenEngine.ts';
-import { daemonAnswer, readFault, withDaemonRetry } from '../places/dockerFault.ts';
+import { daemonAnswer, ifThere, readFault, withDaemonRetry } from '../places/dockerFault.ts';
 import { createEngineWatch, type EngineWatch } from '../places/engineWatch.ts';
 import { createHostsFactory } from '../places/hostsFactory.ts';
 import { createFactoryPulls } from '../places/imageService.ts';
@@ -586,7 +586,7 @@ export async function keepWork(
   const tag = randomBytes(12).toString('hex');
   const { Config, Image } = await daemonAnswer(container.inspect());
   // An image may be removed from under its container.
-  const image = await daemonAnswer(docker.getImage(Image).inspect()).catch(() => undefined);
+  const image = await ifThere(withDaemonRetry(() => daemonAnswer(docker.getImage(Image).inspect())));
   const entry = image && entryOf(image);
   const changes = await systemChangesOf(container, entry?.program);
   const before = (name: string) => image?.Config.Env?.find((one) => one.startsWith(`${name}=`)) ?? `${name}=`;
@@ -605,15 +605,8 @@ export async function keepWork(
   return `${WORK_IMAGES}:${tag}`;
 }
 
-/** False also for one that nobody knows: a start says what is wrong. */
-async function holdsWork(docker: Docker, image: string): Promise<boolean> {
-  try {
-    await daemonAnswer(docker.getImage(image).inspect());
-    return true;
-  } catch {
-    return false;
-  }
-}
+const holdsWork = async (docker: Docker, image: string): Promise<boolean> =>
+  (await ifThere(daemonAnswer(docker.getImage(image).inspect()))) !== undefined;
 
 async function changesIn(docker: Docker, image: string): Promise<SystemChanges | undefined> {
   const { Config } = await daemonAnswer(docker.getImage(image).inspect());

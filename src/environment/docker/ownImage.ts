@@ -6,7 +6,7 @@ import tar from 'tar-stream';
 import type { StartRequest } from '../environment.ts';
 import { ownerLabels } from '../owner.ts';
 import { ownProgram } from '../ownProgram.ts';
-import { daemonAnswer, readFault, withDaemonRetry } from '../places/dockerFault.ts';
+import { daemonAnswer, ifThere, withDaemonRetry } from '../places/dockerFault.ts';
 
 type ProgramName = Parameters<typeof ownProgram>[0];
 
@@ -94,12 +94,5 @@ async function ensure(docker: Docker, name: ProgramName): Promise<string> {
   throw new Error(`the engine did not take the image ${image}`);
 }
 
-async function isThere(docker: Docker, name: string): Promise<boolean> {
-  try {
-    await withDaemonRetry(() => docker.getImage(name).inspect());
-    return true;
-  } catch (error) {
-    if (readFault(error).status === 404) return false;
-    throw error;
-  }
-}
+const isThere = async (docker: Docker, name: string): Promise<boolean> =>
+  (await ifThere(withDaemonRetry(() => docker.getImage(name).inspect()))) !== undefined;

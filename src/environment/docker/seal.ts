@@ -11,7 +11,7 @@ import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { Channel } from '../exec/channel.ts';
 import { LABELS } from '../owner.ts';
 import { type GitSnapshot, takeSnapshot } from '../patch/capture.ts';
-import { readFault } from '../places/dockerFault.ts';
+import { ifThere, readFault } from '../places/dockerFault.ts';
 import { SEALED_LABELS } from '../places/imageEngine.ts';
 import type { ImageFacts } from '../places/pullStage.ts';
 
@@ -46,14 +46,8 @@ const imageSchema = z.object({
   }),
 });
 
-async function inspectImage(docker: Docker, name: string) {
-  try {
-    return imageSchema.parse(await docker.getImage(name).inspect());
-  } catch (error) {
-    if (readFault(error).status === 404) return undefined;
-    throw error;
-  }
-}
+const inspectImage = async (docker: Docker, name: string) =>
+  ifThere(docker.getImage(name).inspect().then(imageSchema.parse));
 
 /** A container to seal in: removed afterwards. */
 export interface SealRoom {

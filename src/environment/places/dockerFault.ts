@@ -41,6 +41,16 @@ export function readFault(error: unknown) {
   };
 }
 
+/** Undefined where the engine says that there is no such thing. Whatever else went wrong says nothing of it, and is thrown. */
+export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (readFault(error).status === 404) return undefined;
+    throw error;
+  }
+}
+
 /** Waits between tries of an operation while an engine is started anew: half a minute in all. */
 const DAEMON_RETRY_MS: readonly number[] = [100, 400, 1000, 2500, 4000, 5000, 7000, 10_000];
 

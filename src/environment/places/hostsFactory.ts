@@ -30,6 +30,9 @@ function ofEngine(error: EnvironmentError, engine: string): EnvironmentError {
   });
 }
 
+const notTold = (engine: string, error: unknown): EnvironmentError =>
+  new EnvironmentError('daemon_lost', errorText(error), { evidence: { engine }, cause: error });
+
 /** Rejects with the reason of `end` when that fires first; what comes later is handed to `late`. */
 async function untilEnd<T>(
   begin: () => Promise<T>,
@@ -66,7 +69,14 @@ export function createHostsFactory({
   /** The engine that has an end state; undefined for other images, and where no engine has it. */
   async function holderOf(image: string): Promise<string | undefined> {
     if (!image.startsWith(`${WORK_IMAGES}:`)) return undefined;
-    for (const host of pool.alive()) if (await factories.get(host)?.holdsWork?.(image)) return host;
+    const silent: [string, unknown][] = [];
+    for (const host of pool.alive())
+      try {
+        if (await factories.get(host)?.holdsWork?.(image)) return host;
+      } catch (error) {
+        silent.push([host, error]);
+      }
+    for (const [host, error] of silent) throw notTold(host, error);
     return undefined;
   }
 
@@ -94,9 +104,7 @@ export function createHostsFactory({
     const place = await chosen(request);
     if (place.hasRoom()) return place;
     place.release();
-    throw error instanceof EnvironmentError
-      ? ofEngine(error, host)
-      : new EnvironmentError('daemon_lost', errorText(error), { evidence: { engine: host } });
+    throw error instanceof EnvironmentError ? ofEngine(error, host) : notTold(host, error);
   }
 
   /** An environment that ends with its engine. */

@@ -4,7 +4,7 @@ import type Docker from 'dockerode';
 import { z } from 'zod';
 import { OWN_HOST } from '../../base/imageReference.ts';
 import { buildImage, eachObject } from './buildImage.ts';
-import { daemonAnswer, readFault } from './dockerFault.ts';
+import { daemonAnswer, ifThere, readFault } from './dockerFault.ts';
 import { engineFacts } from './engineInfo.ts';
 
 export interface LocalImage {
@@ -88,9 +88,9 @@ export function dockerImageEngine(docker: Docker, logDir?: string): ImageEngine 
     info: () => factsOf(docker),
     answers: async () => void (await daemonAnswer(docker.ping())),
     async inspect(name) {
-      try {
-        const image = await docker.getImage(name).inspect();
-        return {
+      const image = await ifThere(docker.getImage(name).inspect());
+      return (
+        image && {
           id: image.Id,
           tags: image.RepoTags ?? [],
           digests: image.RepoDigests ?? [],
@@ -98,11 +98,8 @@ export function dockerImageEngine(docker: Docker, logDir?: string): ImageEngine 
           architecture: image.Architecture,
           size: image.Size,
           layers: image.RootFS?.Layers ?? [],
-        };
-      } catch (error) {
-        if (readFault(error).status === 404) return undefined;
-        throw error;
-      }
+        }
+      );
     },
     async list() {
       const [images, containers] = await Promise.all([

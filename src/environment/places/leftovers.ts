@@ -17,7 +17,7 @@ import {
   WORK_LABELS,
 } from '../owner.ts';
 import { engineClient, engineOptionsOf } from './chosenEngine.ts';
-import { daemonAnswer, readFault, withDaemonRetry } from './dockerFault.ts';
+import { daemonAnswer, ifThere, readFault, withDaemonRetry } from './dockerFault.ts';
 
 interface LabelledContainer {
   readonly id: string;
@@ -60,7 +60,7 @@ export async function listContainers(docker: Docker, machine: MachineFacts): Pro
   });
   return Promise.all(
     listed.map(async (container, i) => {
-      const own = container.owner !== 'dead' || (await labelsAreItsOwn(docker, found[i]!));
+      const own = container.owner !== 'dead' || (await labelsAreItsOwn(docker, found[i]!).catch(() => false));
       return own ? container : { ...container, owner: 'unknown' as const };
     }),
   );
@@ -84,11 +84,9 @@ async function labelsAreItsOwn(docker: Docker, container: Docker.ContainerInfo):
  * of its start differs from what its image may carry.
  */
 async function labelsOfImage(docker: Docker, id: string): Promise<Record<string, string> | undefined> {
-  try {
-    return (await docker.getImage(id).inspect()).Config.Labels ?? {};
-  } catch {
-    return undefined;
-  }
+  const asked = () => daemonAnswer(docker.getImage(id).inspect());
+  const image = await ifThere(withDaemonRetry(asked, [100, 400]));
+  return image && (image.Config.Labels ?? {});
 }
 
 interface LeftRequest {

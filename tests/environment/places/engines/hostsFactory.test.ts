@@ -89,6 +89,25 @@ describe('an end state that was kept', () => {
     expect(a.state.starts).toBe(4);
   });
 
+  test('is not held to be gone where an engine does not say whether it has it', async () => {
+    const [a, b] = [keeping('a', ['i']), keeping('b', [WORK])];
+    const answers = b.host.factory.holdsWork!;
+    let tried = 0;
+    const holdsWork = async (image: string) => {
+      tried += 1;
+      if (tried === 1) throw Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' });
+      return answers(image);
+    };
+    const silent = { ...b.host, factory: { ...b.host.factory, holdsWork } };
+    const { factory } = several([a.host, silent]);
+    await expect(factory.start(request({ image: WORK }))).rejects.toMatchObject({
+      code: 'daemon_lost',
+      evidence: { engine: 'b' },
+    });
+    await factory.start(request({ image: WORK }));
+    expect([a.state.starts, b.state.starts]).toEqual([0, 1]);
+  });
+
   test('is removed also from engines on which nothing was started yet', async () => {
     const images = [WORK];
     const { host } = keeping('a', images);
