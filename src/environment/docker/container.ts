@@ -244,8 +244,8 @@ export type EngineEvent = z.infer<typeof eventSchema>;
 /** The engine remembers its last 256 events, whatever they are about. A kill stands milliseconds before the end that it leads to. */
 const MEMORY_IS_LONG_BELOW = 200;
 const LOOK_BACK_NS = 2e9;
-/** The end is told a moment after it happened. */
-const TOLD_LATE_MS = 5000;
+/** The end is told a moment after it happened, on a machine that is drowning much later. Nobody waits longer than until it is told. */
+const TOLD_LATE_MS = 30_000;
 const NANO_PER_MS = 1e6;
 
 /** A stop, a restart and a removal begin with a kill. */

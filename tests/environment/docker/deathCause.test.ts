@@ -1,6 +1,9 @@
 // From the engine's events alone: did something inside end the container?
+import { Readable } from 'node:stream';
+import type Docker from 'dockerode';
 import { expect, test } from 'vitest';
-import { diedFromWithin, type EngineEvent } from '../../../src/environment/docker/container.ts';
+import { deathOf, diedFromWithin, type EngineEvent } from '../../../src/environment/docker/container.ts';
+import { createEngineWatch } from '../../../src/environment/places/engineWatch.ts';
 
 const event = (Action: string, ms: number, ID = 'us'): EngineEvent => ({
   Action,
@@ -27,4 +30,25 @@ test.each<[string, boolean, EngineEvent[]]>([
   ['it does not reach back', false, [...noise(4900, 4999, 255), event('die', 5000)]],
 ])('%s: %s', (_what, expected, events) => {
   expect(diedFromWithin(events, 'us')).toBe(expected);
+});
+
+test('an end that the engine tells twenty seconds late is one from within', async () => {
+  const finished = 1e12;
+  const events = [event('start', -5000), event('die', 20_000)];
+  const docker = {
+    getEvents: async ({ until }: { until: number }) =>
+      Readable.from(
+        events.filter((one) => one.timeNano <= until * 1e9).map((one) => `${JSON.stringify(one)}\n`),
+      ),
+  } as unknown as Docker;
+  const State = {
+    Status: 'exited',
+    ExitCode: 1,
+    StartedAt: new Date(finished - 5000).toISOString(),
+    FinishedAt: new Date(finished).toISOString(),
+  };
+  const container = { id: 'us', inspect: async () => ({ State }) } as unknown as Docker.Container;
+  const watch = createEngineWatch({ ping: async () => undefined, limitMs: 0 });
+  const death = await deathOf({ docker, container, watch, since: watch.mark() }, 0);
+  expect(death).toMatchObject({ code: 'died', sub: 'killed', fromWithin: true });
 });
