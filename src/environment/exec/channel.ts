@@ -254,7 +254,7 @@ const cutInfo = (end: CommandEnd): string =>
  * After a kill request the end mark comes within milliseconds, on a machine that is drowning within seconds. Later than this the container
  * is restarted, which kills what the agent left running on purpose.
  */
-const KILL_GRACE_MS = 5000;
+const KILL_GRACE_MS = 10_000;
 
 interface Ended {
   readonly end: CommandEnd;

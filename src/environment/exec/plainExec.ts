@@ -70,7 +70,9 @@ export async function createPlainExecTransport(
       plain.keep ||= await findKeep(plain);
       return runCommand(plain, request);
     },
-    killAll: async () => swept(await sweep(plain, '*', '')),
+    // A first one that was stopped, or is slow, is not waited for as long as the second.
+    killAll: async () =>
+      swept(await sweep(plain, '*', '')) || swept(await sweep(plain, '*', '', KILL_LIMIT_MS)),
     reset: () => {
       plain.keep = '';
     },
@@ -80,7 +82,7 @@ export async function createPlainExecTransport(
 }
 
 /** A short script of ours: its stdout, or undefined when it did not end in time, and the last of its stderr. */
-async function probe(startProcess: StartProcess, argv: readonly string[], timeoutMs = PROBE_TIMEOUT_MS) {
+async function probe(startProcess: StartProcess, argv: readonly string[], timeoutMs: number) {
   const process = await startProcess(argv, { env: [] });
   const ended = Promise.withResolvers<boolean>();
   let out = '';
@@ -122,8 +124,12 @@ async function answer(
   );
 }
 
-async function ask(plain: PlainExec, argv: readonly string[]): Promise<string | undefined> {
-  const { out, words } = await probe(plain.startProcess, argv);
+async function ask(
+  plain: PlainExec,
+  argv: readonly string[],
+  timeoutMs: number,
+): Promise<string | undefined> {
+  const { out, words } = await probe(plain.startProcess, argv, timeoutMs);
   plain.words = words || plain.words;
   return out;
 }
@@ -134,10 +140,15 @@ function findKeep({ startProcess, hasBash }: PlainExec): Promise<string> {
 }
 
 /** `wrapper` is spared: it reports the end, as it does after any other death of the command. */
-function sweep(plain: PlainExec, mark: string, wrapper: string): Promise<string | undefined> {
+function sweep(
+  plain: PlainExec,
+  mark: string,
+  wrapper: string,
+  timeoutMs = PROBE_TIMEOUT_MS,
+): Promise<string | undefined> {
   const spared = wrapper ? `${plain.keep},${wrapper}` : plain.keep;
   const script = plain.hasBash ? ['bash', '-p', '-c', SWEEP_MARK] : ['sh', '-c', SWEEP_MARK_POSIX];
-  return ask(plain, [...script, 'swebatch-sweep', mark, spared, wrapper]);
+  return ask(plain, [...script, 'swebatch-sweep', mark, spared, wrapper], timeoutMs);
 }
 
 async function runCommand(plain: PlainExec, request: TransportCommand): Promise<RunningCommand> {

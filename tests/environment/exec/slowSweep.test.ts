@@ -5,9 +5,11 @@ import { environmentConfigSchema } from '../../../src/environment/environments.t
 import { createChannel } from '../../../src/environment/exec/channel.ts';
 import { createPlainExecTransport } from '../../../src/environment/exec/plainExec.ts';
 import type {
+  CommandEnd,
   ContainerControl,
   ContainerProcess,
   StartProcess,
+  Transport,
 } from '../../../src/environment/exec/transport.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
@@ -146,7 +148,51 @@ test.each([
 ])('a restart, where %s', async (_when, slow) => {
   const { channel, restart } = await slowContainer(slow);
   const running = channel.execute('sleep 100', { timeoutS: 0.5 });
-  await vi.advanceTimersByTimeAsync(20_000);
+  await vi.advanceTimersByTimeAsync(25_000);
   expect(await running).toMatchObject({ timedOut: true });
   expect(restart).toHaveBeenCalledOnce();
+});
+
+test('what is left is killed without a restart, where its sweep takes eight seconds', async () => {
+  const { channel, restart, sweeps } = await slowContainer({ sweepMs: 8000 });
+  await settled(channel.killAll());
+  expect(sweeps).not.toEqual([]);
+  expect(restart).not.toHaveBeenCalled();
+});
+
+test('what is left is killed by a restart, where no sweep ever ends', async () => {
+  const { channel, restart } = await slowContainer({ sweepMs: 1_000_000 });
+  await settled(channel.killAll());
+  expect(restart).toHaveBeenCalledOnce();
+});
+
+test.each([
+  ['answers after eight seconds', 8000, 0],
+  ['never answers', 1_000_000, 1],
+])('a supervisor that %s to a kill', async (_how, ms, restarts) => {
+  const ended = Promise.withResolvers<CommandEnd>();
+  const exit = { kind: 'exit', code: 137, oomKills: 0, held: false, forksRefused: 0 } as const;
+  const transport: Transport = {
+    name: 'supervisor',
+    run: async () => ({
+      ended: ended.promise,
+      kill: () => void setTimeout(() => ended.resolve(exit), ms),
+      output: () => ({ output: '', raw: new Uint8Array(), totalBytes: 0, omittedBytes: 0, replacedBytes: 0 }),
+      transport: 'supervisor',
+    }),
+    killAll: async () => true,
+    reset: () => undefined,
+    lastWords: () => '',
+    close: () => undefined,
+  };
+  const restart = vi.fn(async () => undefined);
+  const control: ContainerControl = {
+    death: async () => undefined,
+    restart,
+    watchDisk: () => () => undefined,
+  };
+  const channel = createChannel(transport, environmentConfigSchema.parse({ timeout: 60 }), control);
+  const result = await settled(channel.execute('sleep 100', { timeoutS: 0.5 }));
+  expect(result).toMatchObject({ timedOut: true, exitCode: -1 });
+  expect(restart).toHaveBeenCalledTimes(restarts);
 });
