@@ -67,7 +67,8 @@ async function verdictIn(
     const first = await planned.plan.grade(request);
     return first.repeatAlone ? await planned.plan.grade({ ...request, alone: true }) : first;
   } finally {
-    await graders.discardWork!(work);
+    // An engine that others keep busy has taken two minutes for it, which says nothing about the verdict.
+    await graders.discardWork!(work).catch(() => undefined);
   }
 }
 describe.skipIf(!available)('what the verifier runs', () => {
