@@ -7,7 +7,7 @@ import { addAbortListener } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
-import { startTimer } from '../../base/async/timer.ts';
+import { startTimer, within } from '../../base/async/timer.ts';
 import { float } from '../../base/python/values.ts';
 import { shellWord } from '../../base/text/shellWord.ts';
 import { type CommandResult, type Environment, EnvironmentError } from '../../environment/environment.ts';
@@ -45,6 +45,8 @@ const PORT = 13131;
 const LEAVE_MS = 5000;
 /** A program that was told to end (SIGTERM) may write so long what it has; then it is killed. */
 const GRACE_MS = 10_000;
+/** How long an engine may take to bring it the word. */
+const TOLD_MS = 30_000;
 /** It tells the program to end when the file is there. */
 const WITH_GRACE = shellScript('withGrace.sh', import.meta.url);
 const STOP_FILE = 'stop';
@@ -396,9 +398,9 @@ export async function runProgram(run: ProgramRun): Promise<CommandResult | null>
     if (running) timers.push(startTimer(ms, act));
   };
   const tellToEnd = (then: () => void): void => {
-    after(GRACE_MS, then);
     // Where it cannot be told any more, it is killed untold.
-    environment.putFile(`${folders.files}/${STOP_FILE}`, '').catch(() => undefined);
+    const told = environment.putFile(`${folders.files}/${STOP_FILE}`, '').catch(() => undefined);
+    void within(told, TOLD_MS).then(() => after(GRACE_MS, then));
   };
   void run.over.then((how) => {
     if (how === 'is lost') after(1, kill);
