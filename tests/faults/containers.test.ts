@@ -189,11 +189,11 @@ describe.skipIf(!available)('environment faults', () => {
           ...GOOD,
         ],
       },
+      environment: { timeout: 40 },
     });
-    const began = performance.now();
     const result = await bench.run(bench.id);
     expect(result.code).toBe(0);
-    expect(performance.now() - began).toBeLessThan(60_000);
+    expect(bench.query('SELECT 1 FROM commands WHERE timed_out = 1')).toEqual([]);
     const [row] = attempts('exit_reason, suspicion');
     expect(row!.exit_reason).toBe('submitted');
     const flags = JSON.parse(row!.suspicion as string) as { rule: string; count: number }[];
