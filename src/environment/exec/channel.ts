@@ -255,6 +255,8 @@ const cutInfo = (end: CommandEnd): string =>
  * is restarted, which kills what the agent left running on purpose.
  */
 const KILL_GRACE_MS = 10_000;
+/** How long an engine may take to begin a command, beside the time of the command. */
+const BEGIN_MS = 30_000;
 
 interface Ended {
   readonly end: CommandEnd;
@@ -277,7 +279,7 @@ interface EndedBy {
 
 async function runToEnd(running: RunningCommand, by: EndedBy): Promise<Ended> {
   const { timeoutMs, timeUp, signal, watchDisk, restart } = by;
-  const began = performance.now();
+  let began = performance.now();
   const stuck = Promise.withResolvers<'stuck'>();
   let why: Ended['why'] = 'itself';
   let usedBytes = 0;
@@ -291,7 +293,14 @@ async function runToEnd(running: RunningCommand, by: EndedBy): Promise<Ended> {
     });
   };
   const onTimeout = () => stop('timeout');
-  const timer = startTimer(timeUp ? 0 : timeoutMs, onTimeout);
+  const limitMs = timeUp ? 0 : timeoutMs;
+  let timer = startTimer(limitMs > 0 && running.begun ? limitMs + BEGIN_MS : limitMs, onTimeout);
+  void running.begun?.then(() => {
+    if (over || why !== 'itself') return;
+    began = performance.now();
+    timer.cancel();
+    timer = startTimer(limitMs, onTimeout);
+  });
   if (timeUp?.aborted) onTimeout();
   timeUp?.addEventListener('abort', onTimeout, { once: true });
   const onAbort = () => stop('abort');

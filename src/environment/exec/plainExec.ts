@@ -168,10 +168,11 @@ async function runCommand(plain: PlainExec, request: TransportCommand): Promise<
     cwd: request.cwd,
     maxOutputBytes: request.maxOutputBytes,
     collector: createCollector(request.maxOutputBytes),
+    begun: Promise.withResolvers<void>(),
     wrapper: '',
     swept: false,
   };
-  const ended = untilStarted(plain, one);
+  const ended = untilStarted(plain, one).finally(one.begun.resolve);
   /** Whoever looks before the wrapper is there, or before it has begun the command, finds nothing to kill. */
   const sweepUntilEnded = async () => {
     for (const wait of KILL_WAITS_MS) {
@@ -181,6 +182,7 @@ async function runCommand(plain: PlainExec, request: TransportCommand): Promise<
   };
   let sweeping: Promise<void> | undefined;
   return {
+    begun: one.begun.promise,
     ended: ended.then(async (end) => {
       await sweeping;
       return end;
@@ -202,6 +204,7 @@ interface OneCommand {
   readonly cwd: string;
   readonly maxOutputBytes: number;
   collector: OutputCollector;
+  readonly begun: PromiseWithResolvers<void>;
   /** Pid of the shell around the command, once it has said it. */
   wrapper: string;
   swept: boolean;
@@ -259,6 +262,7 @@ function untilTold(plain: PlainExec, one: OneCommand, process: ContainerProcess)
   };
   const read = createFrameReader((frame) => {
     one.wrapper ||= /^pid ([1-9]\d{0,9})$/.exec(frame)?.[1] ?? '';
+    if (one.wrapper) one.begun.resolve();
     if (frame.startsWith('end ')) onEnd(frame.slice(4));
   });
   process.listen({

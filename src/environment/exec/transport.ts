@@ -33,6 +33,8 @@ export type CommandEnd =
   | { readonly kind: 'unstarted' };
 
 export interface RunningCommand {
+  /** Resolves when it has begun, or will not; absent where it begins at once. What an engine takes until then is not its time. */
+  readonly begun?: Promise<void>;
   /** Resolves when the end was reported and the output is complete, or when the stream ended. */
   readonly ended: Promise<CommandEnd>;
   /** Asks for the death of everything the command started; `ended` resolves afterwards. What it returns is done when nothing more is tried. */

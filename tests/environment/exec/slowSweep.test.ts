@@ -32,7 +32,14 @@ async function settled<T>(work: Promise<T>): Promise<T> {
 type Told = Parameters<ContainerProcess['listen']>[0];
 
 /** A container with bash: its commands run until they are swept, and its sweeps and starts take as long as is said. */
-async function slowContainer({ startMs = 0, sweepMs = 0, noSweep = false, first = '', bash = 'yes' }) {
+async function slowContainer({
+  startMs = 0,
+  sweepMs = 0,
+  runMs = Number.POSITIVE_INFINITY,
+  noSweep = false,
+  first = '',
+  bash = 'yes',
+}) {
   const sweeps: string[] = [];
   const argvs: string[][] = [];
   let unanswered = first;
@@ -47,7 +54,7 @@ async function slowContainer({ startMs = 0, sweepMs = 0, noSweep = false, first 
     pause: () => undefined,
     resume: () => undefined,
     destroy: () => undefined,
-    exitCode: async () => 137,
+    exitCode: async () => 0,
   });
   const answering = (text: string, ms: number, before?: () => void) =>
     processOf((told) => {
@@ -65,6 +72,8 @@ async function slowContainer({ startMs = 0, sweepMs = 0, noSweep = false, first 
         setTimeout(() => {
           started = true;
           told.stderr(Buffer.from('\x1epid 77\x1e'));
+          if (runMs < Number.POSITIVE_INFINITY)
+            setTimeout(() => told.stderr(Buffer.from('\x1eend 0 0 0 0\x1e')), runMs);
         }, startMs);
       });
     if (noSweep && argv.includes('swebatch-sweep')) return new Promise(() => undefined);
@@ -148,7 +157,7 @@ test.each([
 ])('a restart, where %s', async (_when, slow) => {
   const { channel, restart } = await slowContainer(slow);
   const running = channel.execute('sleep 100', { timeoutS: 0.5 });
-  await vi.advanceTimersByTimeAsync(25_000);
+  await vi.advanceTimersByTimeAsync(55_000);
   expect(await running).toMatchObject({ timedOut: true });
   expect(restart).toHaveBeenCalledOnce();
 });
@@ -195,4 +204,10 @@ test.each([
   const result = await settled(channel.execute('sleep 100', { timeoutS: 0.5 }));
   expect(result).toMatchObject({ timedOut: true, exitCode: -1 });
   expect(restart).toHaveBeenCalledTimes(restarts);
+});
+
+test('what an engine takes to begin a command is not the time of the command', async () => {
+  const { channel } = await slowContainer({ startMs: 12_000, runMs: 900 });
+  const result = await settled(channel.execute('sleep 0.9', { timeoutS: 1 }));
+  expect(result).toMatchObject({ timedOut: false, exitCode: 0 });
 });
