@@ -40,7 +40,7 @@ export interface Container extends ContainerControl {
   /** Of its engine. */
   readonly watch: Pick<EngineWatch, 'mark' | 'awaySince'>;
   readonly startProcess: StartProcess;
-  /** How long a supervisor may take to answer; then plain exec serves. */
+  /** How long a supervisor may take to answer at first; when a longer wait has no answer either, plain exec serves. */
   readonly supervisorMs: number;
   /** Its engine dropped the connection, which says nothing about the image. */
   wasCut(error: unknown): boolean;
@@ -89,6 +89,9 @@ export async function openChannel(
 const putScript = (container: Pick<Container, 'put'>) => (path: string, content: string) =>
   container.put([{ path, content: Buffer.from(content), mode: 0o644 }]);
 
+/** Whatever cannot run says so, as a rule at once: only a machine that is drowning makes a second try that long. */
+const LAST_TRY = 4;
+
 /** undefined, with a note why, where the container is alive and cannot run it. */
 async function supervise(
   container: Container,
@@ -98,7 +101,10 @@ async function supervise(
 ): Promise<Transport | undefined> {
   const configured = config.start_timeout > 0 ? config.start_timeout * 1000 : Number.POSITIVE_INFINITY;
   try {
-    const timeoutMs = Math.min(configured, container.supervisorMs);
+    const timeoutMs = Math.min(
+      configured,
+      again ? container.supervisorMs : container.supervisorMs * LAST_TRY,
+    );
     return await createSupervisorTransport(container.startProcess, config.interpreter, timeoutMs);
   } catch (error) {
     const text = errorText(error);
