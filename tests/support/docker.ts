@@ -23,6 +23,7 @@ export function dockerAvailable(): Promise<boolean> {
 
 interface DockerEvent {
   readonly Action: string;
+  readonly timeNano: number;
   readonly Actor: { readonly ID: string; readonly Attributes: Readonly<Record<string, string>> };
 }
 

@@ -294,7 +294,8 @@ async function runToEnd(running: RunningCommand, by: EndedBy): Promise<Ended> {
   };
   const onTimeout = () => stop('timeout');
   const limitMs = timeUp ? 0 : timeoutMs;
-  let timer = startTimer(limitMs > 0 && running.begun ? limitMs + BEGIN_MS : limitMs, onTimeout);
+  const toBeginMs = limitMs > 0 && running.begun !== undefined ? BEGIN_MS : 0;
+  let timer = startTimer(limitMs + toBeginMs, onTimeout);
   void running.begun?.then(() => {
     if (over || why !== 'itself') return;
     began = performance.now();
