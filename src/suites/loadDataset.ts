@@ -185,8 +185,11 @@ async function loadPlace(source: string, options: LoadOptions): Promise<LoadResu
       }
       const ours = reading.withImage(instance);
       // The hash is of the row alone: other images are no other task.
-      const rowHash = rowHashOf(instance);
-      const kept = inFile?.(entry, ours, rowHash) ?? { instance: ours, rowHash, line: entry.line };
+      const kept = inFile?.(entry, ours) ?? {
+        instance: ours,
+        rowHash: rowHashOf(instance),
+        line: entry.line,
+      };
       const refused = suiteOf(instance).refusal?.(instance) ?? imageRefusal(instance, images);
       rows.push(refused === undefined ? kept : Object.assign(kept, { refused }));
     }

@@ -124,8 +124,12 @@ export function showUnseen(text: string, options: { keepEscape?: boolean } = {})
   });
 }
 
+/** Most names are this, and a plan shows half a million of them. */
+const PRINTABLE = /^[\x20-\x7e]*$/;
+
 /** For a person at a terminal: nothing is lost, what would move, reorder or hide is shown as a visible sign. */
-export const inert = (text: string): string => showUnseen(stripEscapes(settleLines(text)));
+export const inert = (text: string): string =>
+  PRINTABLE.test(text) ? text : showUnseen(stripEscapes(settleLines(text)));
 
 /**
  * For files and for the tables of a report: what would steer, reorder or hide is left out, because other programs read it and columns are

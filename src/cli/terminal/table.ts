@@ -53,7 +53,10 @@ export function* tableBlocks(
   const most = wraps ? Math.max(LEAST, width) : IN_A_PIPE;
   for (let i = 1; i < widths.length; i++) widths[i] = Math.min(widths[i]!, most);
   if (wraps) narrow(widths, least, over);
-  const fitted = (c: string, i: number) => pad(shorten(c, widths[i]!), widths[i]!);
+  const fitted = (c: string, i: number) => {
+    const room = widths[i]! - columns(c);
+    return room >= 0 ? c + ' '.repeat(room) : pad(shorten(c, widths[i]!), widths[i]!);
+  };
   const oneLine = (cells: readonly string[]) => {
     const last = cells.length - 1;
     // The first one is a name.

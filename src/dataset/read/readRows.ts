@@ -4,6 +4,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { within } from '../../base/async/timer.ts';
 import { isRecord } from '../../base/isRecord.ts';
+import { sha256 } from '../../base/sha256.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { jsonChildren, jsonErrorLine, lineAt } from '../../base/text/jsonChildren.ts';
 import { DatasetChangedError } from '../datasetChanged.ts';
@@ -16,9 +17,9 @@ interface RawEntry {
   readonly row: unknown;
   /** Key of an object keyed by id. */
   readonly key?: string;
-  /** Where the line lies in the file, in bytes; JSON Lines only. */
+  /** The line, and where it lies in the file, in bytes; JSON Lines only. Good until the next entry is read. */
   readonly start?: number;
-  readonly length?: number;
+  readonly bytes?: Uint8Array;
 }
 interface RawProblem {
   readonly line: number;
@@ -92,7 +93,7 @@ export function* jsonLines(pieces: Iterable<Uint8Array>): Generator<RawEntry | R
   for (const { line, bytes, start } of split(pieces)) {
     try {
       const row = rowOfLine(bytes);
-      if (row !== undefined) yield { line, row, start, length: bytes.length };
+      if (row !== undefined) yield { line, row, start, bytes };
     } catch (error) {
       const utf8 = error instanceof SyntaxError ? 'not valid JSON' : 'not valid UTF-8';
       yield { line, message: `${utf8}: ${errorText(error)}` };
@@ -233,17 +234,26 @@ export interface RowReading {
   withImage(instance: Instance): Instance;
 }
 
+interface LeftRow {
+  readonly start: number;
+  readonly length: number;
+  /** Number among the rows of its file. */
+  readonly at: number;
+}
+
 /** Throws when the file has changed since the row was read first. */
 function readAgain(
   path: string,
-  { start, length, rowHash }: { start: number; length: number; rowHash: string },
+  { start, length }: LeftRow,
   reading: RowReading,
+  unchanged: (line: Uint8Array) => boolean,
 ): Instance {
   const file = openSync(path, 'r');
   try {
     const bytes = Buffer.alloc(length);
-    const row = reading.normalise(rowOfLine(bytes.subarray(0, readSync(file, bytes, 0, length, start))));
-    if (row.ok && rowHashOf(row.instance) === rowHash) return reading.withImage(row.instance);
+    const line = bytes.subarray(0, readSync(file, bytes, 0, length, start));
+    const row = unchanged(line) ? reading.normalise(rowOfLine(line)) : undefined;
+    if (row?.ok) return row.instance;
   } catch {
     // Said below.
   } finally {
@@ -255,38 +265,53 @@ function readAgain(
 /** Of a sha256. */
 const HASH_BYTES = 32;
 
-/** Keeps of each row only its head. Texts that many rows share are kept once. */
+/** Hashes by number: as text they would be a third of what is kept of a row. */
+function createHashes() {
+  let bytes = Buffer.alloc(0);
+  return {
+    set(at: number, hash: string) {
+      const end = (at + 1) * HASH_BYTES;
+      if (end > bytes.length) bytes = Buffer.concat([bytes, Buffer.alloc(Math.max(bytes.length, end, 4096))]);
+      bytes.write(hash, at * HASH_BYTES, 'hex');
+    },
+    /** Zeros where none was set. */
+    get: (at: number) => bytes.toString('hex', at * HASH_BYTES, (at + 1) * HASH_BYTES),
+  };
+}
+
+/** Keeps of each row only its head, and how its line was. Texts that many rows share are kept once. */
 export function leaveInFile(path: string, reading: RowReading) {
+  const lineHashes = createHashes();
+  const read = (row: LeftRow) =>
+    readAgain(path, row, reading, (line) => sha256(line) === lineHashes.get(row.at));
+  /** Of the normalised rows that were asked for: a plan asks for none, and each costs as much as its reading. */
+  const rowHashes = new Map<number, string>();
   /** Rows of one file share it, and a copy of a row does not read the row. */
   const file = {
     get instance(): Instance {
-      return readAgain(path, this as unknown as Parameters<typeof readAgain>[1], reading);
+      return reading.withImage(read(this as unknown as LeftRow));
     },
     get rowHash(): string {
-      const { at } = this as unknown as { readonly at: number };
-      return hashes.toString('hex', at * HASH_BYTES, (at + 1) * HASH_BYTES);
+      const row = this as unknown as LeftRow;
+      const hash = rowHashes.get(row.at) ?? rowHashOf(read(row));
+      rowHashes.set(row.at, hash);
+      return hash;
     },
   };
-  // As text they would be a third of what is kept.
-  let hashes = Buffer.alloc(HASH_BYTES * 4096);
   let count = 0;
-  const keep = (hash: string): number => {
-    if ((count + 1) * HASH_BYTES > hashes.length)
-      hashes = Buffer.concat([hashes, Buffer.alloc(hashes.length)]);
-    hashes.write(hash, count * HASH_BYTES, 'hex');
-    return count++;
-  };
   const texts = new Map<string, string>();
   const once = (text: string) => {
     const known = texts.get(text);
     if (known === undefined) texts.set(text, text);
     return known ?? text;
   };
-  return ({ line, start, length }: RawEntry, instance: Instance, rowHash: string) => {
+  return ({ line, start, bytes }: RawEntry, instance: Instance) => {
     const { instance_id, repo, difficulty, image } = instance;
     const head: InstanceHead = { instance_id, repo: once(repo), difficulty: once(difficulty) };
     if (image !== undefined) head.image = image;
-    const row = { __proto__: file, head, at: keep(rowHash), line, start: start!, length: length! };
+    const at = count++;
+    lineHashes.set(at, sha256(bytes!));
+    const row = { __proto__: file, head, at, line, start: start!, length: bytes!.length };
     return row as typeof row & { readonly instance: Instance; readonly rowHash: string };
   };
 }

@@ -2,7 +2,7 @@
  * Columns under the names of SWE-bench become an Instance; everything else is kept in `extra`. Text stays text; nothing in a row is ever
  * rendered or evaluated here.
  */
-import type { ZodError } from 'zod';
+import { type ZodError, z } from 'zod';
 import { parseReference } from '../../base/imageReference.ts';
 import { isRecord } from '../../base/isRecord.ts';
 import { PythonLiteralError, parsePythonLiteral } from '../../base/python/literal.ts';
@@ -39,6 +39,13 @@ const TEXT_COLUMNS = [
 /** Nobody grades by them: one that is no text stays among the other columns (SWE-bench-Live's difficulty is an object). */
 const ABOUT_COLUMNS = ['hints_text', 'created_at', 'difficulty'] as const;
 const IMAGE_COLUMNS = ['image', 'image_name', 'docker_image'] as const;
+
+/** Lists of tests are checked as they are read, with their position; other columns stay as they are. */
+const columnsSchema = instanceSchema.extend({
+  FAIL_TO_PASS: z.unknown(),
+  PASS_TO_PASS: z.unknown(),
+  extra: z.unknown(),
+});
 
 const COLUMNS: ReadonlySet<string> = new Set([...TEXT_COLUMNS, ...IMAGE_COLUMNS]);
 
@@ -88,13 +95,12 @@ export function normaliseColumns(raw: RawRow, kind?: string, headIsBase = false)
   if (kind !== undefined) candidate.kind = kind;
   // A converted row states what it is found to be again.
   if (kind !== undefined && raw.kind === kind) used.add('kind');
-  candidate.extra = Object.fromEntries(
-    Object.keys(raw).flatMap((name) =>
-      (COLUMNS.has(name) && !odd.includes(name)) || used.has(name) ? [] : [[name, raw[name]]],
-    ),
+  const others = Object.keys(raw).filter(
+    (name) => !used.has(name) && (!COLUMNS.has(name) || odd.includes(name)),
   );
+  candidate.extra = Object.fromEntries(others.map((name) => [name, raw[name]]));
 
-  const parsed = instanceSchema.safeParse(candidate);
+  const parsed = columnsSchema.safeParse(candidate);
   if (!parsed.success) messages.push(...describe(parsed.error, { ...candidate, image }));
   // The name is sent over the network, so an invalid one is refused here, with its line.
   const named = typeof image === 'string' ? parseReference(image) : null;
@@ -115,7 +121,7 @@ export function normaliseColumns(raw: RawRow, kind?: string, headIsBase = false)
     messages.push('base_commit is missing: without it later history cannot be sealed off');
   if (parsed.success && messages.length === 0)
     return {
-      ...{ ok: true, instance: parsed.data },
+      ...{ ok: true, instance: parsed.data as Instance },
       ...(odd.length > 0 && { odd: odd.map((name) => `${name} is ${kindOf(raw[name])}`) }),
     };
   return {
