@@ -77,8 +77,8 @@ export function normaliseColumns(raw: RawRow, kind?: string, headIsBase = false)
     const spelling = raw[column] === undefined ? column.toLowerCase() : column;
     used.add(column).add(spelling);
     const parsed = parseTestIds(raw[spelling]);
-    if (parsed.ok) tests[column] = parsed.ids;
-    else messages.push(`${spelling} ${parsed.message}`);
+    tests[column] = parsed.ok ? parsed.ids : [];
+    if (!parsed.ok) messages.push(`${spelling} ${parsed.message}`);
   }
 
   const image = IMAGE_COLUMNS.map((name) => raw[name]).find((value) => value != null && value !== '');
