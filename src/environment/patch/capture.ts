@@ -31,12 +31,16 @@ export async function takeSnapshot(
   if (done.code === NO_GIT || done.code === NO_BASH) return undefined;
   const tree = /^tree ([0-9a-f]{40,64})$/m.exec(done.output)?.[1];
   const folder = /^folder (.+)$/m.exec(done.output)?.[1];
-  if (!tree || !folder)
+  if (!tree || !folder) {
+    const said = done.output.slice(-400).trim() || 'no output';
     throw new EnvironmentError(
       'setup_failed',
-      `the start tree of ${workTree} could not be recorded (rc ${done.code}): ${done.output.slice(-400).trim() || 'no output'}`,
+      done.timedOut
+        ? `the start tree of ${workTree} could not be recorded within ${timeoutS} s (environment.capture_timeout): is environment.cwd the folder of the task?`
+        : `the start tree of ${workTree} could not be recorded (rc ${done.code}): ${said}`,
       { evidence: { code: done.code, output: done.output.slice(-2000) } },
     );
+  }
   return { kind: 'git', tree, folder };
 }
 

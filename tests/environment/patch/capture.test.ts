@@ -57,6 +57,15 @@ const untilSecond = async (at: number) => {
   while (Date.now() < at * 1000) await new Promise((done) => setTimeout(done, 10));
 };
 
+test('a start tree that is too large for its time is told with the key that gives more', async () => {
+  const slow: ScriptRunner = async () => ({
+    ...{ code: 137, raw: Buffer.alloc(0), output: '', timedOut: true, omittedBytes: 0 },
+  });
+  await expect(takeSnapshot(slow, '/disk', 'start', 120)).rejects.toThrow(
+    'the start tree of /disk could not be recorded within 120 s (environment.capture_timeout)',
+  );
+});
+
 describe('capture', () => {
   test('a library that cannot be loaded into any program is complained of by each, and never in the patch', async () => {
     const tree = folder();
