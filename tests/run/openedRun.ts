@@ -30,6 +30,7 @@ export function openedRun({ store = freshStore(), ...more }: Partial<Run> = {}):
     ...{ pool: undefined, engine: undefined, images: undefined, disk: undefined, grader: null, gradedOn: {} },
     stepGrading: {
       request: () => Promise.reject(new Error('nothing is graded here')),
+      discard: () => {},
       close: async () => {},
     },
     exporter: { written: new Map(), attemptEnded: () => {}, flush: async () => {} },

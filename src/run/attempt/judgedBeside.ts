@@ -108,9 +108,9 @@ export async function keepJudged(
   work: string | null,
   verdict: EvaluationResult,
 ): Promise<void> {
+  if (work !== null) run.stepGrading.discard(arm.environmentFactory, work);
   try {
     await writeGradedFiles(run, { model: arm.row.model, model_patch: patch }, label, verdict);
-    if (work !== null) await arm.environmentFactory.discardWork?.(work);
   } catch (error) {
     run.log(
       'warn',

@@ -1,5 +1,6 @@
 /** The grading of one prediction, in a fresh container: of a run that works, or of one that is only graded. */
 
+import { errorText } from '../../base/text/errorText.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { Instance } from '../../dataset/instance.ts';
 import type { EnvironmentFactory } from '../../environment/environment.ts';
@@ -18,7 +19,12 @@ import {
   type GradingConfig,
   gradingEnvironment,
 } from '../../grading/gradingConfig.ts';
-import { type EvaluationResult, type GradeRequest, patchHash } from '../../grading/gradingFrame.ts';
+import {
+  type EvaluationResult,
+  type GradeRequest,
+  imagesOfWork,
+  patchHash,
+} from '../../grading/gradingFrame.ts';
 import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
 import type { Store } from '../../store/open.ts';
 import type { Gradable } from '../../store/records/evaluations.ts';
@@ -164,12 +170,38 @@ export async function gradingFactory({
   });
 }
 
+/**
+ * End states that nobody asks for any more are removed beside other work, which is awaited at the end alone: a container that is stuck holds its
+ * image for a minute.
+ */
+export function createDiscards({ events }: Pick<GradedRun, 'events'>) {
+  const going: Promise<void>[] = [];
+  const discardOne = async (factory: EnvironmentFactory, image: string): Promise<void> => {
+    try {
+      await factory.discardWork?.(image);
+    } catch (error) {
+      events.emit({ type: 'note', text: `${image} could not be removed: ${errorText(error)}` });
+    }
+  };
+  return {
+    begin(factory: EnvironmentFactory, work: string): void {
+      for (const image of imagesOfWork(work)) going.push(discardOne(factory, image));
+    },
+    /** Never rejects. */
+    async settled(): Promise<void> {
+      await Promise.all(going);
+    },
+  };
+}
+
 export type StepGrading = ReturnType<typeof createStepGrading>;
 
 /** Verifications while an attempt goes on. What they run in is made when the first is asked for: most suites have none. */
 export function createStepGrading(run: GradedRun) {
   let made: Promise<EnvironmentFactory> | undefined;
+  const discards = createDiscards(run);
   return {
+    discard: discards.begin,
     async request(
       { id, instance, arm, label }: PlannedTrial,
       {
@@ -192,7 +224,10 @@ export function createStepGrading(run: GradedRun) {
         given: run.suite.forTests({ ...label, attemptId }),
       };
     },
-    close: async () => (await made)?.close(),
+    async close(): Promise<void> {
+      await discards.settled();
+      await (await made)?.close();
+    },
   };
 }
 

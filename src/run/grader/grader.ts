@@ -5,12 +5,11 @@
 import { gzipSync } from 'node:zlib';
 import PQueue from 'p-queue';
 import { pathInside } from '../../base/files/pathInside.ts';
-import { errorText } from '../../base/text/errorText.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import { isLoss } from '../../environment/environment.ts';
 import { instanceFolder, writeInstanceLogs } from '../../formats/harness/logFolders.ts';
 import { LOG_HOLDS_SECRET } from '../../grading/doubts/doubts.ts';
-import { type EvaluationResult, imagesOfWork } from '../../grading/gradingFrame.ts';
+import type { EvaluationResult } from '../../grading/gradingFrame.ts';
 import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
 import type { Outcome } from '../../outcome.ts';
 import { StorageError } from '../../store/open.ts';
@@ -26,7 +25,7 @@ import { planGrading } from '../../suites/suites.ts';
 import { crashPoint } from '../control/crash.ts';
 import { FREE_OUTAGES } from '../exit.ts';
 import { partFolder } from '../record/exportRun.ts';
-import { type GradedRun, gradeTrial, gradingFactory, type Verdict } from './gradeTrial.ts';
+import { createDiscards, type GradedRun, gradeTrial, gradingFactory, type Verdict } from './gradeTrial.ts';
 
 export interface GradingSummary {
   readonly outcomes: Readonly<Record<string, number>>;
@@ -49,6 +48,7 @@ export async function createGrader(run: GradedRun, cwd: string) {
   const parsers = await loadParsers(grading.parsers, cwd);
   const factory = await gradingFactory(run);
   const queue = new PQueue({ concurrency: grading.workers });
+  const discards = createDiscards(run);
   const repeats: Gradable[] = [];
   const outages = new Map<number, number>();
   // Gradings and files are awaited only at the end, so an uncaught rejection would end the process.
@@ -109,12 +109,7 @@ export async function createGrader(run: GradedRun, cwd: string) {
     }
     // A verdict that says nothing is tried again, on the same work.
     if (gradable.work_image === null || UNUSABLE.has(result.outcome)) return;
-    for (const image of imagesOfWork(gradable.work_image))
-      await factory
-        .discardWork?.(image)
-        .catch((error: unknown) =>
-          events.emit({ type: 'note', text: `${image} could not be removed: ${errorText(error)}` }),
-        );
+    discards.begin(factory, gradable.work_image);
   }
 
   const enqueue = (gradable: Gradable): void => {
@@ -168,7 +163,10 @@ export async function createGrader(run: GradedRun, cwd: string) {
       }
       return { outcomes, ungraded };
     },
-    close: () => factory.close(),
+    async close(): Promise<void> {
+      await discards.settled();
+      await factory.close();
+    },
   };
 }
 
