@@ -6,7 +6,10 @@ import type { Services } from './services.ts';
 export interface ContainerNeeds {
   /** Working directory of every command; `image` is the one that the image names. */
   readonly cwd?: string | undefined;
+  /** Of its first process, and of its commands; `image` is the one that the image names. */
   readonly user?: string | undefined;
+  /** Who works in it, where that is somebody else: the commands of an agent run as this user. */
+  readonly worker?: string | undefined;
   readonly network?: Network | undefined;
   /** What it reaches until whoever works in it begins; default: the same. Of use where one of both is a list of hosts. */
   readonly setupNetwork?: Network | undefined;

@@ -68,6 +68,8 @@ export interface Environment {
   readonly info: EnvironmentInfo;
   /** Runs one command in a fresh shell. Throws EnvironmentError only when the tool broke. Never rejects for the command's own failure. */
   execute(command: string, options?: ExecuteOptions): Promise<CommandResult>;
+  /** Runs them as another user of the place. Absent where a process cannot be started as somebody else. */
+  as?(user: string): Pick<Environment, 'execute'>;
   /** Names for the agent's templates (cwd, timeout, system...). Never secrets. */
   templateVars(): Readonly<Record<string, unknown>>;
   /** Kills everything but the environment itself, unless that is to go on, then diffs against the start snapshot. */
@@ -90,8 +92,8 @@ export interface Environment {
   /** What runs beside the environment itself; undefined where that is not known. */
   leftRunning?(): Promise<LeftRunning | undefined>;
   /**
-   * The same place for somebody else: commands run beside what is there, as the user of the image, each by a process of the engine's. Its end
-   * leaves the place as it is. `putBack`: as in a StartRequest, before its first command. `network`: what the place reaches from now on, where
+   * The same place for somebody else: commands run beside what is there, as the user whom the task or else the image names, each by a process
+   * of the engine's. Its end leaves the place as it is. `putBack`: as in a StartRequest, before its first command. `network`: what the place reaches from now on, where
    * it reaches hosts of a list.
    */
   beside?(putBack?: StartRequest['putBack'], network?: Network): Promise<Environment>;

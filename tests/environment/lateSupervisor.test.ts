@@ -1,6 +1,6 @@
 // On a machine that is drowning a supervisor answers late: an environment does not do without it for that.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { type Container, openChannel } from '../../src/environment/container/container.ts';
+import { type Container, openChannels } from '../../src/environment/container/container.ts';
 import { environmentConfigSchema } from '../../src/environment/environments.ts';
 import type { ContainerProcess } from '../../src/environment/exec/transport.ts';
 
@@ -49,13 +49,13 @@ test.each([
 ])('a supervisor that answers after %i ms', async (answerMs, tries, transport) => {
   const supervisors: unknown[] = [];
   const notes: string[] = [];
-  const opening = openChannel(
+  const opening = openChannels(
     containerWith(answerMs, supervisors),
     environmentConfigSchema.parse({ start_timeout: 0 }),
     notes,
   );
   await vi.advanceTimersByTimeAsync(100_000);
-  expect((await opening).transport).toBe(transport);
+  expect((await opening).own.transport).toBe(transport);
   expect(supervisors).toHaveLength(tries);
   expect(notes).toHaveLength(transport === 'exec' ? 1 : 0);
 });

@@ -40,6 +40,8 @@ export interface Container extends ContainerControl {
   /** Of its engine. */
   readonly watch: Pick<EngineWatch, 'mark' | 'awaySince'>;
   readonly startProcess: StartProcess;
+  /** How processes are started as another user; undefined where those of `startProcess` run as that one. Absent where they cannot be. */
+  readonly as?: (user: string) => Promise<StartProcess | undefined>;
   /** How long a supervisor may take to answer at first; when a longer wait has no answer either, plain exec serves. */
   readonly supervisorMs: number;
   /** Its engine dropped the connection, which says nothing about the image. */
@@ -60,8 +62,8 @@ export interface Container extends ContainerControl {
   readonly listen?: NonNullable<Environment['listen']> | undefined;
   /** Its file system as an image; absent where there are none. */
   readonly keep?: (kept: Kept) => Promise<string>;
-  /** Its commands for somebody else, as the user of its image; absent where it cannot have such. */
-  readonly beside?: (putBack: StartRequest['putBack']) => Promise<StartProcess>;
+  /** How its processes are started for somebody else; absent where it cannot have such. */
+  readonly beside?: (putBack: StartRequest['putBack']) => Promise<Pick<Container, 'startProcess' | 'as'>>;
   readonly watchWrites?: NonNullable<Environment['watchWrites']>;
   /** Of what stands beside it; absent where nothing does. */
   readonly serviceLogs?: NonNullable<Environment['serviceLogs']>;
@@ -69,20 +71,75 @@ export interface Container extends ContainerControl {
   remove(): Promise<void>;
 }
 
-/** Commands go by a supervisor inside, or by one exec each where that cannot run. Removes the container when neither can. */
-export async function openChannel(
+export interface Channels {
+  /** Of the container's user, for what is ours. */
+  readonly own: Channel;
+  /** Of whoever works there, where that is another user. */
+  readonly worker?: Channel | undefined;
+}
+
+/** Removes the container when no command can be started in it. `worker`: who works there, where the task names somebody. */
+export async function openChannels(
+  container: Container,
+  config: EnvironmentConfig,
+  notes: string[],
+  worker?: string,
+): Promise<Channels> {
+  let own: Channel | undefined;
+  try {
+    own = await openChannel(container, config, notes);
+    return {
+      own,
+      worker: worker === undefined ? undefined : await channelAs(worker, container, config, own),
+    };
+  } catch (error) {
+    own?.close();
+    await container.remove();
+    throw error;
+  }
+}
+
+/** Commands go by a supervisor inside, or by one exec each where that cannot run. */
+async function openChannel(
   container: Container,
   config: EnvironmentConfig,
   notes: string[],
 ): Promise<Channel> {
+  const transport =
+    (config.supervisor ? await supervise(container, config, notes) : undefined) ??
+    (await createPlainExecTransport(container.startProcess, config.interpreter, putScript(container)));
+  return createChannel(transport, config, container);
+}
+
+/**
+ * Commands as another user, each by a process of the engine's: nothing of ours runs as that user between them. Undefined where the container's
+ * own run as that user.
+ */
+async function channelAs(
+  user: string,
+  container: Container,
+  config: EnvironmentConfig,
+  own: Pick<Channel, 'reset'>,
+): Promise<Channel | undefined> {
   try {
-    const transport =
-      (config.supervisor ? await supervise(container, config, notes) : undefined) ??
-      (await createPlainExecTransport(container.startProcess, config.interpreter, putScript(container)));
-    return createChannel(transport, config, container);
+    const startProcess = await container.as?.(user);
+    if (!startProcess) return undefined;
+    const transport = await createPlainExecTransport(startProcess, config.interpreter, putScript(container));
+    return createChannel(transport, config, {
+      ...container,
+      async restart() {
+        await container.restart();
+        own.reset();
+      },
+    });
   } catch (error) {
-    await container.remove();
-    throw error;
+    const death = await container.death({ while: `starting a command as ${user}` });
+    if (death || isLoss(error)) throw death ?? error;
+    throw new EnvironmentError(
+      'start_failed',
+      `no command can be started as the user ${user}, whom the task names: ${errorText(error)}`,
+      { cause: error },
+    );
   }
 }
 
@@ -125,7 +182,7 @@ async function supervise(
 /** An opened container becomes the agent's environment when it is ready, and is removed where it does not get ready. `notes` come until then. */
 export async function environmentWhenReady(
   container: Container,
-  channel: Channel,
+  channels: Channels,
   notes: readonly string[],
   ready: () => Promise<
     Omit<EnvironmentInfo, 'containerId' | 'transport' | 'notes'> & {
@@ -136,10 +193,11 @@ export async function environmentWhenReady(
 ): Promise<Environment> {
   try {
     const { config, snapshot, ...of } = await ready();
-    const info = { ...of, containerId: container.id, transport: channel.transport, notes };
-    return environmentIn(container, channel, config, snapshot, info);
+    const { transport } = channels.worker ?? channels.own;
+    const info = { ...of, containerId: container.id, transport, notes };
+    return environmentIn(container, channels, config, snapshot, info);
   } catch (error) {
-    channel.close();
+    for (const channel of [channels.own, channels.worker]) channel?.close();
     await container.remove();
     throw error;
   }
@@ -148,7 +206,7 @@ export async function environmentWhenReady(
 /** What the agent and the runner hold: a started container behind the Environment contract. */
 function environmentIn(
   container: Container,
-  channel: Channel,
+  { own, worker }: Channels,
   config: EnvironmentConfig,
   snapshot: GitSnapshot | TreeSnapshot | undefined,
   info: EnvironmentInfo,
@@ -156,6 +214,15 @@ function environmentIn(
   const { watch, listen, keep, beside, watchWrites, serviceLogs } = container;
   let closing: Promise<void> | undefined;
   const doorways: Doorway[] = [];
+  // Nobody else's processes are an agent's: what the image started itself goes on where it is another user's.
+  const { execute, killAll } = worker ?? own;
+  const others = new Map<string, Promise<Channel>>();
+  const channelOf = (user: string): Promise<Channel> => {
+    const known = others.get(user) ?? channelAs(user, container, config, own).then((other) => other ?? own);
+    others.set(user, known);
+    known.catch(() => others.delete(user));
+    return known;
+  };
   /** What cannot be done because the container is gone is the container's death. */
   const orDeath = async <T>(work: Promise<T>, what = 'moving a file'): Promise<T> => {
     try {
@@ -168,16 +235,21 @@ function environmentIn(
     (await container.read(folder, read, signal)) ?? missing(folder);
   const capture = async ({ running = false }: Kept): Promise<CapturedPatch> => {
     const limits = { timeoutS: config.capture_timeout, maxBytes: config.max_patch_bytes };
-    if (!running) await channel.killAll();
+    if (!running) await killAll();
     return snapshot!.kind === 'copy'
       ? orDeath(diffTrees(readFolder, snapshot!, config.cwd, limits))
-      : diffSnapshot(channel.harness, snapshot!, config.cwd, limits, (path) =>
+      : diffSnapshot(own.harness, snapshot!, config.cwd, limits, (path) =>
           container.getFile(path).then((content) => content ?? missing(path)),
         );
   };
   return {
     info,
-    execute: channel.execute,
+    execute,
+    ...(container.as && {
+      as: (user) => ({
+        execute: async (command, options) => (await channelOf(user)).execute(command, options),
+      }),
+    }),
     templateVars: () => ({
       ...unameVars(),
       cwd: config.cwd,
@@ -212,25 +284,25 @@ function environmentIn(
     ...(serviceLogs && { serviceLogs }),
     ...(keep && {
       async keepWork(kept = {}) {
-        if (!kept.running) await channel.killAll();
+        if (!kept.running) await killAll();
         return orDeath(keep(kept), 'keeping the work');
       },
     }),
-    leftRunning: channel.left,
+    leftRunning: own.left,
     ...(beside && {
       async beside(putBack) {
-        const startProcess = await orDeath(beside(putBack), 'opening it for a verifier');
+        const started = await orDeath(beside(putBack), 'opening it for a verifier');
         // Whoever worked here may have reached the supervisor.
         const transport = await createPlainExecTransport(
-          startProcess,
+          started.startProcess,
           config.interpreter,
           putScript(container),
         );
-        const { keep: _, beside: __, ...rest } = container;
-        const same = { ...rest, startProcess, remove: async () => {} };
+        const { keep: _, beside: __, as: ___, ...rest } = container;
+        const same = { ...rest, ...started, remove: async () => {} };
         const notes = { ...info, transport: transport.name };
         return {
-          ...environmentIn(same, createChannel(transport, config, same), config, undefined, notes),
+          ...environmentIn(same, { own: createChannel(transport, config, same) }, config, undefined, notes),
           ...(watchWrites && { watchWrites: (folders) => orDeath(watchWrites(folders)) }),
         };
       },
@@ -246,7 +318,10 @@ function environmentIn(
     }),
     close() {
       closing ??= (async () => {
-        channel.close();
+        own.close();
+        worker?.close();
+        for (const other of others.values())
+          void other.then((channel) => channel.close()).catch(() => undefined);
         await Promise.all(doorways.map((doorway) => doorway.close()));
         await container.remove().catch(() => undefined);
       })();
@@ -316,7 +391,7 @@ export function ownConfig(
   return {
     ...config,
     ...(cwd !== undefined && { cwd: cwd === 'image' ? imageFolder : cwd }),
-    ...(user !== undefined && { user }),
+    ...(user !== undefined && { user: user === 'image' ? undefined : user }),
     ...(network !== undefined && { network: network === 'public' ? open : 'none' }),
     ...(memoryMb !== undefined && { memory: `${memoryMb}m` }),
     ...(cpus !== undefined && { cpus }),

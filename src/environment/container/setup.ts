@@ -5,6 +5,7 @@ import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { Channel } from '../exec/channel.ts';
 import { type GitSnapshot, takeSnapshot } from '../patch/capture.ts';
 import { keepTree, type TreeSnapshot } from '../patch/treeSnapshot.ts';
+import type { Channels } from './container.ts';
 
 /** Tells the next phase; throws when the start was aborted. */
 export const phasesOf =
@@ -19,15 +20,18 @@ export const phasesOf =
  * changes the tree.
  */
 export async function setUp(
-  channel: Channel,
+  { own, worker = own }: Channels,
   config: EnvironmentConfig,
   request: StartRequest,
   { snapshot = true, known }: { snapshot?: boolean | undefined; known?: GitSnapshot | undefined },
 ): Promise<GitSnapshot | TreeSnapshot | undefined> {
   const phase = phasesOf(request);
   // The task's own waits until what its image starts is ready; the configured one may build on that.
-  const commands = [request.container?.startupCommand ?? '', request.startupCommand ?? ''].filter(Boolean);
-  for (const command of commands) {
+  const commands = [
+    { channel: own, command: request.container?.startupCommand ?? '' },
+    { channel: worker, command: request.startupCommand ?? '' },
+  ].filter(({ command }) => command !== '');
+  for (const { channel, command } of commands) {
     phase('setup');
     await runSetup(channel, config, command, request.signal);
   }
@@ -39,8 +43,8 @@ export async function setUp(
   const name = randomBytes(6).toString('hex');
   // By git where there is one, else as a copy.
   return (
-    (await takeSnapshot(channel.harness, cwd, name, timeoutS)) ??
-    (await keepTree(channel.harness, cwd, name, timeoutS))
+    (await takeSnapshot(own.harness, cwd, name, timeoutS)) ??
+    (await keepTree(own.harness, cwd, name, timeoutS))
   );
 }
 

@@ -8,10 +8,11 @@ import { WORK_IMAGES } from '../../base/imageReference.ts';
 import type { Services } from '../../base/services.ts';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
 import {
+  type Channels,
   type Container,
   environmentWhenReady,
   type OwnConfig,
-  openChannel,
+  openChannels,
   ownConfig,
 } from '../container/container.ts';
 import { createPreparedStarts } from '../container/preparedStarts.ts';
@@ -31,7 +32,7 @@ import {
 } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { EnvironmentOptions } from '../environmentKind.ts';
-import { type Channel, HARNESS } from '../exec/channel.ts';
+import { HARNESS } from '../exec/channel.ts';
 import { ownerLabels, WORK_LABELS } from '../owner.ts';
 import { engineClient } from '../places/chosenEngine.ts';
 import { daemonAnswer, ifThere, readFault, withDaemonRetry } from '../places/dockerFault.ts';
@@ -58,8 +59,8 @@ import {
   entryOf,
   type ImageEntry,
   type RunningEntry,
+  sameUser,
   startEntry,
-  untilSettled,
 } from './imageEntry.ts';
 import { attachedTo, createOwnContainer } from './ownImage.ts';
 import { commitContainer, createSealer, type Sealer } from './seal.ts';
@@ -283,7 +284,10 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
     phase('seal');
     // The image is committed from this container: no variable of this run's configuration may be in it for other runs.
     const bare = { ...shared, config: { ...config, env: {} }, options: { ...options, quietEnv: false } };
-    sealed = await sealer.seal(image, config, () => openContainer(bare, request, id, []));
+    sealed = await sealer.seal(image, config, async () => {
+      const { container, channels } = await openContainer(bare, request, id, []);
+      return { container, channel: channels.own };
+    });
     history = sealed.state;
     if (sealed.state === 'failed') unsealed(sealed.reason);
     else if (sealed.state === 'absent') notes.push(`history absent: ${sealed.reason}`);
@@ -297,28 +301,31 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
   phase('start');
   const from = made?.image ?? id;
   const beside = await startBeside?.();
-  const opened = await openContainer(shared, request, from, notes, { program, entry, beside, door }).catch(
-    async (error: unknown) => {
-      if (beside) await arm.dismiss(beside);
-      throw error;
-    },
-  );
-  const { channel, enter } = opened;
+  const opened = await openContainer(shared, request, from, notes, {
+    program,
+    entry,
+    beside,
+    door,
+    worker: needs?.worker,
+  }).catch(async (error: unknown) => {
+    if (beside) await arm.dismiss(beside);
+    throw error;
+  });
+  const { channels, enter } = opened;
   const container = beside ? withServices(opened.container, beside, arm) : opened.container;
-  const environment = await environmentWhenReady(container, channel, notes, async () => {
+  const environment = await environmentWhenReady(container, channels, notes, async () => {
     await beside?.ready();
     door?.setup();
     await door?.open(container.listen!);
     const entered = await enter();
-    if (entered) await untilSettled(channel);
     if (made) {
       phase('verify');
-      const verified = await verifySealed(channel.harness, config, made.fingerprint, request.baseCommit);
+      const verified = await verifySealed(channels.own.harness, config, made.fingerprint, request.baseCommit);
       notes.push(...verified.notes);
       if (verified.reason !== undefined) unsealed(verified.reason);
     }
     const known = made?.snapshot;
-    const snapshot = await setUp(channel, config, request, { snapshot: options.snapshot, known });
+    const snapshot = await setUp(channels, config, request, { snapshot: options.snapshot, known });
     // By now it had as long as the task's own commands took.
     const failed = await entered?.failure();
     if (failed !== undefined && !entry!.own.worked)
@@ -409,8 +416,8 @@ const SUPERVISOR_START_MS = 15_000;
 
 interface OpenContainer {
   readonly container: Container & { readonly handle: Docker.Container };
-  readonly channel: Channel;
-  /** Starts what the image starts itself, where the task means it to. */
+  readonly channels: Channels;
+  /** Starts what the image starts itself, where the task means it to, and waits until that is ready. */
   enter(): Promise<RunningEntry | undefined>;
 }
 
@@ -425,6 +432,7 @@ async function openContainer(
     readonly entry?: { readonly own: ImageEntry; readonly given: readonly string[] } | undefined;
     readonly beside?: RunningServices | undefined;
     readonly door?: EgressDoor | undefined;
+    readonly worker?: string | undefined;
   } = {},
 ): Promise<OpenContainer> {
   const { program: programVolume, entry, beside, door } = more;
@@ -458,7 +466,13 @@ async function openContainer(
     }
   });
   const lifetimeS = parseDuration(config.container_timeout);
-  const enter = async () => entry && startEntry(handle, entry.own, entry.given);
+  const starterAs = (user?: string) => processStarter(handle, undefined, watch.suspect, user);
+  const startProcess = starterAs();
+  let entered: RunningEntry | undefined;
+  const enter = async () => {
+    entered = entry && (await startEntry(handle, entry.own, entry.given, startProcess));
+    return entered;
+  };
   const listen: NonNullable<Environment['listen']> = (port, onConnection) =>
     startRelay(shared, handle.id, request, port, onConnection);
   const container: OpenContainer['container'] = {
@@ -466,7 +480,11 @@ async function openContainer(
     handle,
     watch,
     supervisorMs: SUPERVISOR_START_MS,
-    startProcess: processStarter(handle, undefined, watch.suspect),
+    startProcess,
+    async as(user) {
+      const { Config } = await withDaemonRetry(() => daemonAnswer(handle.inspect()));
+      return sameUser(user, Config.User) ? undefined : starterAs(user);
+    },
     ...containerFiles(handle),
     wasCut: (error) => readFault(error).daemonGone,
     death: (evidence) => deathOf({ docker, container: handle, watch, since }, lifetimeS, evidence),
@@ -480,15 +498,20 @@ async function openContainer(
     listen,
     async keep({ running = false }) {
       const image = await keepWork(docker, handle, Object.keys(door?.variables ?? {}));
-      // It was ended with everything else, and a next step of the task may need it.
-      if (!running) await enter();
+      // It was ended with everything of its user, and a next step of the task may need it.
+      if (!running && !(await entered?.runs())) await enter();
       return image;
     },
     async beside(back) {
       if (back) await putBackFrom(shared, request, back)(handle);
       const { Image } = await withDaemonRetry(() => daemonAnswer(handle.inspect()));
       const { Config } = await withDaemonRetry(() => daemonAnswer(docker.getImage(Image).inspect()));
-      return processStarter(handle, undefined, watch.suspect, Config.User || '0');
+      const named = request.container?.user ?? 'image';
+      const user = named === 'image' ? Config.User || '0' : named;
+      return {
+        startProcess: starterAs(user),
+        as: async (other) => (sameUser(other, user) ? undefined : starterAs(other)),
+      };
     },
     watchWrites: (folders) => startWatch(shared, handle.id, request, folders),
     async remove() {
@@ -496,7 +519,7 @@ async function openContainer(
       await discard(handle);
     },
   };
-  return { container, channel: await openChannel(container, config, notes), enter };
+  return { container, channels: await openChannels(container, config, notes, more.worker), enter };
 }
 
 // A port inside of a container without network. A second container shares its network namespace and nothing else: the agent can connect to
@@ -594,6 +617,8 @@ export async function keepWork(
     _query: { repo: WORK_IMAGES, tag, comment: 'work of an agent' },
     _body: {
       ...(lent.length > 0 && { Env: lent.map(before) }),
+      // Whoever worked there may have been another than who judges it.
+      ...(entry && { User: entry.user }),
       Labels: {
         ...workLabels(container.id, Config.Labels ?? {}),
         [WORK_LABELS.changes]: JSON.stringify(changes),

@@ -4,9 +4,11 @@
  */
 import type Docker from 'dockerode';
 import { z } from 'zod';
-import type { Channel } from '../exec/channel.ts';
+import { probe } from '../exec/plainExec.ts';
+import type { StartProcess } from '../exec/transport.ts';
 import { WORK_LABELS } from '../owner.ts';
 import { daemonAnswer, readFault, withDaemonRetry } from '../places/dockerFault.ts';
+import { shellScript } from '../shellScript.ts';
 
 const entrySchema = z.object({
   program: z.array(z.string()),
@@ -34,40 +36,25 @@ export const entryLabel = ({ program, user, folder }: ImageEntry): string =>
   JSON.stringify({ program, user, folder });
 
 export interface RunningEntry {
+  runs(): Promise<boolean>;
   /** Why nothing of it runs; undefined while it does, and where it ended as it wanted to. */
   failure(): Promise<string | undefined>;
 }
 
-/** Looks every tenth of a second until twice in a row nothing in the container ran and nobody's processor time had grown; fifty times at most. */
-const SETTLED = `last= quiet=0 n=0
-while [ $n -lt 50 ] && [ $quiet -lt 2 ]; do
-  now= busy=
-  for file in /proc/[0-9]*/stat; do
-    { read -r line < "$file"; } 2>/dev/null || continue
-    pid=\${line%% *}
-    [ "$pid" = $$ ] && continue
-    set -- \${line##*) }
-    case $1 in R | D) busy=1 ;; esac
-    now="$now $pid:\${12}:\${13}"
-  done
-  if [ -z "$busy" ] && [ "$now" = "$last" ]; then quiet=$((quiet + 1)); else quiet=0; fi
-  last=$now n=$((n + 1))
-  sleep 0.1
-done`;
+/** What an image or a task calls root, and what it does not name at all. */
+const ROOT: ReadonlySet<string> = new Set(['', 'root', '0', '0:0', 'root:root']);
+export const sameUser = (one = '', other = ''): boolean =>
+  one === other || (ROOT.has(one) && ROOT.has(other));
 
-/**
- * What it starts in the background is loading when it hands over. Harbor's own set-up gives it a second or two before an agent's first command;
- * ours takes a few milliseconds, in which no server listens yet.
- */
-export async function untilSettled(channel: Channel): Promise<void> {
-  await channel.harness(SETTLED, { timeoutS: 60, maxBytes: 1024 });
-}
+const UNTIL_SETTLED = shellScript('inside/untilSettled.sh', import.meta.url);
+const SETTLE_LIMIT_MS = 60_000;
 
-/** It lives as long as the container. What it prints is nobody's. */
+/** It lives as long as the container. What it prints is nobody's. Resolves when it is ready. */
 export async function startEntry(
   container: Docker.Container,
   { program, user, folder }: ImageEntry,
   given: readonly string[],
+  startProcess: StartProcess,
 ): Promise<RunningEntry> {
   const what = `the ENTRYPOINT of its image (${program.join(' ').slice(0, 200)})`;
   try {
@@ -75,7 +62,14 @@ export async function startEntry(
     // Nothing runs before its start: that alone is never asked for twice.
     const exec = await withDaemonRetry(() => daemonAnswer(container.exec(wanted)));
     await daemonAnswer(exec.start({ Detach: true }));
+    // What it starts in the background is loading when it hands over. Harbor's own set-up gives it a second or two before an agent's first command;
+    // ours takes a few milliseconds, in which no server listens yet.
+    await probe(startProcess, ['sh', '-c', UNTIL_SETTLED], SETTLE_LIMIT_MS);
     return {
+      async runs() {
+        const { Running } = await withDaemonRetry(() => daemonAnswer(exec.inspect()));
+        return Running;
+      },
       async failure() {
         const { Running, ExitCode } = await withDaemonRetry(() => daemonAnswer(exec.inspect()));
         return Running || ExitCode === 0 ? undefined : `${what} ended with exit code ${ExitCode}`;
@@ -84,6 +78,6 @@ export async function startEntry(
   } catch (error) {
     const { status, text, daemonGone } = readFault(error);
     if (daemonGone || status === undefined || status >= 500) throw error;
-    return { failure: async () => `${what} could not be started: ${text}` };
+    return { runs: async () => false, failure: async () => `${what} could not be started: ${text}` };
   }
 }

@@ -60,15 +60,19 @@ export async function createEgressDoor(
   const throwLost = () => {
     if (lost) throw lost;
   };
-  const within = (environment: Environment): Environment => ({
-    ...environment,
-    async execute(command, options: ExecuteOptions = {}) {
+  const withProxy =
+    ({ execute }: Pick<Environment, 'execute'>): Environment['execute'] =>
+    async (command, options: ExecuteOptions = {}) => {
       throwLost();
       const env = options.env && { ...options.env, ...variables };
-      const result = await environment.execute(command, { ...options, ...(env && { env }) });
+      const result = await execute(command, { ...options, ...(env && { env }) });
       throwLost();
       return result;
-    },
+    };
+  const within = (environment: Environment): Environment => ({
+    ...environment,
+    execute: withProxy(environment),
+    ...(environment.as && { as: (user) => ({ execute: withProxy(environment.as!(user)) }) }),
     enterPhase: proxy.enter,
     ...(environment.beside && {
       async beside(putBack, network = 'none') {

@@ -48,6 +48,8 @@ export interface Channel {
   harness(script: string, options: HarnessOptions): Promise<HarnessResult>;
   killAll(): Promise<void>;
   left(): Promise<LeftRunning | undefined>;
+  /** Somebody else has started the container again. */
+  reset(): void;
   close(): void;
 }
 
@@ -219,6 +221,7 @@ export function createChannel(
     harness: (script, options) => exclusively(() => runHarness(script, options)),
     killAll: () => exclusively(killAll),
     left: () => exclusively(async () => transport.left?.()),
+    reset: transport.reset,
     close() {
       closed = true;
       transport.close();

@@ -82,7 +82,7 @@ export async function createPlainExecTransport(
 }
 
 /** A short script of ours: its stdout, or undefined when it did not end in time, and the last of its stderr. */
-async function probe(startProcess: StartProcess, argv: readonly string[], timeoutMs: number) {
+export async function probe(startProcess: StartProcess, argv: readonly string[], timeoutMs: number) {
   const process = await startProcess(argv, { env: [] });
   const ended = Promise.withResolvers<boolean>();
   let out = '';

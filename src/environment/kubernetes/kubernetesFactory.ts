@@ -1,6 +1,7 @@
 /** The Kubernetes environment: one pod an attempt. The factory, and how a pod becomes ready for the agent. */
 import type { V1Pod } from '@kubernetes/client-node';
 import pLimit from 'p-limit';
+import type { ContainerNeeds } from '../../base/containerNeeds.ts';
 import { type Container, environmentWhenReady, ownConfig } from '../container/container.ts';
 import { createPreparedStarts } from '../container/preparedStarts.ts';
 import { createRemovals } from '../container/removals.ts';
@@ -114,18 +115,18 @@ async function startPod(arm: PodShared, network: NetworkCheck, request: StartReq
   const { signal, container: needs } = request;
   const phase = phasesOf(request);
   phase('pull');
-  const shared = { ...arm, config: ownConfig(arm.config, needs) };
+  const shared = { ...arm, config: ownConfig(arm.config, needs && forPod(needs)) };
   const image = shared.config.image ?? request.image;
   const notes: string[] = [];
   if (shared.config.network === 'none') notes.push(...(await network.closed(image, request)));
   const opened = await openPod(shared, request, image, notes, needs?.services);
-  const { channel, relay } = opened;
+  const { channels, relay } = opened;
   const services = needs?.services && servicesOfPod(shared, request, opened.container.id, needs.services);
   const container = services ? amongServices(opened.container, services, shared) : opened.container;
   // On its way while the history is sealed.
   const program = relay?.bringProgram(signal);
   program?.done.catch(() => undefined);
-  return environmentWhenReady(container, channel, notes, async () => {
+  return environmentWhenReady(container, channels, notes, async () => {
     await services?.ready();
     const config = needs?.cwd === 'image' ? { ...shared.config, cwd: await folderOf(opened) } : shared.config;
     let history: HistoryState = 'skipped';
@@ -133,7 +134,7 @@ async function startPod(arm: PodShared, network: NetworkCheck, request: StartReq
       phase('seal');
       history = await sealInside(config, request, opened, notes);
     }
-    const snapshot = await setUp(channel, config, request, { snapshot: arm.options.snapshot });
+    const snapshot = await setUp(channels, config, request, { snapshot: arm.options.snapshot });
     if (program) {
       phase('pull');
       await Promise.race([program.begun, program.done]);
@@ -153,11 +154,17 @@ async function startPod(arm: PodShared, network: NetworkCheck, request: StartReq
   });
 }
 
+/** A command in a pod runs as whoever its container runs as, and what an image starts itself does not run there. */
+const forPod = ({ user, worker, ...needs }: ContainerNeeds): ContainerNeeds => ({
+  ...needs,
+  user: worker ?? (user === 'image' ? undefined : user),
+});
+
 /** Nothing of a pod is kept, and its services end with it: whoever judges what was left there does so beside them. */
 const amongServices = (container: Container, services: PodServices, shared: PodShared): Container => ({
   ...container,
   serviceLogs: services.logs,
-  beside: async () => podProcesses(shared, container.id),
+  beside: async () => ({ startProcess: podProcesses(shared, container.id) }),
   watchWrites: async () => ({ refused: 'a pod does not tell who writes in it' }),
 });
 
@@ -165,10 +172,10 @@ const amongServices = (container: Container, services: PodServices, shared: PodS
 async function sealInside(
   config: EnvironmentConfig,
   request: StartRequest,
-  { channel }: OpenPod,
+  { channels: { own } }: OpenPod,
   notes: string[],
 ): Promise<HistoryState> {
-  const sealed = await sealHistory(channel.harness, config, request.baseCommit);
+  const sealed = await sealHistory(own.harness, config, request.baseCommit);
   notes.push(...sealed.notes);
   if (sealed.state === 'absent') {
     notes.push(`history absent: ${sealed.text}`);
@@ -176,7 +183,7 @@ async function sealInside(
   }
   const verified =
     sealed.state === 'sealed'
-      ? await verifySealed(channel.harness, config, sealed.text, request.baseCommit)
+      ? await verifySealed(own.harness, config, sealed.text, request.baseCommit)
       : undefined;
   const reason = verified ? verified.reason : sealed.text;
   if (reason === undefined) return 'sealed';
@@ -186,8 +193,8 @@ async function sealInside(
 }
 
 /** The working directory that the image names is that of its first process. */
-async function folderOf({ channel }: OpenPod): Promise<string> {
-  const { output, code } = await channel.harness('readlink /proc/1/cwd', { timeoutS: 30, env: {} });
+async function folderOf({ channels: { own } }: OpenPod): Promise<string> {
+  const { output, code } = await own.harness('readlink /proc/1/cwd', { timeoutS: 30, env: {} });
   const folder = output.trim();
   if (code !== 0 || !folder.startsWith('/'))
     throw new EnvironmentError(

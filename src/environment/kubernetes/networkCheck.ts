@@ -138,7 +138,7 @@ async function probePod(shared: PodShared, image: string, request: StartRequest,
   const options = { ...shared.options, relay: false };
   const opened = await openPod({ ...shared, config, clusterConfig, options }, request, image, []);
   const reach: Reach = async (targets) => {
-    const done = await opened.channel.harness(REACH, {
+    const done = await opened.channels.own.harness(REACH, {
       timeoutS: REACH_S,
       env: { TARGETS: targets.join(' ') },
     });
@@ -154,7 +154,7 @@ async function probePod(shared: PodShared, image: string, request: StartRequest,
     return [...done.output.matchAll(/^reached (\S{1,300})$/gm)].map(([, target]) => target!);
   };
   const close = async () => {
-    opened.channel.close();
+    opened.channels.own.close();
     await opened.container.remove();
   };
   return { reach, close, node: opened.pod.status?.hostIP ?? '' };

@@ -4,9 +4,8 @@ import { pause, sleep } from '../../base/async/timer.ts';
 import type { Services } from '../../base/services.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { parseDuration } from '../../base/text/units.ts';
-import { type Container, openChannel } from '../container/container.ts';
+import { type Channels, type Container, openChannels } from '../container/container.ts';
 import type { StartRequest } from '../environment.ts';
-import type { Channel } from '../exec/channel.ts';
 
 import { apiError, readApiFault } from './cluster.ts';
 import { deathOf, faultError, type PodFault, stateOfPod } from './podFaults.ts';
@@ -20,7 +19,7 @@ import type { PodShared } from './podShared.ts';
 export interface OpenPod {
   readonly pod: V1Pod;
   readonly container: Container;
-  readonly channel: Channel;
+  readonly channels: Channels;
   /** Where pods of the factory have one. */
   readonly relay: PodRelay | undefined;
 }
@@ -60,7 +59,7 @@ export async function openPod(
     listen: relay?.listen,
     remove: () => shared.discard(name),
   };
-  return { pod, container, channel: await openChannel(container, config, notes), relay };
+  return { pod, container, channels: await openChannels(container, config, notes), relay };
 }
 
 const TRIES = 5;

@@ -16,7 +16,14 @@ const SHOWN = 4;
 
 /** As clauses; none where all of them fit into one pod. `network`: that of the configuration. */
 export function serviceRefusals(needs: ContainerNeeds, network: unknown): string[] {
-  const { services, user, entryAlone, entryArguments, entryProgram = [] } = needs;
+  const {
+    services,
+    user: named,
+    worker: user = named,
+    entryAlone,
+    entryArguments,
+    entryProgram = [],
+  } = needs;
   if (!services) return [];
   const open = (needs.network ?? network) !== 'none';
   const all: readonly Placed[] = [services.own, ...services.containers];

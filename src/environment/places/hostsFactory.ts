@@ -136,10 +136,14 @@ export function createHostsFactory({
     };
     // Its containers are gone with the engine, whatever the agent waits for.
     const listening = addAbortListener(end, () => void environment.close());
-    const { listen, putFiles, getFiles, keepWork, leftRunning, beside, enterPhase } = environment;
+    const { as, listen, putFiles, getFiles, keepWork, leftRunning, beside, enterPhase, serviceLogs } =
+      environment;
     return {
       info: { ...environment.info, notes: [...environment.info.notes, `engine: ${host}`] },
       execute: (command, more) => watched(() => environment.execute(command, more)),
+      ...(as && {
+        as: (user) => ({ execute: (command, more) => watched(() => as(user).execute(command, more)) }),
+      }),
       templateVars: () => environment.templateVars(),
       capturePatch: (kept) => watched(() => environment.capturePatch(kept)),
       putFile: (path, content, mode) => watched(() => environment.putFile(path, content, mode)),
@@ -149,6 +153,7 @@ export function createHostsFactory({
       ...(getFiles && { getFiles: (path, most) => watched(() => getFiles(path, most)) }),
       ...(keepWork && { keepWork: (kept) => watched(() => keepWork(kept)) }),
       ...(enterPhase && { enterPhase }),
+      ...(serviceLogs && { serviceLogs: () => watched(() => serviceLogs()) }),
       ...(leftRunning && { leftRunning: () => watched(() => leftRunning()) }),
       ...(beside && { beside: (back, network) => watched(() => beside(back, network)) }),
       async close() {

@@ -21,7 +21,7 @@ import { type HarborTask, harborTaskOf, readTask } from './readTask.ts';
 import { gradeSteps, type TaskStep, verifierOfStep, workThroughSteps } from './steps.ts';
 import { hasFile } from './taskFolder.ts';
 import { readEnv, readTaskToml } from './taskToml.ts';
-import { mainNeeds, verification } from './verification.ts';
+import { executeAs, mainNeeds, verification } from './verification.ts';
 
 // What agents are asked: the instruction of the task as it is, and below it how the container is worked in. There is no repository, and nothing is
 // handed in.
@@ -180,7 +180,8 @@ function containerOf(task: HarborTask): ContainerNeeds {
     ...mainNeeds(task),
     network,
     ...(setup_network !== undefined && { setupNetwork: setup_network }),
-    user: agent.user ?? user,
+    user,
+    worker: agent.user,
     lifetimeS: life === undefined ? undefined : life + AROUND_S,
     startupCommand: healthcheck,
   };
@@ -263,7 +264,7 @@ function solutionOfTask(instance: Instance, step?: string): Solution | undefined
       const wanted = readEnv(read.ok ? read.toml.solution.env : {});
       const env = { ...wanted.env, ...givenOf(wanted.variables, variables) };
       // What an agent left there in an earlier step is no part of it.
-      await environment.execute(`rm -rf ${FOLDER}`, { cwd: '/', signal });
+      await executeAs(environment, 'root', `rm -rf ${FOLDER}`, { cwd: '/', signal });
       await environment.putFiles?.(
         placedFiles(FOLDER, files).map((file) => ({ ...file, mode: file.mode | 0o111 })),
       );

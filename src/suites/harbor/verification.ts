@@ -4,7 +4,9 @@ import { isRecord } from '../../base/isRecord.ts';
 import { shellWord } from '../../base/text/shellWord.ts';
 import { type Instance, imageOf } from '../../dataset/instance.ts';
 import {
+  type CommandResult,
   type Environment,
+  type ExecuteOptions,
   FilesTooLargeError,
   type PlacedFile,
   type SeenWrite,
@@ -95,7 +97,7 @@ export function verifierFrame(
     specHash,
     request,
     runs: true,
-    container: { ...mainNeeds(task), lifetimeS, network, verifies: true },
+    container: { ...mainNeeds(task), user: task.user ?? 'image', lifetimeS, network, verifies: true },
   };
 }
 
@@ -183,7 +185,10 @@ const namesIn = (tests: readonly PlacedFile[]): ReadonlySet<string> =>
 
 function testsOf({ task, testFolders }: Wanted): PlacedFile[] {
   const placed = testFolders.flatMap((part) => placedFiles(TESTS_FOLDER, taskFiles(task.folder, part)));
-  return [...new Map(placed.map((file) => [file.path, file])).values()];
+  const started = placed.map((file) =>
+    file.path === TEST_SCRIPT ? { ...file, mode: file.mode | 0o111 } : file,
+  );
+  return [...new Map(started.map((file) => [file.path, file])).values()];
 }
 
 async function verifiedOnce(
@@ -224,7 +229,7 @@ async function verifiedOnce(
   const lifetimeS = timeout_s + AROUND_S;
   const container = {
     ...roomNeeds(room),
-    ...{ env, variables, cwd, network, lifetimeS, verifies: true },
+    ...{ env, variables, cwd, network, lifetimeS, user: 'image', verifies: true },
     entryArguments: HARBOR_COMMAND,
   };
   const apart = { ...frame, image: separate.image, container, putBack: undefined };
@@ -258,7 +263,7 @@ async function applied(
   await environment.putFile(PATCH_PATH, patch);
   const { cwd } = environment.templateVars();
   const at = { cwd: typeof cwd === 'string' ? cwd : '/', timeoutS: PATCH_TIMEOUT_S, signal };
-  const done = await applyPatch(environment, 'v5', at);
+  const done = await applyPatch({ ...environment, ...environment.as?.('root') }, 'v5', at);
   if (done.method !== null) return undefined;
   log.info(`the patch of ${id} does not apply:\n${done.output}`);
   return {
@@ -267,11 +272,22 @@ async function applied(
   };
 }
 
-/** A command as another user of the container; root is who runs otherwise. */
-const asUser = (command: string, user: string | undefined): string =>
-  user === undefined || user === 'root' || user === '0'
-    ? command
-    : `su -s /bin/sh -c ${shellWord(command)} ${shellWord(user)}`;
+/** Harbor runs a command as the user that the task names for it, else as that of the container. */
+export function executeAs(
+  environment: Environment,
+  user: string | undefined,
+  command: string,
+  options: ExecuteOptions,
+): Promise<CommandResult> {
+  if (user === undefined) return environment.execute(command, options);
+  if (environment.as) return environment.as(user).execute(command, options);
+  // Where a process cannot be started as somebody else, root is who runs.
+  const isRoot = user === 'root' || user === '0';
+  return environment.execute(
+    isRoot ? command : `su -s /bin/sh -c ${shellWord(command)} ${shellWord(user)}`,
+    options,
+  );
+}
 
 // What a verifier of its own gets from the agent's container: the files that the task names, after its own commands have made them.
 
@@ -287,9 +303,12 @@ async function runCollectCommands(
   task: HarborTask,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  await environment.execute(`mkdir -p ${ARTIFACTS} && chmod 777 ${ARTIFACTS}`, { cwd: '/', signal });
+  await executeAs(environment, 'root', `mkdir -p ${ARTIFACTS} && chmod 777 ${ARTIFACTS}`, {
+    cwd: '/',
+    signal,
+  });
   for (const { command, timeout_s, user } of task.verifier.collect) {
-    const done = await environment.execute(asUser(command, user), { timeoutS: timeout_s, signal });
+    const done = await executeAs(environment, user, command, { timeoutS: timeout_s, signal });
     // The verifier judges what is there: Harbor goes on too.
     if (done.exitCode !== 0)
       log.warn(`a collect command of ${id} ended with ${done.exitCode}: ${done.output.slice(-400).trim()}`);
@@ -335,8 +354,11 @@ export async function verify(
 ): Promise<GradingEnd> {
   // What the agent left where the tests go is no test, and what it wrote as a reward is no reward.
   const own = tests ? ` ${TESTS_FOLDER}` : '';
-  const ready = await environment.execute(
-    `rm -rf ${LOGS}${own} && mkdir -p ${LOGS} /logs/agent /logs/artifacts${own} && chmod 777 ${LOGS}`,
+  const starts = tests ? '' : ` && { chmod +x ${TEST_SCRIPT} 2>/dev/null || :; }`;
+  const ready = await executeAs(
+    environment,
+    'root',
+    `rm -rf ${LOGS}${own} && mkdir -p ${LOGS} /logs/agent /logs/artifacts${own} && chmod 777 ${LOGS}${starts}`,
     { cwd: '/', timeoutS: PREPARE_TIMEOUT_S, signal: request.signal },
   );
   if (ready.exitCode !== 0)
@@ -441,10 +463,11 @@ async function runTests(
 ): Promise<GradingEnd> {
   log.info(`Running ${TEST_SCRIPT} of ${id}...`);
   const seconds = Math.ceil(timeoutS);
-  const run = await environment.execute(
-    `chmod +x ${TEST_SCRIPT} 2>/dev/null\n${commandWithin(seconds, asUser(TEST_SCRIPT, user))}`,
-    { env, signal, timeoutS: timeoutS > 0 ? timeoutS + OUTSIDE_S : 0 },
-  );
+  const run = await executeAs(environment, user, commandWithin(seconds, TEST_SCRIPT), {
+    env,
+    signal,
+    timeoutS: timeoutS > 0 ? timeoutS + OUTSIDE_S : 0,
+  });
   log.info(`${TEST_SCRIPT} ended with exit code ${run.exitCode}`);
   const base = { log: run.output, exitCode: run.exitCode, repeatAlone: run.exitCode === -1 && !run.timedOut };
   if (isPastDeadline(run, seconds))

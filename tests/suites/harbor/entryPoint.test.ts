@@ -87,4 +87,106 @@ describe.skipIf(!available)('an image with an ENTRYPOINT', () => {
     const gold = await cli(['evaluate', 'gold', '--subset', tasks, '-o', join(dir, 'out')]);
     expect(gold.stderr).toMatch(/slow +resolved/);
   });
+
+  test('and the agent have users of their own: of the agent none but what it started itself is there when the tests look', async () => {
+    const dir = tempDir('users-');
+    const tasks = join(dir, 'tasks');
+    const toml = (agent: string, verifier: string) =>
+      TOML.replace(
+        /command = .*/,
+        'command = "test \\"$(id -un)\\" = \\"$(cat /owner)\\" && echo healthy > /srv/healthy"',
+      )
+        .replace('user = "nobody"', agent)
+        .replace(/\[verifier\]/, `[verifier]\n${verifier}`);
+    const file = (owner: string) =>
+      `FROM ${BASE_IMAGE}\nRUN mkdir -p /srv /work /tests && chmod 777 /srv /work && echo ${owner} > /owner && chown daemon /work\nWORKDIR /work\nCOPY serve.sh /serve.sh\nRUN chmod +x /serve.sh\nENTRYPOINT ["/serve.sh"]\nUSER ${owner}\n`;
+    const looks = (user: string, running: string) => `#!/bin/bash
+found=
+for p in /proc/[0-9]*; do
+  [ "$(stat -c %U $p 2>/dev/null)" = nobody ] && found="$found$(tr '\\0' ' ' < $p/cmdline);"
+done
+echo "$(id -un), beside $(cat /srv/entry), $found"
+[ "$(id -un)" = ${user} ] && [ "$found" = '${running}' ] && r=1 || r=0
+echo $r > /logs/verifier/reward.txt
+`;
+    const serve = '#!/bin/sh\necho $(id -un) $$ >> /srv/entry\nexec "$@"\n';
+    const solve = (running = '') => `#!/bin/bash
+set -e
+[ "$(id -un)/$HOME" = nobody/nonexistent ] || [ "$(id -un)/$HOME" = nobody//nonexistent ]
+[ "$(cat /srv/healthy)" = healthy ]
+${running}
+`;
+    const LEFT = 'setsid sleep 4321 > /dev/null 2>&1 < /dev/null &';
+    const task = (id: string, owner: string, parts: { toml: string; solve: string; test: string }) =>
+      harborTask(tasks, id, {
+        'task.toml': parts.toml,
+        'environment/Dockerfile':
+          id === 'fresh' ? file(owner).replace(/ENTRYPOINT.*/, 'RUN echo none > /srv/entry') : file(owner),
+        'environment/serve.sh': serve,
+        'solution/solve.sh': parts.solve,
+        'tests/test.sh': parts.test,
+      });
+    const nobody = 'user = "nobody"';
+    task('quiet', 'root', { toml: toml(nobody, 'user = "root"'), solve: solve(), test: looks('root', '') });
+    task('leaves', 'root', {
+      toml: toml(nobody, ''),
+      solve: solve(LEFT),
+      test: looks('root', 'sleep 4321 ;'),
+    });
+    // Neither Harbor's agent nor its verifier is root where the image is somebody else's.
+    task('owned', 'daemon', { toml: toml(nobody, ''), solve: solve(), test: looks('daemon', '') });
+    // Nothing runs there any more: the tests work in a new container.
+    task('fresh', 'daemon', { toml: toml(nobody, ''), solve: solve(), test: looks('daemon', '') });
+    task('rooted', 'daemon', {
+      toml: toml(nobody, 'user = "root"'),
+      solve: solve(LEFT),
+      test: looks('root', 'sleep 4321 ;'),
+    });
+    const out = join(dir, 'out');
+    const gold = await cli(['evaluate', 'gold', '--subset', tasks, '-o', out, '-w', '4']);
+    for (const id of ['quiet', 'leaves', 'owned', 'fresh', 'rooted'])
+      expect(gold.stderr).toMatch(new RegExp(`${id} +resolved`));
+  });
+
+  test('goes on between steps where the agent is another user, and has settled anew where it was ended with the agent', async () => {
+    const dir = tempDir('entry-');
+    const tasks = join(dir, 'tasks');
+    const toml = (user: string) =>
+      `${TOML.replace(/\[environment\.healthcheck\][^[]+/, '').replace('user = "nobody"\n', user)}[[steps]]\nname = "one"\n[[steps]]\nname = "two"\n`;
+    const serve = `#!/bin/sh
+rm -f /srv/up; echo $$ >> /srv/entry
+(i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; echo up > /srv/up; exec sleep 600) &
+exec "$@"
+`;
+    const task = (id: string, user: string, two: string) =>
+      harborTask(tasks, id, {
+        'task.toml': toml(user),
+        'environment/Dockerfile': dockerfile('serve.sh'),
+        'environment/serve.sh': serve,
+        'tests/test.sh': null,
+        'steps/one/instruction.md': 'One.\n',
+        'steps/one/solution/solve.sh':
+          '#!/bin/bash\necho 1 > /work/one\nsetsid sleep 4321 > /dev/null 2>&1 < /dev/null &\n',
+        'steps/one/tests/test.sh': '#!/bin/bash\ncat /work/one > /logs/verifier/reward.txt\n',
+        'steps/two/instruction.md': 'Two.\n',
+        'steps/two/workdir/setup.sh': '#!/bin/bash\nid -un > setup\n',
+        'steps/two/solution/solve.sh': `#!/bin/bash
+set -e
+! grep -qs 4321 /proc/[0-9]*/cmdline
+[ "$(cat /srv/up)" = up ]
+[ -e /proc/$(tail -n 1 /srv/entry) ]
+${two}
+echo 1 > /work/two
+`,
+        'steps/two/tests/test.sh': '#!/bin/bash\ncat /work/two > /logs/verifier/reward.txt\n',
+      });
+    task(
+      'other',
+      'user = "nobody"\n',
+      '[ "$(cat setup)/$(id -un)/$(wc -l < /srv/entry)" = nobody/nobody/1 ]',
+    );
+    task('same', '', '[ "$(cat setup)/$(id -un)/$(wc -l < /srv/entry)" = root/root/2 ]');
+    const gold = await cli(['evaluate', 'gold', '--subset', tasks, '-o', join(dir, 'out'), '-w', '2']);
+    for (const id of ['other', 'same']) expect(gold.stderr).toMatch(new RegExp(`${id} +resolved`));
+  });
 });
