@@ -41,7 +41,7 @@ export default defineConfig({
         // Far above what any test takes: they end what hangs, and judge nobody's speed.
         testTimeout: 300_000,
         hookTimeout: 300_000,
-        expect: { poll: { timeout: 30_000 } },
+        expect: { poll: { timeout: 120_000 } },
         ...how(name),
       },
     })),

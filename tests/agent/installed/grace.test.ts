@@ -21,7 +21,7 @@ async function played(command: string, until?: string, timeUp = new AbortControl
       const child = spawn('bash', ['-c', line], { cwd: dir, stdio: 'ignore' });
       const ended = once(child, 'exit') as Promise<[number | null]>;
       if (until !== undefined) {
-        await expect.poll(() => existsSync(join(dir, until)), { timeout: 20_000 }).toBe(true);
+        await expect.poll(() => existsSync(join(dir, until)), { timeout: 120_000 }).toBe(true);
         timeUp.abort();
       }
       return textResult('', (await ended)[0] ?? -1);

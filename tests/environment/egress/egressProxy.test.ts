@@ -15,7 +15,7 @@ const asked: string[] = [];
 const dialled: string[] = [];
 const ended: EgressConnection[] = [];
 const told = async (count: number): Promise<readonly EgressConnection[]> => {
-  await expect.poll(() => ended.length, { timeout: 10_000 }).toBeGreaterThanOrEqual(count);
+  await expect.poll(() => ended.length, { timeout: 120_000 }).toBeGreaterThanOrEqual(count);
   return ended;
 };
 const servers: { close(): unknown }[] = [];
