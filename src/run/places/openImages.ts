@@ -23,8 +23,8 @@ import type { ArmConfig } from '../plan/planRecord.ts';
 import { UserError } from '../userError.ts';
 import { imagesOn, openImages, requireEngine, stateDir } from './engines.ts';
 
-/** An engine that hangs must not keep the others waiting. */
-const ANSWER_MS = 5000;
+/** An engine that hangs must not keep the others waiting; one that is only slow is judged before it gets trials. */
+const ANSWER_MS = 15_000;
 
 const armsOnEngines = (arms: readonly ArmConfig[]) =>
   arms.filter(({ environment }) => onEngines(environment));

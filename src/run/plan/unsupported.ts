@@ -213,7 +213,8 @@ export async function beyondAgents<R extends LoadedRow>(
   );
 }
 
-const ANSWER_MS = 5000;
+/** What is not refused here fails when it starts: a slow engine has its time. */
+const ANSWER_MS = 15_000;
 
 /** A row that was left in its file is of a kind that asks for nothing, and of a refused one nothing was read. */
 const askedBy = (row: LoadedRow): number =>
