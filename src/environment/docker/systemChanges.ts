@@ -75,7 +75,9 @@ export async function systemChangesOf(
 ): Promise<SystemChanges> {
   const { folders, workdir } = await programFolders(container);
   const isProgram = (path: string) => PROGRAM.test(path) || folders.includes(posix.dirname(path));
-  const diff = diffSchema.parse(await daemonAnswer(container.changes() as Promise<unknown>)) ?? [];
+  // The engine walks through the whole layer, as it does when it keeps it.
+  const told = await daemonAnswer(container.changes() as Promise<unknown>, PUT_LIMIT_MS);
+  const diff = diffSchema.parse(told) ?? [];
   const parents = new Set(diff.map(({ Path }) => posix.dirname(Path)));
   const wanted = diff.filter(
     ({ Path, Kind }) =>
