@@ -94,7 +94,7 @@ describe.skipIf(!available)('environment faults', () => {
     bench = await faultBench({
       ...ONE,
       scripts: { 'a__a-1': [bash('sleep 60')] },
-      environment: { container_timeout: 10, timeout: 50 },
+      environment: { container_timeout: 20, timeout: 50 },
       config: { retry: { attempts: 1, backoff_s: 0 } },
     });
     const result = await bench.run(bench.id);

@@ -61,9 +61,7 @@ describe.skipIf(!available)('docker faults', () => {
         'for (;;) { my $p = fork; defined $p or select undef, undef, undef, .002; defined $p and !$p and sleep 1000 and exit }';
       expect((await env.execute(`perl -e 'sleep 1; ${greedy}' & echo left`)).output).toBe('left\n');
       await expect
-        .poll(async () => (await docker.getContainer(env.info.containerId!).top()).Processes.length, {
-          timeout: 20_000,
-        })
+        .poll(async () => (await docker.getContainer(env.info.containerId!).top()).Processes.length)
         .toBeGreaterThanOrEqual(40);
       const met = await env.execute('sleep 0.1', { timeoutS: 40 });
       expect(met.exceptionInfo).toContain('every process in the background was killed');
@@ -117,8 +115,9 @@ describe.skipIf(!available)('docker faults', () => {
     });
 
     test('the end of the lifetime is expired [M-37, T-25]', async () => {
-      const env = await start({ container_timeout: 8 });
-      await expect(env.execute('sleep 30')).rejects.toMatchObject({ code: 'died', sub: 'expired' });
+      // Where an engine is slow the first is over before it is ready.
+      const env = await start({ container_timeout: 8 }).catch(() => start({ container_timeout: 60 }));
+      await expect(env.execute('sleep 100')).rejects.toMatchObject({ code: 'died', sub: 'expired' });
     });
 
     test('a command that fills the disk ends the attempt as disk_full [T-33]', async () => {

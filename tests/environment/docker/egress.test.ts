@@ -225,13 +225,11 @@ process.exit(0);
     );
     await docker.getContainer(relay!.Id).kill();
     await expect
-      .poll(
-        () =>
-          own.execute('true').then(
-            () => 'done',
-            (error: Error) => error.message,
-          ),
-        { timeout: 20_000 },
+      .poll(() =>
+        own.execute('true').then(
+          () => 'done',
+          (error: Error) => error.message,
+        ),
       )
       .toContain('the proxy of its list of hosts is gone');
     await own.close();
