@@ -36,6 +36,8 @@ const LAST_WORDS = 4096;
 const UNSTARTED_WAITS_MS = [100, 500];
 /** How long an end is waited for after each sweep, and before the first one where the command has not begun. */
 const KILL_WAITS_MS = [200, 500, 1000, 2000, 2000];
+/** Where the wrapper says nothing for so long something has stopped it. */
+const BEGUN_LIMIT_MS = 15_000;
 /** A sweep that the command stopped while it was being started is one that the engine waits for without an end. */
 const KILL_LIMIT_MS = 10_000;
 
@@ -173,7 +175,7 @@ async function runCommand(plain: PlainExec, request: TransportCommand): Promise<
     swept: false,
   };
   const ended = untilStarted(plain, one).finally(one.begun.resolve);
-  /** Whoever looks before the wrapper is there, or before it has begun the command, finds nothing to kill. */
+  /** Whoever looks before the wrapper has begun the command finds nothing to kill. */
   const sweepUntilEnded = async () => {
     for (const wait of KILL_WAITS_MS) {
       if (one.wrapper !== '') await sweep(plain, mark, one.wrapper).catch(() => undefined);
@@ -189,7 +191,9 @@ async function runCommand(plain: PlainExec, request: TransportCommand): Promise<
     }),
     kill: () => {
       one.swept = true;
-      sweeping ??= within(sweepUntilEnded(), KILL_LIMIT_MS);
+      sweeping ??= within(one.begun.promise, BEGUN_LIMIT_MS).then(() =>
+        within(sweepUntilEnded(), KILL_LIMIT_MS),
+      );
       return sweeping;
     },
     output: () => one.collector.finish(),

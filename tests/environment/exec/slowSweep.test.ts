@@ -157,7 +157,7 @@ test.each([
 ])('a restart, where %s', async (_when, slow) => {
   const { channel, restart } = await slowContainer(slow);
   const running = channel.execute('sleep 100', { timeoutS: 0.5 });
-  await vi.advanceTimersByTimeAsync(55_000);
+  await vi.advanceTimersByTimeAsync(70_000);
   expect(await running).toMatchObject({ timedOut: true });
   expect(restart).toHaveBeenCalledOnce();
 });
@@ -210,4 +210,15 @@ test('what an engine takes to begin a command is not the time of the command', a
   const { channel } = await slowContainer({ startMs: 12_000, runMs: 900 });
   const result = await settled(channel.execute('sleep 0.9', { timeoutS: 1 }));
   expect(result).toMatchObject({ timedOut: false, exitCode: 0 });
+});
+
+test('a command that is no longer wanted before it has begun is killed once it has, without a restart', async () => {
+  const { channel, restart, sweeps } = await slowContainer({ startMs: 12_000 });
+  const abort = new AbortController();
+  const running = channel.execute('sleep 100', { signal: abort.signal });
+  await vi.advanceTimersByTimeAsync(500);
+  abort.abort(new Error('enough'));
+  await expect(settled(running)).rejects.toThrow('enough');
+  expect(restart).not.toHaveBeenCalled();
+  expect(sweeps.at(-1)).toBe('77');
 });
