@@ -7,6 +7,7 @@ import type { Reaped } from '../../environment/environmentKind.ts';
 import { onEngines, reapEnvironments } from '../../environment/environments.ts';
 import { currentOwner, type MachineFacts } from '../../environment/owner.ts';
 import { engineClient, engineOptionsOf } from '../../environment/places/chosenEngine.ts';
+import { readFault } from '../../environment/places/dockerFault.ts';
 import type { RunPool } from '../../environment/places/enginePool.ts';
 import {
   discardWork,
@@ -129,7 +130,13 @@ export async function reapOrphans(arms: readonly ArmConfig[], caller: Caller): P
       for (const { what, name } of parts.failed)
         tell({ level: 'warning', text: `${what} ${name} could not be removed; the next run tries again` });
     } catch (error) {
-      if (host === undefined) throw error;
+      const { daemonGone, text } = readFault(error);
+      if (daemonGone && host === undefined) throw error;
+      if (!daemonGone)
+        tell({
+          level: 'warning',
+          text: `what dead processes left on ${host ?? 'the engine'} is not known: ${text}; the next run looks again`,
+        });
     }
   }
 }
@@ -185,7 +192,8 @@ export async function cleanWork(
   const orphans = all.filter((image) => store !== undefined && isNeedless(image, store));
   const kept = all.filter((image) => !orphans.includes(image));
   if (dryRun) return { orphans, removed: [], failed: [], kept };
-  for (const { name } of orphans) await discardWork(docker, name);
+  // What is still there afterwards has failed, whatever was said of it: an engine may go on with a removal that took too long.
+  for (const { name } of orphans) await discardWork(docker, name).catch(() => undefined);
   const left = new Set((await listWorkImages(docker, machine)).map(({ name }) => name));
   return {
     orphans,
