@@ -56,7 +56,11 @@ export const openMemory = (): Store => openStore(':memory:');
 
 const sha = (text: string): string => `sha-${text.length}-${text.slice(0, 20)}`;
 
-export function recordRun(db: Store, planned: PlannedRun): number {
+/** In one transaction: a night of the tests is sixty trials. */
+export const recordRun = (db: Store, planned: PlannedRun): number =>
+  db.inTransaction ? recordRows(db, planned) : db.transaction(() => recordRows(db, planned))();
+
+function recordRows(db: Store, planned: PlannedRun): number {
   const arms = planned.arms ?? ['default'];
   const run = insertRun(db, {
     run: {
