@@ -79,7 +79,7 @@ export function createQuotaProbe(docker: Docker, disk: string): QuotaProbe {
   const limit = parseSize(disk);
   let supported: Promise<boolean> | undefined;
   const probe = async () => {
-    const info = infoSchema.safeParse(await engineFacts(docker).catch(() => ({})));
+    const info = infoSchema.safeParse(await engineFacts(docker));
     if (!info.success) return false;
     const backing = info.data.DriverStatus?.find(([name]) => name === 'Backing Filesystem')?.[1] ?? '';
     return QUOTA_DRIVERS.has(info.data.Driver) || (info.data.Driver === 'overlay2' && backing === 'xfs');
@@ -88,7 +88,13 @@ export function createQuotaProbe(docker: Docker, disk: string): QuotaProbe {
     async bytes() {
       if (limit <= 0) return 0;
       supported ??= probe();
-      return (await supported) ? limit : 0;
+      try {
+        return (await supported) ? limit : 0;
+      } catch {
+        // Without an answer this container is watched, and the engine is asked again for the next.
+        supported = undefined;
+        return 0;
+      }
     },
     refused(error) {
       if (!/storage-opt|pquota|storage option/i.test(String(error))) return false;
