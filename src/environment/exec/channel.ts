@@ -158,6 +158,16 @@ export function createChannel(
     await restart();
   }
 
+  /** Whoever judges beside what is left must not take a connection that broke for a container in which nothing runs. */
+  async function left(): Promise<LeftRunning | undefined> {
+    if (!transport.left) return undefined;
+    const known = await transport.left().catch(() => undefined);
+    if (known) return known;
+    const death = await deathAfterLoss({ while: 'listing what is left running' });
+    if (death) throw death;
+    return transport.left();
+  }
+
   /** Ends that are the container's, its disk's or the daemon's, and no result of the command. */
   async function throwForThePlace(
     { end, why, usedBytes, restarted }: Ended,
@@ -220,7 +230,7 @@ export function createChannel(
     execute: (command, options = {}) => exclusively(() => runCommand(command, options)),
     harness: (script, options) => exclusively(() => runHarness(script, options)),
     killAll: () => exclusively(killAll),
-    left: () => exclusively(async () => transport.left?.()),
+    left: () => exclusively(left),
     reset: transport.reset,
     close() {
       closed = true;

@@ -12,11 +12,22 @@ const DEATH = new EnvironmentError('died', 'container 1 is not running: state ex
 /** More looks than there are within the first second. */
 const LOOKS = 5;
 
+const NO_TRANSPORT: Transport = {
+  name: 'supervisor',
+  run: async () => {
+    throw new Error('cannot exec in a stopped state');
+  },
+  killAll: async () => false,
+  reset: () => undefined,
+  lastWords: () => '',
+  close: () => undefined,
+};
+
 /** A channel into a container that has died, which its engine says after some looks. */
 function intoDeadContainer(end: CommandEnd | undefined, lives = false) {
   let looks = 0;
   const transport: Transport = {
-    name: 'supervisor',
+    ...NO_TRANSPORT,
     run: async () => {
       if (!end) throw new Error('cannot exec in a stopped state');
       const none = { raw: new Uint8Array(), totalBytes: 0, omittedBytes: 0, replacedBytes: 0 };
@@ -27,9 +38,6 @@ function intoDeadContainer(end: CommandEnd | undefined, lives = false) {
       if (lives) return true;
       throw new Error('cannot exec in a stopped state');
     },
-    reset: () => undefined,
-    lastWords: () => '',
-    close: () => undefined,
   };
   const control = {
     death: async () => {
@@ -58,4 +66,17 @@ test('also of a script of ours', async () => {
 
 test('where what is left can be killed, the container lives, and the command has a result', async () => {
   expect(await intoDeadContainer({ kind: 'lost' }, true).execute('x')).toMatchObject({ exitCode: -1 });
+});
+
+test.each([
+  ['the connection broke', async () => undefined],
+  ['no new one came', () => Promise.reject(new Error('the supervisor did not start: no answer'))],
+])('what is left running is asked once more where %s', async (_when, first) => {
+  const answers = [first, async () => ({ count: 1, names: ['server'] })];
+  const channel = createChannel(
+    { ...NO_TRANSPORT, left: () => answers.shift()!() },
+    environmentConfigSchema.parse({}),
+    { death: async () => undefined, restart: async () => undefined, watchDisk: () => () => undefined },
+  );
+  expect(await channel.left()).toEqual({ count: 1, names: ['server'] });
 });
