@@ -46,7 +46,7 @@ export interface Container extends ContainerControl {
   readonly supervisorMs: number;
   /** Its engine dropped the connection, which says nothing about the image. */
   wasCut(error: unknown): boolean;
-  put(files: readonly PlacedFile[]): Promise<void>;
+  put(files: readonly (PlacedFile & { readonly uid?: number })[]): Promise<void>;
   /** Undefined where nothing is there. */
   getFile(path: string): Promise<Uint8Array | undefined>;
   /**
@@ -143,8 +143,8 @@ async function channelAs(
   }
 }
 
-const putScript = (container: Pick<Container, 'put'>) => (path: string, content: string) =>
-  container.put([{ path, content: Buffer.from(content), mode: 0o644 }]);
+const putScript = (container: Pick<Container, 'put'>) => (path: string, content: string, uid: number) =>
+  container.put([{ path, content: Buffer.from(content), mode: 0o644, uid }]);
 
 /** Whatever cannot run says so, as a rule at once: only a machine that is drowning makes a second try that long. */
 const LAST_TRY = 4;
@@ -331,11 +331,14 @@ function environmentIn(
 }
 
 /** Files as an archive that is extracted at the root. */
-export async function archiveOf(files: readonly PlacedFile[]): Promise<Buffer> {
+export async function archiveOf(files: Parameters<Container['put']>[0]): Promise<Buffer> {
   const pack = tar.pack();
   const whole = wholeOf(pack);
-  for (const { path, content, mode } of files)
-    pack.entry({ name: posix.normalize(path).slice(1), mode }, Buffer.from(content));
+  for (const { path, content, mode, uid } of files)
+    pack.entry(
+      { name: posix.normalize(path).slice(1), mode, ...(uid !== undefined && { uid }) },
+      Buffer.from(content),
+    );
   pack.finalize();
   return whole;
 }

@@ -19,6 +19,7 @@ import {
   type TransportCommand,
 } from './transport.ts';
 
+const WHO_RUNS = shellScript('inside/whoRuns.sh', import.meta.url);
 const RUN_COMMAND = shellScript('inside/runCommand.sh', import.meta.url);
 /** The same two jobs in images with bash and without. */
 const SWEEP_MARK = shellScript('inside/sweepMark.sh', import.meta.url);
@@ -29,8 +30,6 @@ const LIST_BASE_POSIX = shellScript('inside/listBasePosix.sh', import.meta.url);
 const PROBE_TIMEOUT_MS = 5000;
 /** Ways and limits of asking what the container is made of: a machine that is drowning has no answer at first, and a guess would hold for all commands. */
 const ANSWER_TIMEOUTS_MS = [PROBE_TIMEOUT_MS, 20_000, 60_000];
-/** Prints yes or no: anything else is the runtime's own text, or nothing. */
-const HAS_BASH = '[ "$(bash -p -c "printf yes" 2>/dev/null)" = yes ] && printf yes || printf no';
 const LAST_WORDS = 4096;
 /** runc refuses an exec while processes of the last command are still being reaped. */
 const UNSTARTED_WAITS_MS = [100, 500];
@@ -46,13 +45,15 @@ const tailOf = (data: Buffer) => data.toString('latin1').slice(-LAST_WORDS);
 /** A sweep that ran says how many it killed; anything else is the runtime's own text. */
 const swept = (answer: string | undefined) => /^(\d+|done)$/.test(answer ?? '');
 
-type PutFile = (path: string, content: string) => Promise<void>;
+/** `uid`: its owner, who removes it. */
+type PutFile = (path: string, content: string, uid: number) => Promise<void>;
 
 interface PlainExec {
   readonly startProcess: StartProcess;
   readonly interpreter: readonly string[];
   readonly putFile: PutFile;
   readonly hasBash: boolean;
+  readonly uid: number;
   /** The container's own processes, which no sweep may touch; '' when they have to be found again. */
   keep: string;
   words: string;
@@ -63,8 +64,17 @@ export async function createPlainExecTransport(
   interpreter: readonly string[],
   putFile: PutFile,
 ): Promise<Transport> {
-  const hasBash = (await answer(startProcess, ['sh', '-c', HAS_BASH], /^(yes|no)$/)) === 'yes';
-  const plain: PlainExec = { startProcess, interpreter, putFile, hasBash, keep: '', words: '' };
+  const [bash, uid] = (await answer(startProcess, ['sh', '-c', WHO_RUNS], /^(yes|no)( \d+)?$/)).split(' ');
+  const hasBash = bash === 'yes';
+  const plain: PlainExec = {
+    startProcess,
+    interpreter,
+    putFile,
+    hasBash,
+    uid: Number(uid ?? 0),
+    keep: '',
+    words: '',
+  };
   plain.keep = await findKeep(plain);
   return {
     name: 'exec',
@@ -158,7 +168,7 @@ async function runCommand(plain: PlainExec, request: TransportCommand): Promise<
   let { command } = request;
   if (Buffer.byteLength(command) > MAX_ARGV_BYTES) {
     const path = `/tmp/.swebatch.${mark}`;
-    await plain.putFile(path, command);
+    await plain.putFile(path, command, plain.uid);
     command = `. ${path}; set -- $?; rm -f ${path}; exit $1`;
   }
   const shell = request.harness ? [...(plain.hasBash ? ['bash', '-p'] : ['sh']), '-c'] : plain.interpreter;
