@@ -36,8 +36,8 @@ export interface EnvironmentKind {
   readonly opensHosts: boolean;
   /** Starts containers beside that of the work (`ContainerNeeds.services`). */
   readonly runsServices: boolean;
-  /** Why it does not start those of a task, as a clause; undefined where it does. Absent: it starts all. */
-  serviceRefusals?(
+  /** Why it cannot give a task what that asks for, those among it, as a clause; undefined where it can. Absent: it gives all. */
+  taskRefusal?(
     needs: ContainerNeeds,
     config: Partial<Pick<EnvironmentConfig, 'network'>>,
   ): Promise<string | undefined>;

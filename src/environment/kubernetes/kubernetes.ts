@@ -29,7 +29,10 @@ export const kubernetes: EnvironmentKind = {
       onWarning,
     });
   },
-  async serviceRefusals(needs, { network }) {
+  async taskRefusal(needs, { network }) {
+    const { userProblem } = await import('./podManifest.ts');
+    const user = userProblem(needs.worker ?? needs.user);
+    if (user !== undefined) return `its agent cannot be whom it names: ${user}`;
     const { serviceRefusals } = await import('./podServices.ts');
     const reasons = serviceRefusals(needs, network);
     return reasons.length === 0

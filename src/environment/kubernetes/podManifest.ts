@@ -207,7 +207,7 @@ export const canBeUser = (user: string | undefined): boolean =>
 export const userProblem = (user: string | undefined): string | undefined =>
   canBeUser(user)
     ? undefined
-    : `environment.user is "${user}": Kubernetes takes a number, or two as in 1000:1000`;
+    : `the user is "${user}", and Kubernetes takes a number, or two as in 1000:1000`;
 
 export function podUser(user: string | undefined): { runAsUser?: number; runAsGroup?: number } {
   if (user === 'root') return { runAsUser: 0 };

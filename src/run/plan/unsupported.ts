@@ -128,19 +128,19 @@ const refusalOfKeeping = (who: string, { environment }: ArmFacts): string | unde
     ? undefined
     : `${who} are kept with environment.environment_class ${environmentNames((kind) => kind.canKeepWork).join(' or ')} alone, and not with ${environment.environment_class}`;
 
-/** What a task has beside its container is not started everywhere. */
-async function refusalOfServices(
+/** What a task has beside its container is not started everywhere, nor does it run everywhere as whom it names. */
+async function refusalOfContainer(
   { environment }: ArmFacts,
   { container, judgedApart }: TaskNeeds,
 ): Promise<string | undefined> {
-  if (!container?.services) return undefined;
-  const { runsServices, canKeepWork, serviceRefusals, title } = environmentKindOf(environment);
-  if (!runsServices)
+  if (!container) return undefined;
+  const { runsServices, canKeepWork, taskRefusal, title } = environmentKindOf(environment);
+  if (container.services && !runsServices)
     return `its services are started with environment.environment_class ${environmentNames((kind) => kind.runsServices).join(' or ')} alone, and not with ${environment.environment_class}`;
   // Where nothing is kept they end with the container that was worked in, so it is judged there.
-  if (!canKeepWork && judgedApart !== undefined)
+  if (container.services && !canKeepWork && judgedApart !== undefined)
     return `${judgedApart}, and its services end with its agent's container in ${title}`;
-  return serviceRefusals?.(container, environment);
+  return taskRefusal?.(container, environment);
 }
 
 /** Images are built on engines alone. */
@@ -196,7 +196,7 @@ export async function beyondAgents<R extends LoadedRow>(
         const refusals = [
           await refusalOfServers(arm.agent.agent_class, toolServers),
           keepsEndStates === undefined ? undefined : refusalOfKeeping(keepsEndStates, arm),
-          await refusalOfServices(arm, needs),
+          await refusalOfContainer(arm, needs),
           refusalOfBuilds(
             arm,
             built.map(({ image }) => image),

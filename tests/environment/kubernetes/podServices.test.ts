@@ -239,6 +239,7 @@ describe('what one pod cannot give', () => {
     expect(refusalsOf(file, { user: '1000' })).toEqual([
       'its agent is the user 1000, and its verifier would be too',
     ]);
+    expect(refusalsOf(file, { user: 'root', worker: '1000' })).toEqual(refusalsOf(file, { user: '1000' }));
     const entry = (...command: string[]) => refusalsOf(file, { entryAlone: true, entryArguments: command });
     for (const waits of [
       ['sh', '-c', 'exec  sleep infinity'],
@@ -254,9 +255,14 @@ describe('what one pod cannot give', () => {
     const services = servicesIn(
       `services: { ${Array.from({ length: 9 }, (_, i) => `s${i}: { image: x, restart: always }`).join(', ')} }\n`,
     );
-    const said = await kubernetes.serviceRefusals!({ services }, { network: 'none' });
+    const said = await kubernetes.taskRefusal!({ services }, { network: 'none' });
     expect(said).toMatch(/^its services are no containers of one pod: s0 is restarted .*; and 5 more$/);
-    expect(await kubernetes.serviceRefusals!({}, {})).toBeUndefined();
+    expect(await kubernetes.taskRefusal!({}, {})).toBeUndefined();
+    // Who works there is who its pod runs as.
+    expect(await kubernetes.taskRefusal!({ user: 'db', worker: '1000' }, {})).toBeUndefined();
+    expect(await kubernetes.taskRefusal!({ worker: 'candidate' }, {})).toBe(
+      'its agent cannot be whom it names: the user is "candidate", and Kubernetes takes a number, or two as in 1000:1000',
+    );
   });
 });
 
