@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { PriceCalculation } from '@pydantic/genai-prices';
 import { tokensOrNull } from '../base/plausible.ts';
+import { closest } from '../base/text/closest.ts';
 import { type NanoDollars, nanoOrNull, plausibleNano } from '../money.ts';
 import { readUsage } from './dialects/completion.ts';
 import type { ReadUsage } from './dialects/dialect.ts';
@@ -18,15 +19,15 @@ const require = createRequire(import.meta.url);
 type PriceTable = typeof import('@pydantic/genai-prices');
 
 /** Loaded when the first price is asked for: it takes 40 ms and 20 MB, which scripted and replayed runs need not pay. */
-let table: { readonly calcPrice: PriceTable['calcPrice']; readonly version: string } | undefined;
+let table: (Pick<PriceTable, 'calcPrice' | 'findProvider'> & { readonly version: string }) | undefined;
 function priceTable() {
   if (table) return table;
-  const { calcPrice } = require('@pydantic/genai-prices') as PriceTable;
+  const { calcPrice, findProvider } = require('@pydantic/genai-prices') as PriceTable;
   const home = dirname(require.resolve('@pydantic/genai-prices'));
   const { version } = JSON.parse(readFileSync(join(home, '..', 'package.json'), 'utf8')) as {
     version: string;
   };
-  table = { calcPrice, version: `genai-prices@${version}` };
+  table = { calcPrice, findProvider, version: `genai-prices@${version}` };
   return table;
 }
 
@@ -206,6 +207,19 @@ const SAMPLE: Usage = { input: 1000, cacheRead: 0, cacheWrite: 0, output: 1000, 
 export function priceKnown(config: PricedConfig & Pick<ModelConfig, 'model_class'>): boolean {
   if (config.prices !== undefined || isFreeName(config.model_name)) return true;
   return byTable(config, SAMPLE, 0, new Date()).nano !== null;
+}
+
+/** The model with a price that a misspelt name most likely means, with the prefix that it was written with. */
+export function likelyModel(config: PricedConfig): string | null {
+  const named = atProvider(config);
+  const name = config.model_name ?? '';
+  if (!named || !name.endsWith(named.model)) return null;
+  const models = priceTable().findProvider({ providerId: named.id })?.models ?? [];
+  // Another number is another model, of which the table may not know yet.
+  const numbers = (text: string) => text.replace(/\D/g, '');
+  const alike = models.filter(({ id }) => numbers(id) === numbers(named.model)).map(({ id }) => id);
+  const close = closest(named.model, alike);
+  return close === null ? null : `${name.slice(0, name.length - named.model.length)}${close}`;
 }
 
 /** Where the price of a model comes from, before any call: the rates of the configuration, the table with its version and row, or nowhere. */

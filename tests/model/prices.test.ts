@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { readUsage } from '../../src/model/dialects/completion.ts';
-import { costOf, estimateNano, NO_PRICE_FIX, priceKnown } from '../../src/model/prices.ts';
+import { costOf, estimateNano, likelyModel, NO_PRICE_FIX, priceKnown } from '../../src/model/prices.ts';
 import fc from '../support/property.ts';
 
 const AT = new Date('2026-11-21T00:00:00Z');
@@ -256,6 +256,19 @@ describe('preflight and reservation', () => {
     base_url: undefined,
     prices: undefined,
     ...more,
+  });
+
+  test.each([
+    ['gpt-5.4x', 'gpt-5.4'],
+    ['claude-opus-45', 'claude-opus-4-5'],
+    ['openrouter/anthropic/claude-sonet-4.5', 'openrouter/anthropic/claude-sonnet-4.5'],
+    ['zzzzzzzzzzzzzzzzzz', null],
+    ['gpt-99', null],
+    ['hosted_vllm/mine', null],
+    ['', null],
+  ])('a misspelt %j most likely means %j', (name, meant) => {
+    expect(likelyModel(config(name))).toBe(meant);
+    if (meant !== null) expect(priceKnown(config(meant))).toBe(true);
   });
 
   test('T-20: known and unknown prices', () => {

@@ -21,7 +21,7 @@ import {
   replacedCredential,
 } from '../../model/namedCredentials.ts';
 import { cloudNameOf } from '../../model/names.ts';
-import { isFreeName, NO_PRICE_FIX, priceKnown } from '../../model/prices.ts';
+import { isFreeName, likelyModel, NO_PRICE_FIX, priceKnown } from '../../model/prices.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import { agentProblem } from '../agents/armAgent.ts';
 import { type Caller, type Variables, variable } from '../caller.ts';
@@ -153,6 +153,11 @@ export function secretFindings(
   });
 }
 
+function likely(model: ArmConfig['model']): string {
+  const name = likelyModel(model);
+  return name === null ? '' : ` (did you mean ${name}?)`;
+}
+
 async function modelFindings(
   { name, agent, model }: ArmConfig,
   runLimit: number,
@@ -167,7 +172,7 @@ async function modelFindings(
     free || priceKnown(model)
       ? good(what, 'known')
       : limited && model.cost_tracking === 'default'
-        ? bad(what, `no price for "${model.model_name ?? model.model_class}"`, NO_PRICE_FIX)
+        ? bad(what, `no price for "${model.model_name ?? model.model_class}"${likely(model)}`, NO_PRICE_FIX)
         : good(what, 'unknown; no limit needs it, but the cost will not be known');
   // A custom module handles its own key.
   return model.model_class === 'openai' ? [await keyFinding({ name, model }, env), price] : [price];
