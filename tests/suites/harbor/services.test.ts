@@ -243,7 +243,8 @@ describe.skipIf(!available)('a task of several containers', () => {
     const tasks = join(dir, 'tasks');
     const out = join(dir, 'out');
     harborTask(tasks, id, FILES);
-    const watch = await watchDocker({ label: [`swebatch.instance=${id}`], event: ['create', 'destroy'] });
+    const label = [`swebatch.instance=${id}`, 'swebatch.services'];
+    const watch = await watchDocker({ label, event: ['create', 'destroy'] });
     const running = startCli(oracle(tasks, out, 'r'), { env: { SWEBATCH_CRASH_AT: 'before_capture:1' } });
     expect((await running.done).signal).toBe('SIGKILL');
     // Those of the killed one: it has removed none.
