@@ -15,6 +15,7 @@ import { MARK } from '../../grading/readLog.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
 import type { Suite } from '../suite.ts';
 import { sweBench } from '../sweBench/sweBench.ts';
+import profiles from './profiles.json' with { type: 'json' };
 
 const WORK_TREE = '/testbed';
 
@@ -116,6 +117,11 @@ for name in ('datasets', 'swebench.harness.modal_eval'):
     sys.modules[name] = MagicMock()
 `;
 
+/** The names in its registry, which has each as its mirror's too: `swesmith/NAME`. */
+const KNOWN: ReadonlySet<string> = new Set(profiles.flatMap((name) => [name, `swesmith/${name}`]));
+const unknown = ({ instance_id, repo }: Instance): string =>
+  `${instance_id}: ${PACKAGE} has no profile for ${repo}: bring images, eval_script and log_parser, as docs/grading.md says`;
+
 const PROFILE = `${WITHOUT}import os
 from swesmith.profiles import registry
 with open('row.json', encoding='utf-8') as file:
@@ -213,12 +219,12 @@ async function profileOf(instance: Instance, environment: Environment, request: 
   if (!answer.ok) return { ...answer, log: '' };
   const profile = profileSchema.parse(answer.value);
   if (profile) return { ok: true, ...profile } as const;
-  const message = `${PACKAGE} has no profile for ${instance.repo}: bring images, eval_script and log_parser, as docs/grading.md says`;
-  return { ok: false, outcome: 'ungradable', message, log: '' } as const;
+  return { ok: false, outcome: 'ungradable', message: unknown(instance), log: '' } as const;
 }
 
 function grading(instance: Instance, options: SpecOptions): PlannedGrading {
   if (bringsItsOwn(instance)) return sweBench.grading(instance, options);
+  if (!KNOWN.has(instance.repo)) return { ok: false, reason: unknown(instance) };
   return planOwnRules(
     {
       instance,

@@ -9,6 +9,8 @@ import {
   gradingConfigSchema,
   gradingEnvironment,
 } from '../../../src/grading/gradingConfig.ts';
+import { askPython } from '../../../src/grading/parserContainer.ts';
+import profiles from '../../../src/suites/smith/profiles.json' with { type: 'json' };
 import { SMITH_IMAGE } from '../../../src/suites/smith/smith.ts';
 import { rememberBuilds, solutionOf } from '../../../src/suites/suites.ts';
 import { dockerAvailable } from '../../support/docker.ts';
@@ -74,6 +76,16 @@ describe('a row', () => {
     expect(rememberBuilds(own)).toEqual([]);
     expect(needsOf(own)).toEqual({ container: { cwd: '/testbed' } });
     expect(planGrading(own)).toMatchObject({ ok: true });
+  });
+});
+
+test('what the package does not know is told before anything runs', () => {
+  const repo = 'swesmith/a__b.1fd52536';
+  expect(planGrading(read(row({ repo, instance_id: 'a__b.1fd52536.x' })))).toEqual({
+    ok: false,
+    reason: expect.stringMatching(
+      /^a__b\.1fd52536\.x: swesmith 0\.0\.9 has no profile for swesmith\/a__b\.1fd52536: bring images/,
+    ),
   });
 });
 
@@ -152,12 +164,20 @@ describe.skipIf(!available)('in containers', () => {
     expect(await grade(row(goRow), GOLD)).toMatchObject({ outcome: 'resolved' });
   }, 600_000);
 
-  test('what the package does not know is told, and so is an engine without it', async (context) => {
+  test('what the package knows is what is listed here', async (context) => {
     if (parser === '') return context.skip(why);
-    const repo = 'swesmith/a__b.1fd52536';
-    const unknown = await grade(row({ repo, instance_id: 'a__b.1fd52536.x' }), GOLD);
-    expect(unknown).toMatchObject({ outcome: 'ungradable', resolved: null });
-    expect(unknown.errorMessage).toMatch(/swesmith 0\.0\.9 has no profile for swesmith\/a__b\.1fd52536/);
+    const program = `import json\nfrom swesmith.profiles import registry\nanswer = sorted(registry.keys())\n`;
+    const stubs = `import sys\nfrom unittest.mock import MagicMock\nfor name in ('datasets', 'swebench.harness.modal_eval'):\n    sys.modules[name] = MagicMock()\n`;
+    const asked = { factory: withImage(factory, SMITH_IMAGE, parser), owner };
+    const of = { instanceId: 'smith', images: [SMITH_IMAGE.image], program: stubs + program, files: {} };
+    const answer = await askPython(of, asked);
+    const listed = profiles.flatMap((name) => [name, `swesmith/${name}`]);
+    expect(answer.ok && answer.value).toEqual(expect.arrayContaining(listed));
+    expect(answer.ok && (answer.value as unknown[]).length).toBe(listed.length);
+  }, 600_000);
+
+  test('an engine without the package is told', async (context) => {
+    if (parser === '') return context.skip(why);
     const absent = await grade(row(), GOLD, 'swebatch-envtest/derived:not-there');
     expect(absent).toMatchObject({ outcome: 'ungradable' });
     expect(absent.errorMessage).toMatch(/the image that has it is not on the engine/);
