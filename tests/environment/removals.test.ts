@@ -1,16 +1,16 @@
 // A container that is not removed when it is asked for is named, tried until it is gone, and named again where it stays.
 import { expect, test } from 'vitest';
-import { createRemovals } from '../../src/environment/container/removals.ts';
+import { createRemovals, type Removed } from '../../src/environment/container/removals.ts';
 
 const watch = { back: async () => undefined };
 
-function removing(refusals: number, graceMs = 10_000) {
+function removing(refusals: number, graceMs = 10_000, how: Removed = 'refused') {
   let asked = 0;
   const said: string[] = [];
   const removals = createRemovals({ watch, graceMs, waits: [1], warn: (text) => said.push(text) });
-  const remove = async () => {
+  const remove = async (): Promise<Removed> => {
     asked += 1;
-    return asked > refusals;
+    return asked > refusals ? 'gone' : how;
   };
   return {
     ...{ said, asked: () => asked, end: removals.close },
@@ -60,8 +60,39 @@ test('the end of the run waits no longer than the grace, and names what stays', 
 test('a removal without an answer does not hold up the end', async () => {
   const removals = createRemovals({ watch, graceMs: 20, waits: [1] });
   let asked = 0;
-  const remove = () => (asked++ === 0 ? Promise.resolve(false) : new Promise<boolean>(() => {}));
+  const remove = () => (asked++ === 0 ? Promise.resolve<Removed>('refused') : new Promise<Removed>(() => {}));
   await removals.discard({ name: 'pod a', remove, byHand: 'rm' });
   await removals.close();
   expect(asked).toBe(2);
+});
+
+test('one that the engine does not answer for holds up nobody, and what to do is told once', async () => {
+  const said: string[] = [];
+  const removals = createRemovals({
+    watch,
+    graceMs: 30,
+    waits: [1],
+    patienceMs: 5,
+    warn: (text) => said.push(text),
+  });
+  let asked = 0;
+  const remove = (): Promise<Removed> =>
+    asked++ < 4
+      ? new Promise((resolve) => setTimeout(() => resolve('unanswered'), 10))
+      : new Promise(() => {});
+  await removals.discard({ name: 'container a', remove, byHand: 'docker rm -f a', freedBy: 'kill b' });
+  expect(said).toEqual([
+    'container a could not be removed: its engine does not answer for it; kill b; it is tried again',
+  ]);
+  await expect.poll(() => asked).toBe(5);
+  await removals.close();
+  expect(said.slice(1)).toEqual([
+    'container a is still there: docker rm -f a removes it, or "swebatch clean" once this run has ended',
+  ]);
+});
+
+test('a first removal that never ends does not hold up the end', async () => {
+  const removals = createRemovals({ watch, graceMs: 20, waits: [1], patienceMs: 5 });
+  await removals.discard({ name: 'container a', remove: () => new Promise(() => {}), byHand: 'rm' });
+  await removals.close();
 });

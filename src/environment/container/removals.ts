@@ -1,15 +1,20 @@
 /** Removal of containers of any engine. One that is not removed when it is asked for is tried until it is gone, and named where it stays. */
-import { orAborted, pause, startTimer } from '../../base/async/timer.ts';
+import { orAborted, pause, startTimer, within } from '../../base/async/timer.ts';
 import type { EngineWatch } from '../places/engineWatch.ts';
 
 export interface Removal {
   /** As sentences name it: "pod x". */
   readonly name: string;
-  /** Whether it is gone. Never rejects. */
-  remove(): Promise<boolean>;
+  /** Never rejects. */
+  remove(): Promise<Removed>;
   /** The command by which a person removes it. */
   readonly byHand: string;
+  /** What helps where the engine does not answer for it. */
+  readonly freedBy?: string;
 }
+
+/** `unanswered`: the engine took the request, and that was all. */
+export type Removed = 'gone' | 'refused' | 'unanswered';
 
 interface RemovalOptions {
   /** Of the engine: while it is away, nothing is asked of it. */
@@ -18,18 +23,23 @@ interface RemovalOptions {
   /** How long the end of the run waits for what is not gone then. */
   readonly graceMs?: number | undefined;
   readonly waits?: readonly number[];
+  /** How long whoever discards it waits for the first try, which goes on. */
+  readonly patienceMs?: number;
 }
 
 /** The last is kept to. */
 const WAITS_MS: readonly number[] = [500, 2000, 5000, 20_000];
 const AT_THE_END_MS = 1000;
 const GRACE_MS = 30_000;
+/** Much for a removal, also on a machine that is drowning, and little for a slot. */
+const PATIENCE_MS = 20_000;
 
 export function createRemovals({
   watch,
   warn = () => {},
   graceMs = GRACE_MS,
   waits = WAITS_MS,
+  patienceMs = PATIENCE_MS,
 }: RemovalOptions) {
   const going = new Set<Promise<unknown>>();
   const closing = new AbortController();
@@ -39,14 +49,30 @@ export function createRemovals({
     void work.finally(() => going.delete(work));
   };
 
-  async function untilGone({ name, remove, byHand }: Removal): Promise<void> {
-    warn(`${name} could not be removed; it is tried again`);
+  /** `early`: how the first try went, where that is known yet. */
+  async function untilGone(
+    { name, remove, byHand, freedBy }: Removal,
+    first: Promise<Removed | undefined>,
+    early: Removed | undefined,
+  ): Promise<void> {
+    let told = false;
+    /** Once: what it is that a person can do. */
+    const unanswered = () => {
+      if (told) return '';
+      told = true;
+      return `: its engine does not answer for it${freedBy === undefined ? '' : `; ${freedBy}`}`;
+    };
+    warn(`${name} could not be removed${early === 'refused' ? '' : unanswered()}; it is tried again`);
+    if ((await first) === 'gone') return warn(`${name} is removed now`);
     for (let tried = 0; !over.signal.aborted; tried += 1) {
       const ms = waits[Math.min(tried, waits.length - 1)]!;
       await pause(ms, closing.signal);
       if (closing.signal.aborted) await pause(Math.min(ms, AT_THE_END_MS), over.signal);
       else await watch.back(closing.signal).catch(() => undefined);
-      if (await orAborted(remove(), over.signal).catch(() => false)) return warn(`${name} is removed now`);
+      const how = await orAborted(remove(), over.signal).catch(() => 'refused');
+      if (how === 'gone') return warn(`${name} is removed now`);
+      if (how === 'unanswered' && !told)
+        warn(`${name} could not be removed${unanswered()}; it is tried again`);
     }
     warn(`${name} is still there: ${byHand} removes it, or "swebatch clean" once this run has ended`);
   }
@@ -54,9 +80,10 @@ export function createRemovals({
   return {
     /** Resolves when it is gone, or when that will take longer. Never rejects. */
     async discard(removal: Removal): Promise<void> {
-      const first = removal.remove();
+      const first = orAborted(removal.remove(), over.signal).catch(() => undefined);
       track(first);
-      if (!(await first)) track(untilGone(removal));
+      const early = await within(first, patienceMs);
+      if (early !== 'gone') track(untilGone(removal, first, early));
     },
     /** Nothing else will be removed: resolves when all is gone, or the grace is over. */
     async close(): Promise<void> {

@@ -171,14 +171,55 @@ interface LivingContainer {
 }
 
 /** An engine that is away is waited for. */
-async function inspected({ container, watch }: LivingContainer): Promise<Docker.ContainerInspectInfo> {
+async function asked<T>({ watch }: LivingContainer, question: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
-      return await withDaemonRetry(() => daemonAnswer(container.inspect()), [100]);
+      return await withDaemonRetry(() => daemonAnswer(question()), [100]);
     } catch (error) {
       if (!readFault(error).daemonGone) throw error;
       await watch.back();
     }
+  }
+}
+
+/**
+ * The list tells it without a lock of the container. Docker 20.10 holds one while it starts a process there, and a command that stops every
+ * process stops that one too, before it began: `kill`, `restart` and `rm` still end the container then, until one `inspect` or `top` has
+ * waited for the first lock while it holds the second. From that moment on nothing but the death of the stopped `runc init` on the host of
+ * the engine frees it. We do not look for that process ourselves: it is in no cgroup of the container yet, and most engines are elsewhere.
+ */
+async function isRunning(living: LivingContainer): Promise<boolean> {
+  const { docker, container } = living;
+  const listed = { all: true, filters: { id: [container.id] } };
+  const [seen] = await asked(living, () => docker.listContainers(listed));
+  return seen?.State === 'running';
+}
+
+/** What frees a container that its engine does not answer for any more, in the words of a person's command. */
+export const FREED_BY =
+  'where "ps -eo pid,stat,args" on the host of the engine shows a stopped (T) "runc init", "kill -9" of it frees the container';
+
+/** The engine answers, and not about this container. Nothing proves who is to blame: an engine that is slow looks like that too. */
+const unansweredError = (id: string, what: string, cause: unknown, evidence: Record<string, unknown> = {}) =>
+  new EnvironmentError(
+    'died',
+    `the engine does not ${what} container ${id}, and gives no reason: ${FREED_BY}`,
+    {
+      sub: 'unanswered',
+      evidence: { ...evidence, container: id, daemon: readFault(cause).text },
+      cause,
+    },
+  );
+
+/** Much for what takes half a second, also on a machine that is drowning. */
+const RESTART_LIMIT_MS = 30_000;
+
+/** Kills every process in it; its files stay. */
+export async function restartContainer(container: Docker.Container): Promise<void> {
+  try {
+    await withDaemonRetry(() => daemonAnswer(container.restart({ t: 0 }), RESTART_LIMIT_MS));
+  } catch (error) {
+    throw readFault(error).unanswered ? unansweredError(container.id.slice(0, 12), 'restart', error) : error;
   }
 }
 
@@ -190,8 +231,11 @@ export async function deathOf(
 ): Promise<EnvironmentError | undefined> {
   const { docker, container, watch, since } = living;
   const id = container.id.slice(0, 12);
+  let running: boolean | undefined;
   try {
-    const { State: state } = await inspected(living);
+    running = await isRunning(living);
+    if (running) return undefined;
+    const { State: state } = await asked(living, () => container.inspect());
     if (state.Running && !state.Paused) return undefined;
     const ranMs = Date.parse(state.FinishedAt) - Date.parse(state.StartedAt);
     const expired = lifetimeS > 0 && state.ExitCode === 0 && ranMs >= lifetimeS * 1000 - 500;
@@ -222,6 +266,8 @@ export async function deathOf(
         evidence: { ...evidence, state: 'removed', container: container.id },
         cause: error,
       });
+    if (fault.unanswered && running !== undefined)
+      return unansweredError(id, 'say what became of', error, evidence);
     return new EnvironmentError(
       'died',
       `the Docker daemon does not answer about container ${id}: ${fault.text}`,

@@ -4,28 +4,30 @@ import type Docker from 'dockerode';
 import { z } from 'zod';
 import { startTimer, type Timer } from '../../base/async/timer.ts';
 import { parseSize } from '../../base/text/units.ts';
+import { daemonAnswer } from '../places/dockerFault.ts';
 import { engineFacts } from '../places/engineInfo.ts';
 
 const POLL_MS = 3000;
 const sized = z.object({ SizeRw: z.number().optional() });
 
-/** Bytes in the container's writable layer; the daemon walks that layer, which holds only what the container changed. */
-async function writtenBytes(container: Docker.Container): Promise<number> {
-  // The types of inspect know no options; the API's query parameter is `size`.
-  const inspect = container.inspect.bind(container) as (options: { size: boolean }) => Promise<unknown>;
-  const info = await inspect({ size: true });
-  return sized.parse(info).SizeRw ?? 0;
-}
+/** The daemon walks the layer. */
+const LOOK_LIMIT_MS = 600_000;
+
+/** Bytes in the container's writable layer, which holds only what the container changed. By the list, which needs no lock of the container. */
+export const writtenBytes = (docker: Docker, id: string) => async (): Promise<number> => {
+  const listed = { all: true, size: true, filters: { id: [id] } };
+  const [info] = await daemonAnswer(docker.listContainers(listed), LOOK_LIMIT_MS);
+  return sized.parse(info ?? {}).SizeRw ?? 0;
+};
 
 /**
  * Calls `onFull` once when the layer is over the limit. A look may take longer than the command beside which it began: what it found is
  * then told to the next one, else commands of some milliseconds could write without limit.
  */
 export function createDiskWatch(
-  container: Docker.Container,
+  measure: () => Promise<number>,
   limitBytes: number,
   pollMs: number = POLL_MS,
-  measure: (container: Docker.Container) => Promise<number> = writtenBytes,
 ): (onFull: (usedBytes: number) => void) => () => void {
   if (limitBytes <= 0) return () => () => undefined;
   let lastLook = performance.now();
@@ -33,7 +35,7 @@ export function createDiskWatch(
   let looking: Promise<void> | undefined;
   const look = () => {
     lastLook = performance.now();
-    looking ??= measure(container)
+    looking ??= measure()
       .catch(() => 0)
       .then((used) => {
         looking = undefined;

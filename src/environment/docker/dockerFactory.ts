@@ -39,20 +39,21 @@ import { daemonAnswer, ifThere, readFault, withDaemonRetry } from '../places/doc
 import { createEngineWatch, type EngineWatch } from '../places/engineWatch.ts';
 import { createHostsFactory } from '../places/hostsFactory.ts';
 import { createFactoryPulls } from '../places/imageService.ts';
-import {
-  discardWork,
-  removeContainer,
-  servicesLabel,
-  servicesOfWork,
-  workLabels,
-} from '../places/leftovers.ts';
+import { discardWork, removalOf, servicesLabel, servicesOfWork, workLabels } from '../places/leftovers.ts';
 import { enginePoolOf, requiredEngine } from '../places/places.ts';
 import { LOST_AFTER_MS } from '../places/poolState.ts';
 import type { EnsureImage } from '../places/pullStage.ts';
 import { createProgramVolumes, type ProgramVolumes } from '../programs/programVolume.ts';
 import { createRelayLine } from '../relay/relayLine.ts';
-import { containerFiles, createContainer, type Discard, deathOf } from './container.ts';
-import { createDiskWatch, createQuotaProbe, type QuotaProbe } from './diskWatch.ts';
+import {
+  containerFiles,
+  createContainer,
+  type Discard,
+  deathOf,
+  FREED_BY,
+  restartContainer,
+} from './container.ts';
+import { createDiskWatch, createQuotaProbe, type QuotaProbe, writtenBytes } from './diskWatch.ts';
 import { deviceRequests } from './gpus.ts';
 import {
   entryLabel,
@@ -112,8 +113,9 @@ export function createDockerFactory(
     const id = container.id.slice(0, 12);
     return removals.discard({
       name: `container ${id}`,
-      remove: () => removeContainer(container),
+      remove: () => removalOf(container),
       byHand: `docker rm -f ${id}`,
+      freedBy: FREED_BY,
     });
   };
 
@@ -121,7 +123,7 @@ export function createDockerFactory(
   const dismiss: DockerShared['dismiss'] = ({ name, remove }) =>
     removals.discard({
       name,
-      remove,
+      remove: async () => ((await remove()) ? 'gone' : 'refused'),
       byHand: `docker rm -f $(docker ps -aq --filter label=${servicesLabel(name)})`,
     });
   const shared = {
@@ -489,12 +491,12 @@ async function openContainer(
     wasCut: (error) => readFault(error).daemonGone,
     death: (evidence) => deathOf({ docker, container: handle, watch, since }, lifetimeS, evidence),
     async restart() {
-      await daemonAnswer(handle.restart({ t: 0 }));
+      await restartContainer(handle);
       // Its network began anew, and the relay stands in the old one.
       await door?.open(listen);
       await enter();
     },
-    watchDisk: createDiskWatch(handle, parseSize(config.disk), options.diskPollMs),
+    watchDisk: createDiskWatch(writtenBytes(docker, handle.id), parseSize(config.disk), options.diskPollMs),
     listen,
     async keep({ running = false }) {
       const image = await keepWork(docker, handle, Object.keys(door?.variables ?? {}));

@@ -3,6 +3,7 @@
  * own failure becomes a result; what the container or the daemon did becomes an EnvironmentError.
  */
 import { sleep, startTimer, type Timer, within } from '../../base/async/timer.ts';
+import { errorText } from '../../base/text/errorText.ts';
 import { formatLimit, formatSize, parseSize } from '../../base/text/units.ts';
 import {
   type CommandResult,
@@ -59,6 +60,8 @@ export function createChannel(
   control: ContainerControl,
 ): Channel {
   let closed = false;
+  /** What the next result has to say of the time before it. */
+  let cleared = '';
   // One command at a time: callers that overlap wait for each other.
   let last: Promise<unknown> = Promise.resolve();
   const exclusively = <T>(work: () => Promise<T>): Promise<T> => {
@@ -68,7 +71,13 @@ export function createChannel(
   };
 
   async function restart(): Promise<void> {
-    await control.restart();
+    if (!control.restart) throw stuck({ error: 'a container of its kind cannot' });
+    try {
+      await control.restart();
+    } catch (error) {
+      const evidence = { while: 'starting the container anew', error: errorText(error) };
+      throw (await control.death(evidence)) ?? (error instanceof EnvironmentError ? error : stuck(evidence));
+    }
     transport.reset();
   }
   const killedAll = (ms: number): Promise<boolean | undefined> =>
@@ -94,6 +103,12 @@ export function createChannel(
       sub: 'killed',
       evidence: { ...evidence, supervisor: lastWords() },
     });
+  const stuck = (evidence: { readonly error: string }): EnvironmentError =>
+    new EnvironmentError(
+      'died',
+      `nothing in the container could be killed, and it could not be started anew: ${evidence.error}`,
+      { sub: 'unanswered', evidence: { ...evidence, supervisor: lastWords() } },
+    );
   const died = async (evidence: Record<string, unknown>): Promise<EnvironmentError> =>
     (await deathAfterLoss(evidence, LATE_MS)) ?? notStartable(evidence);
 
@@ -106,9 +121,24 @@ export function createChannel(
       const death = await deathAfterLoss(evidence);
       if (death) throw death;
       // The engine may have been away, which looking for the death has waited for. Nothing of the command has run.
-      return transport.run(command).catch(async () => {
-        throw await died(evidence);
-      });
+      return transport.run(command).catch(() => startAfterAll(command, evidence));
+    }
+  }
+
+  /** What an earlier command left may stop whatever is started, before it can begin. */
+  async function startAfterAll(
+    command: TransportCommand,
+    evidence: Record<string, unknown>,
+  ): Promise<RunningCommand> {
+    const death = await deathAfterLoss(evidence, LATE_MS);
+    if (death || !control.restart) throw death ?? notStartable(evidence);
+    await restart();
+    try {
+      const running = await transport.run(command);
+      cleared = 'no command could be started in the container; every process in the background was killed.';
+      return running;
+    } catch {
+      throw notStartable(evidence);
     }
   }
 
@@ -129,6 +159,7 @@ export function createChannel(
       restart,
     });
     if (ended.why === 'abort') signal?.throwIfAborted();
+    if (ended.unended && ended.why !== 'disk') throw ended.unended.error;
     await throwForThePlace(ended, shown({ command }));
     return toResult(ended, timeoutS, cwd, { while: 'running a command', ...shown({ command }) });
   }
@@ -142,7 +173,8 @@ export function createChannel(
       harness: true,
     });
     // The disk is not watched: what an agent did before it filled the disk is still brought home.
-    const { end, why } = await runToEnd(running, { timeoutMs: options.timeoutS * 1000, restart });
+    const { end, why, unended } = await runToEnd(running, { timeoutMs: options.timeoutS * 1000, restart });
+    if (unended) throw unended.error;
     if ((end.kind === 'lost' || end.kind === 'unstarted') && why === 'itself')
       throw await died({ while: HARNESS });
     if (end.kind === 'forged') throw forgedError({ reported: end.evidence });
@@ -202,8 +234,10 @@ export function createChannel(
       transport: running.transport,
     };
     const crowd = await clearCrowd(end);
+    const before = cleared;
+    cleared = '';
     const info = (...said: string[]) =>
-      [...said, memoryInfo(end, config), crowd, cutInfo(end)].filter(Boolean).join(' ');
+      [before, ...said, memoryInfo(end, config), crowd, cutInfo(end)].filter(Boolean).join(' ');
     if (why === 'timeout') return { ...base, exitCode: -1, exceptionInfo: info(timeoutInfo(timeoutS)) };
     if (end.kind === 'exit') return { ...base, exitCode: end.code, exceptionInfo: info() };
     if (end.kind === 'refused')
@@ -279,6 +313,8 @@ interface Ended {
   readonly usedBytes: number;
   /** Nothing else could end it. */
   readonly restarted: boolean;
+  /** Nothing could. */
+  readonly unended: { readonly error: unknown } | undefined;
 }
 
 interface EndedBy {
@@ -331,13 +367,14 @@ async function runToEnd(running: RunningCommand, by: EndedBy): Promise<Ended> {
   unwatch?.();
   signal?.removeEventListener('abort', onAbort);
   timeUp?.removeEventListener('abort', onTimeout);
-  let restarted = false;
-  if (first === 'stuck')
-    // Nothing inside could kill it (everything was stopped, uninterruptible I/O): the container starts again, files stay.
-    restarted = await restart().then(
-      () => true,
-      () => false,
-    );
+  const restarted = first === 'stuck';
+  const unended = restarted
+    ? // Nothing inside could kill it (everything was stopped, uninterruptible I/O): the container starts again, files stay.
+      await restart().then(
+        () => undefined,
+        (error: unknown) => ({ error }),
+      )
+    : undefined;
   const end: CommandEnd = first === 'stuck' ? { kind: 'lost' } : first;
-  return { end, why, durationMs: performance.now() - began, running, usedBytes, restarted };
+  return { end, why, durationMs: performance.now() - began, running, usedBytes, restarted, unended };
 }

@@ -93,8 +93,8 @@ export type StartProcess = (
 export interface ContainerControl {
   /** undefined while it runs. */
   death(evidence: Readonly<Record<string, unknown>>): Promise<EnvironmentError | undefined>;
-  /** Kills every process and starts again with the same file system. */
-  restart(): Promise<void>;
+  /** Kills every process and starts again with the same file system. Absent where that cannot be. */
+  restart?(): Promise<void>;
   /** Watches the writable layer while a command runs; calls back once when it is over the limit. Returns the end of the watch. */
   watchDisk(onFull: (usedBytes: number) => void): () => void;
 }

@@ -4,7 +4,7 @@ import pLimit from 'p-limit';
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
 import { type Container, environmentWhenReady, ownConfig } from '../container/container.ts';
 import { createPreparedStarts } from '../container/preparedStarts.ts';
-import { createRemovals } from '../container/removals.ts';
+import { createRemovals, type Removed } from '../container/removals.ts';
 import { refuseUnlessAllowed, sealHistory, verifySealed } from '../container/sealedHistory.ts';
 import { phasesOf, setUp } from '../container/setup.ts';
 import {
@@ -100,13 +100,13 @@ export async function createKubernetesFactory(
 }
 
 /** A pod that is gone with its namespace is gone. */
-async function removed(cluster: Pick<Cluster, 'deletePod'>, name: string): Promise<boolean> {
+async function removed(cluster: Pick<Cluster, 'deletePod'>, name: string): Promise<Removed> {
   try {
     await cluster.deletePod(name);
-    return true;
+    return 'gone';
   } catch (error) {
     const { meaning } = readApiFault(error);
-    return meaning === 'gone' || meaning === 'namespace_gone';
+    return meaning === 'gone' || meaning === 'namespace_gone' ? 'gone' : 'refused';
   }
 }
 

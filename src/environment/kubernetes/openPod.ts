@@ -52,8 +52,7 @@ export async function openPod(
     ...podFiles(podProcesses(shared, name), watch),
     wasCut: (error) => errorText(error).includes('could not be opened'),
     death,
-    // A container that is started again has a new file system, and this one none of the agent's work.
-    restart: () => Promise.reject(new Error('a pod cannot be started again with its files')),
+    // No restart: a container that is started again has a new file system, and in it none of the agent's work.
     // The kubelet evicts a pod that writes more than its limit.
     watchDisk: () => () => undefined,
     listen: relay?.listen,

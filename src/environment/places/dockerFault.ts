@@ -28,14 +28,18 @@ const SOCKET_CODES = new Set([
   'EAI_AGAIN',
 ]);
 
-/** `daemonGone`: the daemon did not answer; socket missing, refused, cut. */
+const NO_ANSWER = 'ENOANSWER';
+
+/** `daemonGone`: the daemon did not answer; socket missing, refused, cut. `unanswered`: it took the request, and that was all. */
 export function readFault(error: unknown) {
   const parsed = shape.safeParse(error);
-  if (!parsed.success) return { status: undefined, daemonGone: false, text: String(error) };
+  if (!parsed.success)
+    return { status: undefined, daemonGone: false, unanswered: false, text: String(error) };
   const { statusCode, code, message, json } = parsed.data;
   return {
     status: statusCode,
     daemonGone: statusCode === undefined && (SOCKET_CODES.has(code ?? '') || /socket hang up/i.test(message)),
+    unanswered: code === NO_ANSWER,
     // dockerode puts "(HTTP code 404) no such image - " before the engine's words.
     text: (json?.message ?? message.replace(/^\(HTTP code \d+\) [^-]* - /, '')).trim(),
   };
@@ -81,5 +85,8 @@ export async function daemonAnswer<T>(work: Promise<T>, limitMs = ANSWER_LIMIT_M
     limitMs,
   );
   if (answer) return answer.value;
-  throw new Error(`the Docker daemon took the request and gave no answer within ${limitMs / 1000} s`);
+  throw Object.assign(
+    new Error(`the Docker daemon took the request and gave no answer within ${limitMs / 1000} s`),
+    { code: NO_ANSWER },
+  );
 }

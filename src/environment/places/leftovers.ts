@@ -4,7 +4,9 @@
  */
 
 import type Docker from 'dockerode';
+import { retry } from '../../base/async/timer.ts';
 import { WORK_IMAGES } from '../../base/imageReference.ts';
+import type { Removed } from '../container/removals.ts';
 import type { Owner } from '../environment.ts';
 import {
   isOwnerAlive,
@@ -159,19 +161,31 @@ export async function reap(
   };
 }
 
-/** Removes at once. True when the container is gone within the limit; 404 and "already in progress" count as gone. */
-export async function removeContainer(container: Docker.Container, limitMs?: number): Promise<boolean> {
+/** Waits for a removal that another has begun. */
+const BEGUN_MS: readonly number[] = [50, 100, 200, 500, 1000, 2000, 5000];
+
+/** Removes at once, within the limit. A removal that another has begun is one that may come to nothing. Never rejects. */
+export async function removalOf(container: Docker.Container, limitMs?: number): Promise<Removed> {
+  const remove = () => withDaemonRetry(() => container.remove({ force: true, v: true }), [50, 200]);
+  const begun = (error: unknown) => {
+    const { status, text } = readFault(error);
+    return status === 409 && /already in progress/i.test(text);
+  };
   try {
-    await daemonAnswer(
-      withDaemonRetry(() => container.remove({ force: true, v: true }), [50, 200]),
-      limitMs,
-    );
-    return true;
+    const removing = retry(remove, {
+      delayMs: (error, tried) => (begun(error) ? BEGUN_MS[tried - 1] : undefined),
+    });
+    await daemonAnswer(removing, limitMs);
+    return 'gone';
   } catch (error) {
-    const fault = readFault(error);
-    return fault.status === 404 || (fault.status === 409 && /already in progress/i.test(fault.text));
+    const { status, unanswered } = readFault(error);
+    if (status === 404) return 'gone';
+    return unanswered || begun(error) ? 'unanswered' : 'refused';
   }
 }
+
+export const removeContainer = async (container: Docker.Container, limitMs?: number): Promise<boolean> =>
+  (await removalOf(container, limitMs)) === 'gone';
 
 /** False where a container still has it. */
 export async function removeProgramVolume(docker: Docker, volume: string): Promise<boolean> {

@@ -36,6 +36,7 @@ test('an end that the engine tells twenty seconds late is one from within', asyn
   const finished = 1e12;
   const events = [event('start', -5000), event('die', 20_000)];
   const docker = {
+    listContainers: async () => [{ State: 'exited' }],
     getEvents: async ({ until }: { until: number }) =>
       Readable.from(
         events.filter((one) => one.timeNano <= until * 1e9).map((one) => `${JSON.stringify(one)}\n`),

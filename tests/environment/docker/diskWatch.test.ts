@@ -1,9 +1,6 @@
 // The watch over the writable layer where the storage driver has no quota.
-import type Docker from 'dockerode';
 import { describe, expect, test } from 'vitest';
 import { createDiskWatch, createQuotaProbe } from '../../../src/environment/docker/diskWatch.ts';
-
-const container = {} as Docker.Container;
 
 /** Looks that the test answers. */
 function looks() {
@@ -25,7 +22,7 @@ const tick = () => new Promise((done) => setImmediate(done));
 describe('disk watch', () => {
   test('what a look finds after its command is told to the next one', async () => {
     const { open, measure, nextLook } = looks();
-    const watch = createDiskWatch(container, 100, 0, measure);
+    const watch = createDiskWatch(measure, 100, 0);
     const told: number[] = [];
     const first = nextLook();
     const unwatch = watch((bytes) => told.push(bytes));
@@ -40,7 +37,7 @@ describe('disk watch', () => {
 
   test('one look at a time, however many commands pass meanwhile', async () => {
     const { open, measure, nextLook } = looks();
-    const watch = createDiskWatch(container, 100, 0, measure);
+    const watch = createDiskWatch(measure, 100, 0);
     const first = nextLook();
     const unwatch = watch(() => undefined);
     await first;
@@ -54,7 +51,7 @@ describe('disk watch', () => {
   });
 
   test('at the limit nothing is told; an engine that does not answer stops nobody', async () => {
-    const watch = createDiskWatch(container, 100, 0, () => Promise.reject(new Error('no answer')));
+    const watch = createDiskWatch(() => Promise.reject(new Error('no answer')), 100, 0);
     const told: number[] = [];
     const unwatch = watch((bytes) => told.push(bytes));
     await new Promise((done) => setTimeout(done, 5));
@@ -64,7 +61,7 @@ describe('disk watch', () => {
 
   test('no limit, no watch', () => {
     const { open, measure } = looks();
-    createDiskWatch(container, 0, 0, measure)(() => undefined)();
+    createDiskWatch(measure, 0, 0)(() => undefined)();
     expect(open).toEqual([]);
   });
 });

@@ -1,13 +1,16 @@
 // On a machine that is drowning a second process in a container takes seconds to start: the first is not restarted for that, because
 // a restart kills what the agent left running.
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { EnvironmentError } from '../../../src/environment/environment.ts';
 import { environmentConfigSchema } from '../../../src/environment/environments.ts';
 import { createChannel } from '../../../src/environment/exec/channel.ts';
+import { createCollector } from '../../../src/environment/exec/outputCollector.ts';
 import { createPlainExecTransport } from '../../../src/environment/exec/plainExec.ts';
 import type {
   CommandEnd,
   ContainerControl,
   ContainerProcess,
+  RunningCommand,
   StartProcess,
   Transport,
 } from '../../../src/environment/exec/transport.ts';
@@ -39,6 +42,7 @@ async function slowContainer({
   noSweep = false,
   first = '',
   bash = 'yes',
+  restart = vi.fn(async (): Promise<void> => undefined),
 }) {
   const sweeps: string[] = [];
   const argvs: string[][] = [];
@@ -97,7 +101,6 @@ async function slowContainer({
     });
   };
   const opening = createPlainExecTransport(start, ['bash', '-c'], async () => undefined);
-  const restart = vi.fn(async () => undefined);
   const control: ContainerControl = {
     death: async () => undefined,
     restart,
@@ -221,4 +224,74 @@ test('a command that is no longer wanted before it has begun is killed once it h
   await expect(settled(running)).rejects.toThrow('enough');
   expect(restart).not.toHaveBeenCalled();
   expect(sweeps.at(-1)).toBe('77');
+});
+
+const unanswered = () =>
+  Promise.reject(new EnvironmentError('died', 'the engine does not restart it', { sub: 'unanswered' }));
+
+test('a container that cannot be started anew is no environment any more, and no result', async () => {
+  const { channel } = await slowContainer({ noSweep: true, restart: vi.fn(unanswered) });
+  const running = channel.execute('sleep 100', { timeoutS: 0.5 });
+  const refused = expect(running).rejects.toMatchObject({ code: 'died', sub: 'unanswered' });
+  await vi.advanceTimersByTimeAsync(60_000);
+  await refused;
+});
+
+test('neither does a script of ours say that it only took too long', async () => {
+  const { channel } = await slowContainer({ noSweep: true, restart: vi.fn(unanswered) });
+  const running = channel.harness('sleep 100', { timeoutS: 0.5 });
+  const refused = expect(running).rejects.toMatchObject({ code: 'died', sub: 'unanswered' });
+  await vi.advanceTimersByTimeAsync(60_000);
+  await refused;
+});
+
+test('whoever stopped the command hears that, whatever became of the container', async () => {
+  const { channel } = await slowContainer({ noSweep: true, restart: vi.fn(unanswered) });
+  const abort = new AbortController();
+  const running = channel.execute('sleep 100', { timeoutS: 60, signal: abort.signal });
+  const refused = expect(running).rejects.toThrow('stop now');
+  await vi.advanceTimersByTimeAsync(500);
+  abort.abort(new Error('stop now'));
+  await vi.advanceTimersByTimeAsync(60_000);
+  await refused;
+});
+
+describe('a container in which no command can be started', () => {
+  const running: RunningCommand = {
+    ended: Promise.resolve({ kind: 'exit', code: 0, oomKills: 0, held: false, forksRefused: 0 }),
+    kill: () => undefined,
+    output: () => createCollector(100).finish(),
+    transport: 'supervisor',
+  };
+  const channelOf = (run: Transport['run'], restart?: () => Promise<void>) => {
+    const transport = { name: 'supervisor', run, reset: vi.fn(), lastWords: () => '', close() {} } as const;
+    const control = { death: async () => undefined, watchDisk: () => () => undefined };
+    return createChannel({ ...transport, killAll: async () => true }, environmentConfigSchema.parse({}), {
+      ...control,
+      ...(restart && { restart }),
+    });
+  };
+  const never = () => Promise.reject(new Error('no answer'));
+
+  test('is started anew, and the result says what that has ended', async () => {
+    const restart = vi.fn(async () => undefined);
+    const run = vi
+      .fn(async () => running)
+      .mockImplementationOnce(never)
+      .mockImplementationOnce(never);
+    const channel = channelOf(run, restart);
+    const said = 'no command could be started in the container; every process in the background was killed.';
+    expect(await settled(channel.execute('true'))).toMatchObject({ exitCode: 0, exceptionInfo: said });
+    expect(await settled(channel.execute('true'))).toMatchObject({ exitCode: 0, exceptionInfo: '' });
+    expect(restart).toHaveBeenCalledOnce();
+  });
+
+  test.each([
+    ['where that helps nothing', async () => undefined],
+    ['where it cannot', undefined],
+  ])('ends the attempt, %s', async (_where, restart) => {
+    await expect(settled(channelOf(never, restart).execute('true'))).rejects.toThrow(
+      'the container runs but no command can be started in it',
+    );
+  });
 });
