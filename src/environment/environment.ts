@@ -223,7 +223,7 @@ export const REFUSED_OPTION = 'refused_option';
 export class EnvironmentError extends Error {
   override readonly name = 'EnvironmentError';
   readonly code: EnvironmentErrorCode;
-  /** For `died`: oom, killed, expired, daemon_lost, relay, forged; for `start_failed`: wrong_env, open_network, refused_option. */
+  /** For `died`: oom, killed, expired, daemon_lost, unanswered, relay, forged; for `start_failed`: wrong_env, open_network, refused_option. */
   readonly sub: string | undefined;
   /** What ran in the environment did this, and not the machine, the engine or a person outside. False wherever that is not proven. */
   readonly fromWithin: boolean;
