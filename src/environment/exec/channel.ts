@@ -72,13 +72,14 @@ export function createChannel(
 
   async function restart(): Promise<void> {
     if (!control.restart) throw stuck({ error: 'a container of its kind cannot' });
+    // First: whoever is told that a stream has ended would ask the next life of the container about this one.
+    transport.reset();
     try {
       await control.restart();
     } catch (error) {
       const evidence = { while: 'starting the container anew', error: errorText(error) };
       throw (await control.death(evidence)) ?? (error instanceof EnvironmentError ? error : stuck(evidence));
     }
-    transport.reset();
   }
   const killedAll = (ms: number): Promise<boolean | undefined> =>
     within(

@@ -230,6 +230,8 @@ async function untilStarted(plain: PlainExec, one: OneCommand): Promise<CommandE
     if (end.kind !== 'unstarted') return end;
     plain.words = one.collector.finish().output.slice(-LAST_WORDS) || plain.words;
     await sleep(wait);
+    // Nobody waits for it, and by now the container may have been started anew.
+    if (one.swept) return { kind: 'lost' };
     end = await tryOnce(plain, one);
   }
   return end;

@@ -27,6 +27,8 @@ export async function createSupervisorTransport(
   let { keep } = session;
   let retired: Retired[] = [];
   let retireNext = false;
+  /** Of the container's lives, each of which has its own keeper, which knows nothing of commands before. */
+  let life = 0;
 
   const ready = async (): Promise<SupervisorSession> => {
     if (session && retireNext && session.alive()) {
@@ -39,20 +41,27 @@ export async function createSupervisorTransport(
       }
     }
     retireNext = false;
+    const now = life;
     if (!session?.alive()) {
-      session = await open(keep).catch((error: unknown) => {
+      const opened = await open(keep).catch((error: unknown) => {
         // Where processes that were left take every place there is no new stream: on a held one the keeper says that it cannot fork.
         const held = retired.findLast((old) => old.session.alive());
         retired = retired.filter((old) => old !== held);
         if (!held) throw error;
         return held.session;
       });
+      if (life !== now) {
+        opened.close();
+        throw new Error('the container was started anew meanwhile');
+      }
+      session = opened;
       keep = session.keep;
     }
     return session;
   };
 
   const reset = () => {
+    life += 1;
     for (const old of retired) old.session.close();
     session?.close();
     retired = [];
@@ -65,7 +74,9 @@ export async function createSupervisorTransport(
     name: 'supervisor',
     async run(command) {
       const its = await ready();
-      const running = survive(its, its.run(command), ready, (session) => session.run(command));
+      const lifeOfIt = life;
+      const inLife = () => (life === lifeOfIt ? ready() : Promise.reject(new Error('its keeper is gone')));
+      const running = survive(its, its.run(command), inLife, (session) => session.run(command));
       void running.ended.then((end) => {
         if (end.kind === 'exit' && end.held) retireNext = true;
       });

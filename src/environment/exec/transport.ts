@@ -50,7 +50,7 @@ export interface Transport {
   killAll(): Promise<boolean>;
   /** What `killAll` would kill; undefined where that is not known. Absent where it cannot be. */
   left?(): Promise<LeftRunning | undefined>;
-  /** Drops streams, e.g. after the container was restarted; the next `run` opens new ones. */
+  /** Drops streams, before the container is started anew; the next `run` opens new ones. */
   reset(): void;
   lastWords(): string;
   close(): void;

@@ -295,3 +295,32 @@ describe('a container in which no command can be started', () => {
     );
   });
 });
+
+test('a command that the engine had not begun when it was killed is not begun again', async () => {
+  const refused = Promise.withResolvers<ContainerProcess>();
+  const begun: string[] = [];
+  const start: StartProcess = async (argv) => {
+    if (argv.includes('swebatch-exec')) {
+      begun.push(argv.at(-1)!);
+      return refused.promise;
+    }
+    const said = argv.at(-1)!.includes('printf yes') ? 'yes' : '1';
+    return {
+      listen: ({ stdout, gone }) => {
+        stdout(Buffer.from(said));
+        gone();
+      },
+      write: () => undefined,
+      pause: () => undefined,
+      resume: () => undefined,
+      destroy: () => undefined,
+      exitCode: async () => 0,
+    };
+  };
+  const transport = await createPlainExecTransport(start, ['bash', '-c'], async () => undefined);
+  const one = await transport.run({ command: 'sleep 100', cwd: '/', env: {}, maxOutputBytes: 100 });
+  void one.kill();
+  refused.reject(new Error('the container was started anew'));
+  expect(await settled(one.ended)).toEqual({ kind: 'lost' });
+  expect(begun).toEqual(['sleep 100']);
+});
