@@ -2,7 +2,8 @@
 # What removes and what verifies the history of a repository share: variables and functions. Run by `bash -p` with W (work tree) and BASE
 # (commit the task starts from, or empty). The scripts print one of
 #   absent REASON | failed REASON | sealed FINGERPRINT
-# and `note TEXT` lines. The image's own hooks, file monitor and aliases are kept out with -c; GIT_* of the environment is dropped.
+# and `note TEXT` lines, or nothing where a program was killed before it had said what is there, as when memory runs out: then nothing is known.
+# The image's own hooks, file monitor and aliases are kept out with -c; GIT_* of the environment is dropped.
 if [ -z "$BASH_VERSION" ]; then
   if command -v git >/dev/null 2>&1; then echo 'failed the image has git but no bash to seal it with'; else echo 'absent the image has no git'; fi
   exit 0
@@ -17,9 +18,13 @@ HOME=$(mktemp -d 2>/dev/null || echo /tmp/.swebatch-home.$$); mkdir -p "$HOME"; 
 trap 'rm -rf "$HOME"' EXIT
 printf '[safe]\n\tdirectory = *\n' >"$HOME/.gitconfig"
 export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' GIT_OPTIONAL_LOCKS=0 GIT_TERMINAL_PROMPT=0 GIT_NO_REPLACE_OBJECTS=1
-g() { git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c gc.auto=0 -c core.pager=cat -c core.commitGraph=false -c log.showSignature=false "$@"; }
-fail() { echo "failed $*"; exit 0; }
-dir=$(g rev-parse --git-common-dir 2>/dev/null) || { echo "absent $W is not a git repository"; exit 0; }
+# A program that closes its pipe early ends the one before it with 141, and a usage that an old git does not know is 129.
+lived() { case $1 in 13[4-79] | 143) : >"$HOME/killed" ;; esac; return "$1"; }
+g() { git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c gc.auto=0 -c core.pager=cat -c core.commitGraph=false -c log.showSignature=false "$@"; lived $?; }
+sorted() { sort -u; lived $?; }
+say() { if [ -e "$HOME/killed" ]; then echo 'a program was killed'; exit 137; fi; echo "$*"; exit 0; }
+fail() { say "failed $*"; }
+dir=$(g rev-parse --git-common-dir 2>/dev/null) || say "absent $W is not a git repository"
 dir=$(cd "$dir" && pwd -P)
 top=$(g rev-parse --git-dir) && top=$(cd "$top" && pwd -P)
 head=$(g rev-parse -q --verify HEAD 2>/dev/null) || head=
@@ -40,8 +45,8 @@ leftover() {
 }
 # Every object in the store must be reachable from HEAD, its branch or the index.
 unreachable() {
-  comm -23 <(g cat-file --batch-all-objects --batch-check='%(objectname)' | sort -u) \
-    <(g rev-list --objects --indexed-objects --all ${head:+HEAD} 2>/dev/null | cut -d' ' -f1 | sort -u) | wc -l
+  comm -23 <(g cat-file --batch-all-objects --batch-check='%(objectname)' | sorted) \
+    <(g rev-list --objects --indexed-objects --all ${head:+HEAD} 2>/dev/null | cut -d' ' -f1 | sorted) | wc -l
 }
 fingerprint() {
   { echo "$head $branch"; g for-each-ref --format='%(refname) %(objectname)'; ls "$dir/objects/pack"; g count-objects -v; } 2>&1 | sha256sum | cut -d' ' -f1

@@ -2,7 +2,7 @@
 # Removes the future from a repository (every commit, ref and object that HEAD does not reach) and proves that it is gone.
 . ./history.sh
 check_base
-if [ -z "$(leftover)" ] && [ "$(unreachable)" -eq 0 ]; then echo "sealed $(fingerprint)"; exit 0; fi
+if [ -z "$(leftover)" ] && [ "$(unreachable)" -eq 0 ]; then state=$(fingerprint); say "sealed $state"; fi
 g for-each-ref --format='%(refname)' | while IFS= read -r ref; do
   [ "$ref" = "$branch" ] || printf 'option no-deref\ndelete %s\n' "$ref"
 done | g update-ref --no-deref --stdin 2>/dev/null || {
@@ -26,4 +26,5 @@ left=$(leftover)
 count=$(unreachable)
 [ "$count" -eq 0 ] || fail "$count unreachable objects are left"
 if [ -n "$head" ]; then g cat-file -e "$head^{tree}" || fail 'HEAD was damaged'; fi
-echo "sealed $(fingerprint)"
+state=$(fingerprint)
+say "sealed $state"

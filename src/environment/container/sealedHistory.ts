@@ -11,6 +11,8 @@ const SEAL_HISTORY = shellScript('sealHistory.sh', import.meta.url);
 const VERIFY_HISTORY = shellScript('verifyHistory.sh', import.meta.url);
 const SEAL_TIMEOUT_S = 1800;
 const VERIFY_TIMEOUT_S = 120;
+/** 128 + SIGKILL: of a script, or of a program that it ran. */
+const KILLED = 137;
 
 interface HistoryVerdict {
   readonly state: 'sealed' | 'absent' | 'failed';
@@ -28,6 +30,12 @@ function parseVerdict(output: string, code: number): HistoryVerdict {
   }
   // Without bash there is no script, and without git nothing that it could find.
   if (code === 127) return { state: 'absent', text: 'the image has no bash', notes };
+  // Of the image that says nothing: another try may have an answer.
+  if (code === KILLED)
+    throw new EnvironmentError(
+      'start_failed',
+      `what looks at the history of the repository was killed; environment.memory may be too small for it: ${output.slice(-300).trim()}`,
+    );
   return { state: 'failed', text: `the script ended with rc ${code}: ${output.slice(-300).trim()}`, notes };
 }
 

@@ -4,4 +4,5 @@
 check_base
 left=$(leftover)
 [ -z "$left" ] || fail "still there: $left"
-echo "sealed $(fingerprint)"
+state=$(fingerprint)
+say "sealed $state"

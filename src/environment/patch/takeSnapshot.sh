@@ -32,7 +32,7 @@ while IFS= read -r -d '' path; do
   exclude_line "$path"
 done <"$P/ignored" >>"$P/git/info/exclude"
 rm -f "$P/ignored"
-git add -A --ignore-errors . 2>"$P/errors" || true
+git add -A --ignore-errors . 2>"$P/errors" || [ $? -lt 130 ] || { echo 'git add was killed'; exit 1; }
 tree=$(git write-tree)
 # Everything the start tree needs moves into our own store, so that it outlives the repository's.
 git rev-list --objects --no-object-names "$tree" >"$P/list" 2>/dev/null || { git ls-tree -r -t "$tree" | while read -r _ type id _; do [ "$type" = commit ] || echo "$id"; done; echo "$tree"; } >"$P/list"
