@@ -125,12 +125,15 @@ async function channelAs(
     const startProcess = await container.as?.(user);
     if (!startProcess) return undefined;
     const transport = await createPlainExecTransport(startProcess, config.interpreter, putScript(container));
+    const { restart } = container;
     return createChannel(transport, config, {
       ...container,
-      async restart() {
-        await container.restart();
-        own.reset();
-      },
+      ...(restart && {
+        async restart() {
+          own.reset();
+          await restart();
+        },
+      }),
     });
   } catch (error) {
     const death = await container.death({ while: `starting a command as ${user}` });

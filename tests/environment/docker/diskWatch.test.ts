@@ -1,4 +1,5 @@
 // The watch over the writable layer where the storage driver has no quota.
+import type Docker from 'dockerode';
 import { describe, expect, test } from 'vitest';
 import { createDiskWatch, createQuotaProbe } from '../../../src/environment/docker/diskWatch.ts';
 
