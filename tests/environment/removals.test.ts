@@ -1,6 +1,7 @@
 // A container that is not removed when it is asked for is named, tried until it is gone, and named again where it stays.
 import { expect, test } from 'vitest';
-import { createRemovals, type Removed } from '../../src/environment/container/removals.ts';
+import { createRemovals } from '../../src/environment/container/removals.ts';
+import type { Removed } from '../../src/environment/places/leftovers.ts';
 
 const watch = { back: async () => undefined };
 

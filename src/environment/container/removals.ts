@@ -1,6 +1,7 @@
 /** Removal of containers of any engine. One that is not removed when it is asked for is tried until it is gone, and named where it stays. */
 import { orAborted, pause, startTimer, within } from '../../base/async/timer.ts';
 import type { EngineWatch } from '../places/engineWatch.ts';
+import type { Removed } from '../places/leftovers.ts';
 
 export interface Removal {
   /** As sentences name it: "pod x". */
@@ -12,9 +13,6 @@ export interface Removal {
   /** What helps where the engine does not answer for it. */
   readonly freedBy?: string;
 }
-
-/** `unanswered`: the engine took the request, and that was all. */
-export type Removed = 'gone' | 'refused' | 'unanswered';
 
 interface RemovalOptions {
   /** Of the engine: while it is away, nothing is asked of it. */

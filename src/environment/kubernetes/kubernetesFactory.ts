@@ -4,7 +4,7 @@ import pLimit from 'p-limit';
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
 import { type Container, environmentWhenReady, ownConfig } from '../container/container.ts';
 import { createPreparedStarts } from '../container/preparedStarts.ts';
-import { createRemovals, type Removed } from '../container/removals.ts';
+import { createRemovals } from '../container/removals.ts';
 import { refuseUnlessAllowed, sealHistory, verifySealed } from '../container/sealedHistory.ts';
 import { phasesOf, setUp } from '../container/setup.ts';
 import {
@@ -17,6 +17,7 @@ import {
 } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { createEngineWatch } from '../places/engineWatch.ts';
+import type { Removed } from '../places/leftovers.ts';
 import { createProgramSpools } from '../programs/packageTar.ts';
 import { type Cluster, connectCluster, readApiFault } from './cluster.ts';
 import { clusterOf } from './clusterConfig.ts';

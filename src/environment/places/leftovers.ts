@@ -6,7 +6,6 @@
 import type Docker from 'dockerode';
 import { retry } from '../../base/async/timer.ts';
 import { WORK_IMAGES } from '../../base/imageReference.ts';
-import type { Removed } from '../container/removals.ts';
 import type { Owner } from '../environment.ts';
 import {
   isOwnerAlive,
@@ -160,6 +159,9 @@ export async function reap(
     kept,
   };
 }
+
+/** `unanswered`: the engine took the request, and that was all. */
+export type Removed = 'gone' | 'refused' | 'unanswered';
 
 /** Waits for a removal that another has begun. */
 const BEGUN_MS: readonly number[] = [50, 100, 200, 500, 1000, 2000, 5000];
