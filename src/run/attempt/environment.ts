@@ -65,7 +65,17 @@ export async function probeEnvironment(
   if (name === undefined) return;
   phases.begin('probe');
   // From the root folder, because any Python finds a package in its own checkout.
-  const run = (command: string) => environment.execute(command, { cwd: '/', signal });
+  const run = async (command: string) => {
+    const done = await environment.execute(command, { cwd: '/', signal });
+    // Of a machine that is too slow, or a shell that was killed: nothing is known of the image.
+    if (done.exitCode < 0)
+      throw new EnvironmentError(
+        'start_failed',
+        `whether python package "${name}" of ${image} can be imported is not known: ${done.exceptionInfo}`,
+        { evidence: { package: name, image } },
+      );
+    return done;
+  };
   const script = `import importlib.util, sys; sys.exit(importlib.util.find_spec("${name}") is None)`;
   const command = `python -c '${script}'`;
   const { exitCode, output } = await run(command);
