@@ -15,6 +15,7 @@ import { keeperEntrypoint } from '../exec/keeper.ts';
 import { LABELS, ownerLabels } from '../owner.ts';
 import { daemonAnswer, readFault, withDaemonRetry } from '../places/dockerFault.ts';
 import type { EngineWatch } from '../places/engineWatch.ts';
+import { FREED_BY } from '../places/leftovers.ts';
 import { PROGRAM_FOLDER } from '../programs/program.ts';
 import { QUIET_ENV } from '../quietEnv.ts';
 import type { AmongServices } from './services.ts';
@@ -194,10 +195,6 @@ async function isRunning(living: LivingContainer): Promise<boolean> {
   const [seen] = await asked(living, () => docker.listContainers(listed));
   return seen?.State === 'running';
 }
-
-/** What frees a container that its engine does not answer for any more, in the words of a person's command. */
-export const FREED_BY =
-  'where "ps -eo pid,stat,args" on the host of the engine shows a stopped (T) "runc init", "kill -9" of it frees the container';
 
 /** The engine answers, and not about this container. Nothing proves who is to blame: an engine that is slow looks like that too. */
 const unansweredError = (id: string, what: string, cause: unknown, evidence: Record<string, unknown> = {}) =>

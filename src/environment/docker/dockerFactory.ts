@@ -39,20 +39,20 @@ import { daemonAnswer, ifThere, readFault, withDaemonRetry } from '../places/doc
 import { createEngineWatch, type EngineWatch } from '../places/engineWatch.ts';
 import { createHostsFactory } from '../places/hostsFactory.ts';
 import { createFactoryPulls } from '../places/imageService.ts';
-import { discardWork, removalOf, servicesLabel, servicesOfWork, workLabels } from '../places/leftovers.ts';
+import {
+  discardWork,
+  FREED_BY,
+  removalOf,
+  servicesLabel,
+  servicesOfWork,
+  workLabels,
+} from '../places/leftovers.ts';
 import { enginePoolOf, requiredEngine } from '../places/places.ts';
 import { LOST_AFTER_MS } from '../places/poolState.ts';
 import type { EnsureImage } from '../places/pullStage.ts';
 import { createProgramVolumes, type ProgramVolumes } from '../programs/programVolume.ts';
 import { createRelayLine } from '../relay/relayLine.ts';
-import {
-  containerFiles,
-  createContainer,
-  type Discard,
-  deathOf,
-  FREED_BY,
-  restartContainer,
-} from './container.ts';
+import { containerFiles, createContainer, type Discard, deathOf, restartContainer } from './container.ts';
 import { createDiskWatch, createQuotaProbe, type QuotaProbe, writtenBytes } from './diskWatch.ts';
 import { deviceRequests } from './gpus.ts';
 import {

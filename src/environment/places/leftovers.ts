@@ -130,7 +130,7 @@ interface ReapResult {
   readonly orphans: readonly LabelledContainer[];
   readonly removed: readonly LabelledContainer[];
   /** Orphans that the daemon would not remove. */
-  readonly failed: readonly LabelledContainer[];
+  readonly failed: readonly (LabelledContainer & { readonly unanswered: boolean })[];
   /** Ours by label, kept because the owner lives or cannot be judged from here. */
   readonly kept: readonly LabelledContainer[];
 }
@@ -146,7 +146,7 @@ export async function reap(
   const gone = await Promise.all(
     orphans.map(async (orphan) => ({
       orphan,
-      ok: await removeContainer(docker.getContainer(orphan.id), options.limitMs),
+      how: await removalOf(docker.getContainer(orphan.id), options.limitMs),
     })),
   );
   // What a dead process was filling may be half there; another one that uses it keeps it.
@@ -154,11 +154,17 @@ export async function reap(
     if (fills !== undefined) await removeProgramVolume(docker, fills).catch(() => false);
   return {
     orphans,
-    removed: gone.filter((g) => g.ok).map((g) => g.orphan),
-    failed: gone.filter((g) => !g.ok).map((g) => g.orphan),
+    removed: gone.filter(({ how }) => how === 'gone').map(({ orphan }) => orphan),
+    failed: gone
+      .filter(({ how }) => how !== 'gone')
+      .map(({ orphan, how }) => ({ ...orphan, unanswered: how === 'unanswered' })),
     kept,
   };
 }
+
+/** What frees a container that its engine does not answer for any more, in the words of a person's command. */
+export const FREED_BY =
+  'where "ps -eo pid,stat,args" on the host of the engine shows a stopped (T) "runc init", "kill -9" of it frees the container';
 
 /** `unanswered`: the engine took the request, and that was all. */
 export type Removed = 'gone' | 'refused' | 'unanswered';

@@ -11,6 +11,7 @@ import { readFault } from '../../environment/places/dockerFault.ts';
 import type { RunPool } from '../../environment/places/enginePool.ts';
 import {
   discardWork,
+  FREED_BY,
   listWorkImages,
   reap,
   reapLeft,
@@ -124,8 +125,13 @@ export async function reapOrphans(arms: readonly ArmConfig[], caller: Caller): P
       const { removed, failed } = await reap({ docker, limitMs: REAP_LIMIT_MS });
       if (removed.length > 0)
         tell({ level: 'note', text: `removed ${removed.length} container(s) that a dead process had left` });
-      for (const { name } of failed)
-        tell({ level: 'warning', text: `container ${name} could not be removed; the next run tries again` });
+      for (const { name, unanswered } of failed) {
+        const why = unanswered ? `: its engine does not answer for it; ${FREED_BY}` : '';
+        tell({
+          level: 'warning',
+          text: `container ${name} could not be removed${why}; the next run tries again`,
+        });
+      }
       const parts = await reapServiceParts(docker, { limitMs: REAP_LIMIT_MS });
       for (const { what, name } of parts.failed)
         tell({ level: 'warning', text: `${what} ${name} could not be removed; the next run tries again` });
