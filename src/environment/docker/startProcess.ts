@@ -71,7 +71,7 @@ async function attachedStream(starting: Promise<Duplex>, answerMs?: number): Pro
 }
 
 /** The daemon is 2 s late where a background process holds the streams, and more on a machine that is drowning: a command must not be taken for a forger for that. */
-const EXIT_WAITS_MS = [5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3000, 3000, 5000, 5000, 0];
+const EXIT_WAITS_MS = [5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3000, 3000, 5000, 5000, 10_000, 10_000, 0];
 
 async function exitCodeOf(exec: Docker.Exec): Promise<number | undefined> {
   for (const wait of EXIT_WAITS_MS) {
