@@ -131,5 +131,7 @@ test.each([
 test('one that ends after it was ready is told before the agent begins', async () => {
   const { services } = played({ states: { seed: [ended(0)], db: [runs, runs, runs, runs, runs, ended(1)] } });
   await services.ready();
-  await expect.poll(() => services.check().then(() => '', String), { timeout: 120_000 }).toContain('service db');
+  await expect
+    .poll(() => services.check().then(() => '', String), { timeout: 120_000 })
+    .toContain('service db');
 });
