@@ -51,7 +51,7 @@ export async function createKubernetesFactory(
   const clusterConfig = clusterOf(config);
   const cluster = options.cluster ?? (await connectCluster(clusterConfig));
   const closing = new AbortController();
-  const watch = createEngineWatch({ ping: cluster.version, limitMs: OUTAGE_MS });
+  const watch = createEngineWatch({ ping: pingOf(cluster), limitMs: OUTAGE_MS });
   const removals = createRemovals({ watch, warn: options.onWarning, graceMs: options.graceMs });
   const shared: PodShared = {
     cluster,
@@ -99,6 +99,17 @@ export async function createKubernetesFactory(
     },
   };
 }
+
+/** A server that takes nobody's credentials any more is there: waiting for it gives nobody new ones. */
+export const pingOf =
+  ({ version }: Pick<Cluster, 'version'>) =>
+  async (): Promise<void> => {
+    try {
+      await version();
+    } catch (error) {
+      if (readApiFault(error).meaning !== 'credentials') throw error;
+    }
+  };
 
 /** A pod that is gone with its namespace is gone. */
 async function removed(cluster: Pick<Cluster, 'deletePod'>, name: string): Promise<Removed> {

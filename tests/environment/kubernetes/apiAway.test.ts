@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { environmentConfigSchema } from '../../../src/environment/environments.ts';
 import type { Cluster } from '../../../src/environment/kubernetes/cluster.ts';
-import { createKubernetesFactory } from '../../../src/environment/kubernetes/kubernetesFactory.ts';
+import { createKubernetesFactory, pingOf } from '../../../src/environment/kubernetes/kubernetesFactory.ts';
 import { podFiles } from '../../../src/environment/kubernetes/podFiles.ts';
 import { podProcesses } from '../../../src/environment/kubernetes/podProcess.ts';
 import { currentOwner } from '../../../src/environment/owner.ts';
@@ -64,6 +64,28 @@ test('a refusal of a server that was never away is told at once', async () => {
     'the stream into pod p could not be opened: Unexpected server response: 403',
   );
   expect(opened).toHaveLength(1);
+});
+
+test('a server that takes our credentials no more is not waited for: it is told at once', async () => {
+  let asked = 0;
+  const unknown = async (): Promise<never> => {
+    asked += 1;
+    throw Object.assign(new Error('HTTP-Code: 401'), { code: 401, body: '' });
+  };
+  const watch = createEngineWatch({
+    ping: pingOf({ version: unknown }),
+    limitMs: 300,
+    sleep: async () => {},
+  });
+  const exec = async (): Promise<never> => {
+    throw new Error('Unexpected server response: 401');
+  };
+  await expect(
+    podProcesses({ cluster: { exec } as unknown as Cluster, watch }, 'p')(['true']),
+  ).rejects.toThrow('the stream into pod p could not be opened: Unexpected server response: 401');
+  expect(asked).toBe(1);
+  const away = pingOf({ version: async () => Promise.reject(refused()) });
+  await expect(away()).rejects.toThrow('fetch failed');
 });
 
 test('a file whose stream broke is read again, and written again', async () => {
