@@ -150,7 +150,8 @@ const peers = (dir: string, url: string): Side => ({
 });
 
 function take(dir: string, name: string, { config, command, env, predictions }: Side): Promise<Took> {
-  const [file, out] = [join(dir, `${name}.json`), join(dir, name)];
+  // The peer reads files of this name only; JSON is YAML too.
+  const [file, out] = [join(dir, `${name}.yaml`), join(dir, name)];
   writeFileSync(file, JSON.stringify({ ...config, agent: { step_limit: STEPS, cost_limit: 0 } }));
   return timed([...command, '-c', file, '-o', out], env, () => existsSync(join(out, predictions)));
 }
