@@ -22,6 +22,7 @@ export interface CommandResult {
   readonly omittedBytes: number;
   /** Invalid UTF-8 sequences replaced in `output`. */
   readonly replacedBytes: number;
+  /** From the moment in which it was asked for. */
   readonly durationMs: number;
   /** A process was killed by the memory limit while this command ran. */
   readonly oomKilled: boolean;

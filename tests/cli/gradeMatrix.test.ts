@@ -84,7 +84,7 @@ describe.skipIf(!available)('T-59 through the program', () => {
     expect(first.code, first.stderr).toBe(3);
     expect(first.stderr).toContain('incomplete: 1 prediction(s) have no verdict');
     const ended = (name: Case) => new RegExp(`${idOf(name)} {2}(\\w+)`).exec(first.stderr)?.[1];
-    expect(Object.fromEntries(names.map((name) => [name, ended(name)]))).toEqual({
+    expect(Object.fromEntries(names.map((name) => [name, ended(name)])), first.stderr).toEqual({
       gold: 'resolved',
       broken: 'unresolved',
       empty: 'empty_patch',

@@ -151,6 +151,8 @@ export function createChannel(
     const timeoutS = options.timeoutS ?? config.timeout;
     const cwd = options.cwd ?? config.cwd;
     const env = options.env ?? {};
+    // From the outside, so that a time limit of the command itself has passed when it says so: the engine may have begun it before it is heard.
+    const asked = performance.now();
     const running = await startCommand({ command, cwd, env, maxOutputBytes: config.max_output_bytes });
     const ended = await runToEnd(running, {
       timeoutMs: timeoutS * 1000,
@@ -162,7 +164,11 @@ export function createChannel(
     if (ended.why === 'abort') signal?.throwIfAborted();
     if (ended.unended && ended.why !== 'disk') throw ended.unended.error;
     await throwForThePlace(ended, shown({ command }));
-    return toResult(ended, timeoutS, cwd, { while: 'running a command', ...shown({ command }) });
+    const result = await toResult(ended, timeoutS, cwd, {
+      while: 'running a command',
+      ...shown({ command }),
+    });
+    return { ...result, durationMs: ended.at - asked };
   }
 
   async function runHarness(script: string, options: HarnessOptions): Promise<HarnessResult> {
@@ -225,12 +231,11 @@ export function createChannel(
     timeoutS: number,
     cwd: string,
     command: Record<string, unknown>,
-  ): Promise<CommandResult> {
-    const { end, why, running, durationMs, restarted } = ended;
+  ): Promise<Omit<CommandResult, 'durationMs'>> {
+    const { end, why, running, restarted } = ended;
     const base = {
       ...running.output(),
       timedOut: why === 'timeout',
-      durationMs,
       oomKilled: end.kind === 'exit' && end.oomKills > 0,
       transport: running.transport,
     };
@@ -309,7 +314,8 @@ const BEGIN_MS = 30_000;
 interface Ended {
   readonly end: CommandEnd;
   readonly why: 'itself' | 'timeout' | 'abort' | 'disk';
-  readonly durationMs: number;
+  /** On the clock of `performance.now`. */
+  readonly at: number;
   readonly running: RunningCommand;
   readonly usedBytes: number;
   /** Nothing else could end it. */
@@ -329,7 +335,6 @@ interface EndedBy {
 
 async function runToEnd(running: RunningCommand, by: EndedBy): Promise<Ended> {
   const { timeoutMs, timeUp, signal, watchDisk, restart } = by;
-  let began = performance.now();
   const stuck = Promise.withResolvers<'stuck'>();
   let why: Ended['why'] = 'itself';
   let usedBytes = 0;
@@ -348,7 +353,6 @@ async function runToEnd(running: RunningCommand, by: EndedBy): Promise<Ended> {
   let timer = startTimer(limitMs + toBeginMs, onTimeout);
   void running.begun?.then(() => {
     if (over || why !== 'itself') return;
-    began = performance.now();
     timer.cancel();
     timer = startTimer(limitMs, onTimeout);
   });
@@ -377,5 +381,5 @@ async function runToEnd(running: RunningCommand, by: EndedBy): Promise<Ended> {
       )
     : undefined;
   const end: CommandEnd = first === 'stuck' ? { kind: 'lost' } : first;
-  return { end, why, durationMs: performance.now() - began, running, usedBytes, restarted, unended };
+  return { end, why, at: performance.now(), running, usedBytes, restarted, unended };
 }
