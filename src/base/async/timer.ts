@@ -1,14 +1,15 @@
 /** The one place with timers of Node, which fire at once beyond 2^31-1 ms and hold the process unless told otherwise. */
-import { setTimeout as wait } from 'node:timers/promises';
 
 const LONGEST_MS = 2 ** 31 - 1;
 
 /** Rejects with the signal's reason when that fires first. */
 export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  const over = Promise.withResolvers<void>();
+  const timer = startTimer(Math.max(1, ms), over.resolve);
   try {
-    await wait(Math.min(ms, LONGEST_MS), undefined, { signal });
-  } catch (error) {
-    throw signal?.aborted ? signal.reason : error;
+    await orAborted(over.promise, signal);
+  } finally {
+    timer.cancel();
   }
 }
 

@@ -18,7 +18,7 @@ import type {
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
 afterEach(() => void vi.useRealTimers());
 
-/** The clock goes on until the work is done, which may wait for a short time of its own (timers/promises are not faked). */
+/** The clock goes on until the work is done. */
 async function settled<T>(work: Promise<T>): Promise<T> {
   let over = false;
   const end = () => {
