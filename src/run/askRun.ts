@@ -141,6 +141,6 @@ export async function deleteRun(store: Store, root: string, run: RunRow): Promis
   rmSync(lockFolder(root, run.name), { recursive: true, force: true });
   giveBackSpace(store);
   // The copy would keep what was deleted, and its space.
-  if (newestBackup(store.name) !== undefined) await backUp(store, new Date().toISOString());
+  if (newestBackup(store.name) !== undefined) await backUp(store.name, new Date().toISOString());
   return left;
 }

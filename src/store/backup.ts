@@ -6,7 +6,6 @@ import { existsSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type Database from 'better-sqlite3';
 import { moveIntoPlace } from '../base/files/atomicWrite.ts';
 
 const PART = '.part';
@@ -23,9 +22,6 @@ const backupsOf = (path: string): string[] => copiesOf(path).filter((copy) => !c
 
 /** Names begin with the time, so the last is the newest. */
 export const newestBackup = (path: string): string | undefined => backupsOf(path).at(-1);
-
-/** Pages between two looks at other work: some milliseconds each. */
-const PAGES_A_TURN = 200;
 
 /** A partial copy this old is from a killed process. */
 const ABANDONED_MS = 10 * 60_000;
@@ -46,8 +42,7 @@ export class DamagedCopy extends Error {
  * Returns the path of the copy, or undefined when the disk has no room for one. `at` is a time in ISO form. Rejects with DamagedCopy,
  * leaving the copy before it, when what was copied is damaged.
  */
-export async function backUp(db: Database.Database, at: string): Promise<string | undefined> {
-  const path = db.name;
+export async function backUp(path: string, at: string): Promise<string | undefined> {
   removeAbandoned(path);
   const { bavail, bsize } = statfsSync(dirname(path));
   const size = statSync(path).size + (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0);
@@ -56,8 +51,7 @@ export async function backUp(db: Database.Database, at: string): Promise<string 
   const target = `${path}.backup-${at.replaceAll(/[:.]/g, '-')}`;
   const part = `${target}${PART}`;
   try {
-    await db.backup(part, { progress: () => PAGES_A_TURN });
-    const found = await quickCheck(part);
+    const found = await copyAndCheck(path, part);
     if (found !== 'ok') throw new DamagedCopy(`${path} is damaged (${found})`);
     await moveIntoPlace(part, target);
   } catch (error) {
@@ -68,20 +62,29 @@ export async function backUp(db: Database.Database, at: string): Promise<string 
   return target;
 }
 
-const CHECK = `
-const { parentPort, workerData } = require('node:worker_threads');
-const Database = require(workerData.driver);
-const db = new Database(workerData.path, { fileMustExist: true });
-let found;
-try { found = db.pragma('quick_check(1)', { simple: true }); } catch (error) { found = error.code; }
-db.close();
-parentPort.postMessage(found);
+/** Of one moment: in one step, while others write to the log. */
+const COPY = `
+const { parentPort, workerData: { driver, path, part } } = require('node:worker_threads');
+const Database = require(driver);
+(async () => {
+  const db = new Database(path, { readonly: true });
+  try {
+    await db.backup(part, { progress: () => 2 ** 31 - 1 });
+  } finally {
+    db.close();
+  }
+  const copy = new Database(part, { fileMustExist: true });
+  let found;
+  try { found = copy.pragma('quick_check(1)', { simple: true }); } catch (error) { found = error.code; }
+  copy.close();
+  parentPort.postMessage(found);
+})();
 `;
 
-/** In a worker thread, because it reads the whole file and must not block a run. */
-function quickCheck(path: string): Promise<string> {
+/** In a worker thread, because the copy is synced and all of it read, and neither must block a run. */
+function copyAndCheck(path: string, part: string): Promise<string> {
   const driver = createRequire(import.meta.url).resolve('better-sqlite3');
-  const worker = new Worker(CHECK, { eval: true, workerData: { path, driver } });
+  const worker = new Worker(COPY, { eval: true, workerData: { driver, path, part } });
   return new Promise((resolve, reject) => {
     worker.once('message', resolve);
     worker.once('error', reject);

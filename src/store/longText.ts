@@ -29,7 +29,8 @@ export function unpackBytes(value: unknown, bytes: unknown): Buffer {
   const stored = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   if (typeof bytes !== 'number') return stored;
   try {
-    return inflateSync(stored);
+    // In one piece: with room for more, zlib sees the end at once.
+    return inflateSync(stored, { chunkSize: bytes + 64 });
   } catch {
     return stored;
   }

@@ -100,13 +100,14 @@ CREATE TABLE messages (
   attempt_id INTEGER NOT NULL REFERENCES attempts (id),
   seq INTEGER NOT NULL,
   role TEXT NOT NULL,
-  content ANY NOT NULL,                 -- text for reading; compressed where content_bytes is set: the view message_texts shows it
+  content ANY NOT NULL,                 -- text for reading, or its parts; compressed where content_bytes is set: the view message_texts shows it
   data ANY NOT NULL,                    -- the whole message, JSON; raw_output is left out, see commands; content 0 is the column content
   created_at TEXT NOT NULL,
   content_bytes INTEGER,                -- of the text, where the column is a zlib stream
   data_bytes INTEGER,
+  output_id INTEGER,                    -- commands.id: content is a JSON array, each part a text or [from, bytes] of what the command printed
   PRIMARY KEY (attempt_id, seq)
-) STRICT, WITHOUT ROWID;
+) STRICT;                               -- with rowids: without, what a row has above 1 KB lies on pages of its own
 
 -- One row for every HTTP attempt, begun before the request leaves and ended before its answer is used: the money ledger.
 CREATE TABLE model_calls (
@@ -170,10 +171,20 @@ CREATE VIEW message_texts AS
   SELECT attempt_id, seq, role, content,
     iif(json_valid(data) AND data -> '$.content' IS '0', json_set(data, '$.content', content), data) AS data, created_at
   FROM (
-    SELECT attempt_id, seq, role, created_at,
-      iif(content_bytes IS NULL, content, CAST(sqlar_uncompress(content, content_bytes) AS TEXT)) AS content,
-      iif(data_bytes IS NULL, data, CAST(sqlar_uncompress(data, data_bytes) AS TEXT)) AS data
-    FROM messages
+    SELECT attempt_id, seq, role, created_at, data,
+      iif(output_id IS NULL, content, (
+        SELECT group_concat(iif(type = 'text', value, CAST(substr(output, 1 + (value ->> 0), value ->> 1) AS TEXT)), '')
+        FROM (
+          SELECT CAST(iif(output_bytes IS NULL, output, sqlar_uncompress(output, output_bytes)) AS BLOB) AS output
+          FROM commands WHERE id = output_id
+        ), json_each(content)
+      )) AS content
+    FROM (
+      SELECT attempt_id, seq, role, created_at, output_id,
+        iif(content_bytes IS NULL, content, CAST(sqlar_uncompress(content, content_bytes) AS TEXT)) AS content,
+        iif(data_bytes IS NULL, data, CAST(sqlar_uncompress(data, data_bytes) AS TEXT)) AS data
+      FROM messages
+    )
   );
 
 CREATE VIEW command_texts AS

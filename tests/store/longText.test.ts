@@ -10,6 +10,7 @@ import {
   insertMessage,
   messagesOf,
 } from '../../src/store/records/attemptBodies.ts';
+import { fromParts, inOutputParts } from '../../src/store/repeatedOutput.ts';
 import { endTurn, giveBackSpace } from '../../src/store/writing.ts';
 import { tempDir } from '../support/cli.ts';
 import fc from '../support/property.ts';
@@ -67,6 +68,59 @@ test('output comes back as it was, bytes that are no text too', () => {
   expect(commandsOf(store, 1).map(({ output }) => output)).toEqual(outputs);
 });
 
+const PRINTED = Array.from({ length: 800 }, (_, i) => `line ${i} of what a command printed, ünd é\n`).join(
+  '',
+);
+const LOSSY = Buffer.concat([Buffer.from('broken: \xff', 'latin1'), Buffer.from(PRINTED)]);
+const observation = (shown: string) => `<returncode>0</returncode>\n<output>\n${shown}</output>`;
+
+test.each([
+  ['all of it', Buffer.from(PRINTED), observation(PRINTED), true],
+  [
+    'its beginning and its end, cut in characters',
+    Buffer.from(PRINTED),
+    observation(`${PRINTED.slice(0, 5033)}\n(10 characters elided)\n${PRINTED.slice(-5012)}`),
+    true,
+  ],
+  ['it without what the template trims', Buffer.from(`\n${PRINTED}\n`), observation(PRINTED), true],
+  ['what is no text of it', LOSSY, observation(LOSSY.toString()), true],
+  ['a zero byte of it', Buffer.from(`\0${PRINTED}`), observation(`\0${PRINTED}`), true],
+  ['little of it', Buffer.from(PRINTED), observation(PRINTED.slice(0, 500)), false],
+  ['another text', Buffer.from(PRINTED), observation(LONG), false],
+])('an observation shows %s', (_, output, content, inParts) => {
+  const path = join(tempDir(), 'swebatch.db');
+  const store = freshStore(path);
+  store.pragma('foreign_keys = OFF');
+  const id = insertCommand(store, command(output));
+  const data = JSON.stringify({ role: 'user', content });
+  const row = { attempt_id: 1, seq: 0, role: 'user', content, data, created_at: 'now' };
+  insertMessage(store, row, JSON.stringify({ role: 'user', content: 0 }), { id, output });
+  expect(messagesOf(store, 1)).toEqual([row]);
+  const stored = store.prepare('SELECT output_id, length(content) AS length FROM messages').get();
+  expect(stored).toEqual({ output_id: inParts ? id : null, length: expect.any(Number) });
+  if (inParts) expect((stored as { length: number }).length).toBeLessThan(200);
+  const shown = (sql: string) => `SELECT hex(${sql}) FROM message_texts`;
+  const expected = Buffer.from(content).toString('hex').toUpperCase();
+  expect(store.prepare(shown('content')).pluck().get()).toBe(expected);
+  expect(store.prepare('SELECT data FROM message_texts').pluck().get()).toBe(data);
+  endTurn(store);
+  if (spawnSync('sqlite3', ['-version']).error === undefined)
+    expect(execFileSync('sqlite3', [path, shown('content')], { encoding: 'utf8' })).toBe(`${expected}\n`);
+});
+
+test('any text comes back from its parts', () => {
+  const text = fc.string({ unit: 'binary', maxLength: 40 }).map((part) => part.repeat(120));
+  fc.assert(
+    fc.property(text, text, fc.nat(9000), fc.nat(9000), (printed, other, from, to) => {
+      const output = Buffer.from(printed);
+      const content = observation(`${printed.slice(0, from)}${other}${printed.slice(-to)}`);
+      const parts = inOutputParts(content, output);
+      if (parts !== undefined) expect(fromParts(parts, output)).toBe(content);
+    }),
+    { numRuns: 500 },
+  );
+});
+
 test('views show the texts, to this program and to sqlite3', () => {
   const path = join(tempDir(), 'swebatch.db');
   const { store, data } = recorded(LONG, {}, freshStore(path));
@@ -80,6 +134,19 @@ test('views show the texts, to this program and to sqlite3', () => {
   // Not on every machine.
   if (spawnSync('sqlite3', ['-version']).error === undefined)
     expect(execFileSync('sqlite3', [path, sql], { encoding: 'utf8' })).toBe(`1|${data.length}\n`);
+});
+
+test('messages of some kilobytes leave little of their pages empty', () => {
+  const store = freshStore();
+  store.pragma('foreign_keys = OFF');
+  const row = { attempt_id: 1, role: 'user', data: '{}', created_at: 'now' };
+  // As a reply and an observation lie there once they are compressed.
+  for (let seq = 0; seq < 1000; seq++)
+    insertMessage(store, { ...row, seq, content: randomBytes(seq % 2 ? 1600 : 600).toString('hex') });
+  const [{ used, all }] = store
+    .prepare(`SELECT sum(pgsize - unused) AS used, sum(pgsize) AS "all" FROM dbstat WHERE name = 'messages'`)
+    .all() as [{ used: number; all: number }];
+  expect(used / all).toBeGreaterThan(0.8);
 });
 
 test('what is deleted goes back to the disk', () => {

@@ -97,8 +97,8 @@ describe('opening a store', () => {
     const path = join(folder(), 'swebatch.db');
     const store = openStore(path);
     const run = planted(store);
-    const first = await backUp(store, '2026-11-21T01:00:00.000Z');
-    const copying = backUp(store, '2026-11-21T02:00:00.000Z');
+    const first = await backUp(path, '2026-11-21T01:00:00.000Z');
+    const copying = backUp(path, '2026-11-21T02:00:00.000Z');
     insertEvent(store, run.id, 'now', 'note', { text: 'meanwhile' });
     const second = await copying;
     expect(second).toBe(`${path}.backup-2026-11-21T02-00-00-000Z`);
@@ -109,16 +109,26 @@ describe('opening a store', () => {
     expect(copy.pragma('integrity_check', { simple: true })).toBe('ok');
   });
 
+  test('a backup is copied, synced and checked beside the thread that all slots share', async () => {
+    const path = join(folder(), 'swebatch.db');
+    using store = openStore(path);
+    store.exec('CREATE TABLE filler (bytes BLOB)');
+    store.prepare('INSERT INTO filler VALUES (zeroblob(100000000))').run();
+    const [mine, all] = [process.threadCpuUsage(), process.cpuUsage()];
+    await backUp(path, '2026-11-21T01:00:00.000Z');
+    const [here, everywhere] = [process.threadCpuUsage(mine), process.cpuUsage(all)];
+    expect(here.user + here.system).toBeLessThan((everywhere.user + everywhere.system) / 2);
+  });
+
   test('a copy of a damaged record does not take the place of the whole one before it [T-64]', async () => {
     const path = join(folder(), 'swebatch.db');
     const db = openStore(path);
     planted(db, { ids: Array.from({ length: 200 }, (_, i) => `a__a-${i}`) });
-    const whole = await backUp(db, '2026-11-21T01:00:00.000Z');
+    const whole = await backUp(path, '2026-11-21T01:00:00.000Z');
     db.close();
     const file = openSync(path, 'r+');
     writeSync(file, Buffer.alloc(8192, 0xab), 0, 8192, 8192);
-    // As a connection sees it whose pages the disk damaged behind its back.
-    await expect(backUp(new Database(path), '2026-11-21T02:00:00.000Z')).rejects.toThrow(DamagedCopy);
+    await expect(backUp(path, '2026-11-21T02:00:00.000Z')).rejects.toThrow(DamagedCopy);
     expect(newestBackup(path)).toBe(whole);
     expect(readdirSync(dirname(path)).filter((name) => name.includes('02-00'))).toEqual([]);
   });
@@ -131,7 +141,7 @@ describe('opening a store', () => {
     for (const part of [abandoned!, live!]) copyFileSync(path, part);
     const longAgo = Date.now() / 1000 - 3600;
     utimesSync(abandoned!, longAgo, longAgo);
-    await backUp(db, '2026-11-21T02:00:00.000Z');
+    await backUp(path, '2026-11-21T02:00:00.000Z');
     expect([existsSync(abandoned!), existsSync(live!)]).toEqual([false, true]);
   });
 
@@ -160,7 +170,7 @@ describe('opening a store', () => {
     const path = join(folder(), 'swebatch.db');
     const db = openStore(path);
     planted(db, { ids: Array.from({ length: 200 }, (_, i) => `a__a-${i}`) });
-    const backup = await backUp(db, '2026-11-21T01:00:00.000Z');
+    const backup = await backUp(path, '2026-11-21T01:00:00.000Z');
     db.close();
     const file = openSync(path, 'r+');
     writeSync(file, Buffer.alloc(8192, 0xab), 0, 8192, 8192);

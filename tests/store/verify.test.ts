@@ -82,7 +82,7 @@ test.each([
 function withProgramCall() {
   const { store, run } = finished();
   store.exec(`UPDATE model_calls SET call = 0 WHERE attempt_id = 1`);
-  store.exec(`INSERT INTO messages VALUES (1, 0, 'assistant', 'hi', '{}', 'now', NULL, NULL)`);
+  store.exec(`INSERT INTO messages VALUES (1, 0, 'assistant', 'hi', '{}', 'now', NULL, NULL, NULL)`);
   store.exec(
     `INSERT INTO program_calls VALUES (1, 0, 1, NULL, 'main', 'chat', 'generate', 'm', 0, 0, 'whole', 200, '{}', x'', x'', NULL)`,
   );

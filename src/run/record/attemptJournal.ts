@@ -263,7 +263,7 @@ export function createRecorder({ store, redactor, budget, answered }: Run, attem
   let spent: NanoDollars = 0;
   let tokens = 0;
   /** Commands whose observation has not come yet. */
-  const unlinked: number[] = [];
+  const unlinked: steps.PrintedCommand[] = [];
   const open = new Map<string, { id: number; settle: Settle; estimateNano: NanoDollars | null }>();
   /** Money for the calls that begin next; a program may have several out at a time. */
   const granted = new Map<number, Settle>();
@@ -297,6 +297,8 @@ export function createRecorder({ store, redactor, budget, answered }: Run, attem
         const seq = index + messagesBefore;
         next.messages = Math.max(next.messages, seq + 1);
         const message = part === undefined ? said : { ...said, extra: { ...said.extra, task_step: part } };
+        const isObservation = message.extra !== undefined && 'raw_output' in message.extra;
+        const command = isObservation ? unlinked.shift() : undefined;
         const json = (whole: object) => redactor.json(JSON.stringify(whole, withoutRawOutput));
         steps.insertMessage(
           store,
@@ -309,17 +311,17 @@ export function createRecorder({ store, redactor, budget, answered }: Run, attem
             created_at: new Date().toISOString(),
           },
           isLong(message.content) ? json({ ...message, content: 0 }) : undefined,
+          command,
         );
-        const isObservation = message.extra !== undefined && 'raw_output' in message.extra;
-        const command = isObservation ? unlinked.shift() : undefined;
-        if (command !== undefined) steps.linkCommand(store, command, seq);
+        if (command !== undefined) steps.linkCommand(store, command.id, seq);
       },
       onCommand(_ctx, said) {
         mustBeOpen();
         const record = { ...said, step: said.step + stepsBefore };
         heard.onCommand(record);
         if (record.result.oomKilled) oomKills += 1;
-        unlinked.push(steps.insertCommand(store, commandRow(attemptId, record, redactor)));
+        const row = commandRow(attemptId, record, redactor);
+        unlinked.push({ id: steps.insertCommand(store, row), output: row.output });
         recorded('command_recorded');
       },
       onProgramCall(_ctx, { call, firstMessage, replyMessage, label }) {

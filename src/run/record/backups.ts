@@ -4,6 +4,7 @@
  */
 import { backUp, DamagedCopy, newestBackup } from '../../store/backup.ts';
 import { StorageError, type Store } from '../../store/open.ts';
+import { written } from '../../store/writing.ts';
 import type { Log } from './runLog.ts';
 
 const EVERY_MS = 3_600_000;
@@ -17,7 +18,8 @@ export function keepBackups(
   let damage: StorageError | null = null;
   const copy = async () => {
     try {
-      const path = await backUp(store, new Date().toISOString());
+      await written(store);
+      const path = await backUp(store.name, new Date().toISOString());
       if (!path) log('warn', 'no backup of the record: the disk has no room for one');
     } catch (error) {
       log('warn', 'no backup of the record', { message: (error as Error).message });

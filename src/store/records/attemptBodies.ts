@@ -8,6 +8,7 @@ import type { ExitClass, ExitReason } from '../../outcome.ts';
 import { pack, unpackBytes, unpackText, withContent, withoutContent } from '../longText.ts';
 import type { Store } from '../open.ts';
 import { all, change, column, first, insert, put, raw, storedJson } from '../query.ts';
+import { fromParts, inOutputParts } from '../repeatedOutput.ts';
 import { inTurn } from '../writing.ts';
 import { type ProgramCallFacts, programCallFacts } from './modelCalls.ts';
 import { type StoredArm, storedArm } from './runs.ts';
@@ -53,16 +54,16 @@ export function attemptRecord(db: Store, attemptId: number): AttemptRecord | und
     FROM attempts a JOIN trials t ON t.id = a.trial_id JOIN arms m ON m.id = t.arm_id
     JOIN instances i ON i.id = t.instance_pk JOIN runs r ON r.id = t.run_id
     LEFT JOIN (SELECT * FROM attempt_costs WHERE attempt_id = ${attemptId}) c ON true WHERE a.id = ${attemptId}`;
-  return (
-    row && {
-      ...row,
-      final: row.final === 1,
-      config: storedArm(row),
-      messages: messagesOf(db, attemptId),
-      commands: commandsOf(db, attemptId),
-      programCalls: programCallFacts(db, attemptId),
-    }
-  );
+  if (!row) return undefined;
+  const commands = commandsOf(db, attemptId);
+  return {
+    ...row,
+    final: row.final === 1,
+    config: storedArm(row),
+    messages: messagesOf(db, attemptId, undefined, commands),
+    commands,
+    programCalls: programCallFacts(db, attemptId),
+  };
 }
 
 /** `changed`: a call or phase came after its end. */
@@ -157,9 +158,16 @@ export interface MessageRow {
   created_at: string;
 }
 
-/** `short`: JSON of the same message whose content is 0. */
-export function insertMessage(db: Store, row: MessageRow, short?: string): number {
-  const content = pack(row.content);
+/** A command of the record, with what it printed. */
+export interface PrintedCommand {
+  readonly id: number;
+  readonly output: Buffer;
+}
+
+/** `short`: JSON of the same message whose content is 0. `shows`: the command whose output it shows. */
+export function insertMessage(db: Store, row: MessageRow, short?: string, shows?: PrintedCommand): number {
+  const parts = shows && inOutputParts(row.content, shows.output);
+  const content = pack(parts ?? row.content);
   const data = pack(short === undefined ? row.data : withoutContent(row.data, short, row.content));
   const stored = {
     ...row,
@@ -167,29 +175,43 @@ export function insertMessage(db: Store, row: MessageRow, short?: string): numbe
     content_bytes: content.bytes,
     data: data.value,
     data_bytes: data.bytes,
+    output_id: parts === undefined ? null : (shows?.id ?? null),
   };
   return inTurn(db, () => put(db, 'messages', stored));
 }
 
 /** A row as it lies in the table. */
-export type StoredMessage<Row> = Omit<Row, 'content' | 'data'> & {
+type StoredMessage = Omit<MessageRow, 'content' | 'data'> & {
   content: string | Uint8Array;
   data: string | Uint8Array;
   content_bytes: number | null;
   data_bytes: number | null;
+  output_id: number | null;
 };
 
-export function wholeMessage<Row extends Pick<MessageRow, 'content' | 'data'>>(
-  stored: StoredMessage<Row>,
-): Row {
-  const { content_bytes, data_bytes, ...row } = stored;
-  const content = unpackText(row.content, content_bytes);
-  return { ...row, content, data: withContent(unpackText(row.data, data_bytes), content) } as unknown as Row;
+/** All of them, or those of its messages that `which` says. What some show of `commands` is not read again. */
+export function messagesOf(
+  db: Store,
+  attemptId: number,
+  which = raw('true'),
+  commands: readonly PrintedCommand[] = [],
+): MessageRow[] {
+  const known = new Map(commands.map(({ id, output }) => [id, output]));
+  const rows = all(db)<StoredMessage>`
+    SELECT * FROM messages WHERE attempt_id = ${attemptId} AND ${which} ORDER BY seq`;
+  return rows.map(({ content_bytes, data_bytes, output_id, ...row }) => {
+    const text = unpackText(row.content, content_bytes);
+    const output = output_id === null ? undefined : (known.get(output_id) ?? outputOf(db, output_id));
+    const content = output === undefined ? text : fromParts(text, output);
+    return { ...row, content, data: withContent(unpackText(row.data, data_bytes), content) };
+  });
 }
 
-export const messagesOf = (db: Store, attemptId: number): MessageRow[] =>
-  all(db)<StoredMessage<MessageRow>>`
-    SELECT * FROM messages WHERE attempt_id = ${attemptId} ORDER BY seq`.map(wholeMessage<MessageRow>);
+function outputOf(db: Store, commandId: number): Buffer | undefined {
+  const row = first(db)<{ output: Uint8Array; output_bytes: number | null }>`
+    SELECT output, output_bytes FROM commands WHERE id = ${commandId}`;
+  return row && unpackBytes(row.output, row.output_bytes);
+}
 
 export interface CommandRow {
   attempt_id: number;

@@ -9,11 +9,10 @@ import {
   type CommandRow,
   type EventRow,
   type MessageRow,
+  messagesOf,
   type PhaseRow,
   type StoredCommand,
-  type StoredMessage,
   wholeCommand,
-  wholeMessage,
 } from './attemptBodies.ts';
 import { connectionLinesOf } from './connections.ts';
 import type { EvaluationRow } from './evaluations.ts';
@@ -92,7 +91,6 @@ export type ShownEvaluation = Omit<
 >;
 export type ShownMessage = Omit<MessageRow, 'attempt_id'>;
 export type ViewedCommand = Omit<CommandRow, 'attempt_id' | 'replaced_bytes' | 'transport' | 'started_at'>;
-type Answer = Pick<ShownMessage, 'seq' | 'content' | 'data'>;
 type CommandOutlineRow = Pick<
   CommandRow,
   'step' | 'message_seq' | 'exit_code' | 'timed_out' | 'duration_ms' | 'command'
@@ -231,11 +229,7 @@ export const viewerQueries = (db: Store) => ({
   >`
     SELECT seq, role, length(content) AS chars, substr(content, 1, 64) AS head, created_at FROM message_texts WHERE attempt_id = ${attemptId} ORDER BY seq`,
   messages: (attemptId: number, from: number, to: number) =>
-    all(db)<StoredMessage<ShownMessage>>`
-    SELECT seq, role, content, data, created_at, content_bytes, data_bytes FROM messages
-    WHERE attempt_id = ${attemptId} AND seq >= ${from} AND seq < ${to} ORDER BY seq`.map(
-      wholeMessage<ShownMessage>,
-    ),
+    messagesOf(db, attemptId, raw('seq >= ? AND seq < ?', from, to)),
   commandOutline: (attemptId: number) => all(db)<CommandOutlineRow>`
     SELECT step, message_seq, exit_code, timed_out, duration_ms, substr(command, 1, 6000) AS command FROM commands WHERE attempt_id = ${attemptId} ORDER BY step, idx`,
   commands: (attemptId: number, from: number, to: number) =>
@@ -245,10 +239,7 @@ export const viewerQueries = (db: Store) => ({
       wholeCommand<ViewedCommand>,
     ),
   /** What the model said, where the record holds no commands: those of other tools. */
-  answers: (attemptId: number) =>
-    all(db)<StoredMessage<Answer>>`
-    SELECT seq, content, data, content_bytes, data_bytes FROM messages
-    WHERE attempt_id = ${attemptId} AND role = 'assistant' ORDER BY seq`.map(wholeMessage<Answer>),
+  answers: (attemptId: number) => messagesOf(db, attemptId, raw(`role = 'assistant'`)),
   calls: (attemptId: number) => all(db)<CallRow>`
     SELECT ${raw(CALL.join(', '))} FROM model_calls WHERE attempt_id = ${attemptId} AND label IS NOT ${GRADING} ORDER BY step, try, id`,
   /** What its tests asked a model. */
