@@ -113,9 +113,9 @@ while True: time.sleep(0.1)
     expect(await containers(bench.id)).toEqual([]);
   });
 
-  test('that writes 1 GB is heard to its end, and its exit code and the end of its output are evidence', async () => {
+  test('that writes 100 MB is heard to its end, and its exit code and the end of its output are evidence', async () => {
     const { provider, bench } = await play(
-      script(`${ASK} 1 {{model}}; head -c 1000000000 /dev/zero | tr '\\0' x; echo last words; exit 3`),
+      script(`${ASK} 1 {{model}}; head -c 100000000 /dev/zero | tr '\\0' x; echo last words; exit 3`),
     );
     await using _ = provider;
     const done = await bench.run();
@@ -123,9 +123,9 @@ while True: time.sleep(0.1)
     const [ended] = bench.query<Attempt>(attempt);
     expect(ended).toMatchObject({ exit_reason: 'submitted', exit_class: 'agent' });
     const evidence = JSON.parse(ended!.error_evidence) as { output_end: string };
-    expect(evidence).toMatchObject({ exit_code: 3, output_bytes: 1_000_000_020 });
+    expect(evidence).toMatchObject({ exit_code: 3, output_bytes: 100_000_020 });
     expect(evidence.output_end).toMatch(/xlast words$/);
-  }, 300_000);
+  });
 
   test('is stopped by the budget of the run', async () => {
     const { provider, bench } = await play(script(`${ASK} 100000 {{model}}`), { cost_limit: 0.02 });
