@@ -11,6 +11,7 @@ import type { RunRequest } from '../../src/run/plan/planRecord.ts';
 
 interface Arm {
   readonly model?: string;
+  readonly prices?: 'free';
   readonly cost?: number;
   readonly wall?: number;
 }
@@ -19,19 +20,20 @@ const request = (instances: number, run: object, ...arms: Arm[]): RunRequest =>
   ({
     selected: Array.from({ length: instances }, () => ({})),
     run: runConfigSchema.parse(run),
-    arms: arms.map(({ model = 'gpt', cost = 3, wall = 0 }) => ({
-      model: modelConfigSchema.parse({ model_name: model }),
+    arms: arms.map(({ model = 'gpt', prices, cost = 3, wall = 0 }) => ({
+      model: modelConfigSchema.parse({ model_name: model, prices }),
       agent: agentConfigSchema.parse({ cost_limit: cost, wall_time_limit_seconds: wall }),
     })),
   }) as unknown as RunRequest;
 
-test('the worst cost is the sum of all limits, under the budget of the run; replies that are written down are free [M-61]', () => {
+test('the worst cost is the sum of all limits, under the budget of the run; replies that are written down are free, and a server of one’s own [M-61]', () => {
   expect(worstDollars(request(10, { epochs: 2 }, { cost: 3 }, { cost: 1 }))).toBe(80);
   expect(worstDollars(request(10, { cost_limit: 5 }, { cost: 3 }))).toBe(5);
   expect(worstDollars(request(10, {}, { cost: 0 }))).toBeNull();
   expect(worstDollars(request(10, { cost_limit: 5 }, { cost: 0 }))).toBe(5);
   expect(worstDollars(request(10, {}, { model: 'scripted:x', cost: 0 }))).toBe(0);
   expect(worstDollars(request(10, {}, { model: 'replay:r1', cost: 0 }, { cost: 1 }))).toBe(10);
+  expect(worstDollars(request(10, {}, { prices: 'free' }, { cost: 1 }))).toBe(10);
 });
 
 test('the worst time fills the slots with trials that take all their time', () => {

@@ -23,7 +23,7 @@ import { databasePath, openForReading } from '../resultsRoot.ts';
 import type { Surroundings } from '../running.ts';
 import { type AgentOrigins, agentOrigins } from './agentOrigins.ts';
 import { type DiskAnswer, planDisk, plansOf } from './planDisk.ts';
-import { modelNameOf, type RunRequest } from './planRecord.ts';
+import { type ArmConfig, modelNameOf, type RunRequest } from './planRecord.ts';
 import { checkedPlan, refuseWrong, wouldRefuse } from './preflight.ts';
 import type { RunOptions } from './resolveConfig.ts';
 
@@ -127,7 +127,8 @@ export async function dryRun({ request, options, resolved }: Plan, { env, cwd }:
 
 /** Null: no limit holds it. A run budget may be overshot by one call of each slot. */
 export function worstDollars({ arms, run, selected }: RunRequest): number | null {
-  const limits = arms.map((a) => (isFreeName(modelNameOf(a.model)) ? 0 : a.agent.cost_limit || Infinity));
+  const isFree = ({ model }: ArmConfig): boolean => model.prices === 'free' || isFreeName(modelNameOf(model));
+  const limits = arms.map((arm) => (isFree(arm) ? 0 : arm.agent.cost_limit || Infinity));
   const sum = limits.reduce((a, b) => a + b, 0) * selected.length * run.epochs;
   const worst = run.cost_limit > 0 ? Math.min(run.cost_limit, sum) : sum;
   return Number.isFinite(worst) ? worst : null;
