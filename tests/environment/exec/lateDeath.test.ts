@@ -1,10 +1,17 @@
 // A daemon on a machine that is drowning learns seconds later that a container has died: until then nothing can be started in it, and the
 // death is neither a result of the command nor a container that runs.
-import { expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { EnvironmentError } from '../../../src/environment/environment.ts';
 import { environmentConfigSchema } from '../../../src/environment/environments.ts';
 import { createChannel } from '../../../src/environment/exec/channel.ts';
 import type { CommandEnd, Transport } from '../../../src/environment/exec/transport.ts';
+
+// Waits pass at once.
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  vi.setTimerTickMode('nextTimerAsync');
+});
+afterEach(() => void vi.useRealTimers());
 
 const DEATH = new EnvironmentError('died', 'container 1 is not running: state exited, exit code 137', {
   sub: 'oom',

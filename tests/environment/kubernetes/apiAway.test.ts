@@ -1,6 +1,6 @@
 // An API server that is away for a while is waited for, as an engine is: it costs no grading and leaves no pod. Here it is played; a real one is
 // stopped in tests/kubernetes.
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { environmentConfigSchema } from '../../../src/environment/environments.ts';
 import type { Cluster } from '../../../src/environment/kubernetes/cluster.ts';
 import { createKubernetesFactory, pingOf } from '../../../src/environment/kubernetes/kubernetesFactory.ts';
@@ -8,6 +8,12 @@ import { podFiles } from '../../../src/environment/kubernetes/podFiles.ts';
 import { podProcesses } from '../../../src/environment/kubernetes/podProcess.ts';
 import { currentOwner } from '../../../src/environment/owner.ts';
 import { createEngineWatch } from '../../../src/environment/places/engineWatch.ts';
+
+const waitsPassAtOnce = () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  vi.setTimerTickMode('nextTimerAsync');
+};
+afterEach(() => void vi.useRealTimers());
 
 const refused = () => Object.assign(new Error('fetch failed'), { cause: new Error('connect ECONNREFUSED') });
 const owner = currentOwner('night', '1.1');
@@ -45,6 +51,7 @@ function playedApi(ways: readonly Exec[], { looks = 0, output = 'whole' } = {}) 
 }
 
 test('a stream that cannot be opened while it is away is opened when it is back', async () => {
+  waitsPassAtOnce();
   const { api, opened } = playedApi(['refused', 'refused', 'ends'], { looks: 3 });
   const process = await podProcesses(api, 'p')(['true']);
   process.listen({ stdout: () => {}, stderr: () => {}, gone: () => {} });
@@ -53,6 +60,7 @@ test('a stream that cannot be opened while it is away is opened when it is back'
 });
 
 test('one that is just back and does not know our rights yet is asked again', async () => {
+  waitsPassAtOnce();
   const { api, opened } = playedApi(['refused', 'forbidden', 'ends'], { looks: 1 });
   await podProcesses(api, 'p')(['true']);
   expect(opened).toEqual(['refused', 'forbidden', 'ends']);
@@ -139,6 +147,7 @@ const config = environmentConfigSchema.parse({ environment_class: 'kubernetes', 
 const request = { instanceId: 'a__a-1', image: 'a:1', owner };
 
 test('a pod that could not be removed before the end is removed at the end, once the server is back', async () => {
+  waitsPassAtOnce();
   const gone: string[] = [];
   let away = 4;
   const { cluster, made } = deadImages(async (name) => {
