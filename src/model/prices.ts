@@ -73,6 +73,31 @@ function atProvider(config: PricedConfig): { readonly id: string; readonly model
 interface PricedRow {
   readonly name: string;
   readonly provider: PriceCalculation['provider'];
+  readonly version: string;
+  readonly rates: PlainRates | null;
+}
+
+/** Dollars per million tokens, the same at any time and for any length. */
+type PlainRates = Readonly<Record<string, number>>;
+
+/** The table checks a row again at each call: that takes longer than all that is written down of a call. What is as plain as most rows is added up here. */
+function plainRates({ prices }: PriceCalculation['model']): PlainRates | null {
+  const plain =
+    !Array.isArray(prices) &&
+    !('requests_kcount' in prices) &&
+    Object.values(prices).every((rate) => typeof rate === 'number');
+  return plain ? (prices as PlainRates) : null;
+}
+
+/** As the table does it, kind by kind in the order of its row, so that no last bit differs. What has no rate of its own is input. */
+function byPlainRates(rates: PlainRates, usage: Usage): number {
+  const apart = { cache_read_mtok: usage.cacheRead, cache_write_mtok: usage.cacheWrite };
+  let plainInput = usage.input;
+  for (const [kind, tokens] of Object.entries(apart)) if (!(kind in rates)) plainInput += tokens;
+  const tokens: PlainRates = { ...apart, input_mtok: plainInput };
+  let input = 0;
+  for (const [kind, rate] of Object.entries(rates)) input += (rate * (tokens[kind] ?? 0)) / 1e6;
+  return input + ((rates.output_mtok ?? 0) * usage.output) / 1e6;
 }
 
 /** To find a model costs more than to price a call: the table has a thousand of them. */
@@ -80,7 +105,7 @@ const rows = new Map<string, PricedRow | null>();
 
 /** A name as routers write it, `provider/model`, is tried with and without its first part. */
 function rowOf(config: PricedConfig, counts: Record<string, number>, at: Date): PricedRow | null {
-  const { calcPrice } = priceTable();
+  const { calcPrice, version } = priceTable();
   const name = config.model_name ?? '';
   const slash = name.indexOf('/');
   const named = atProvider(config);
@@ -93,7 +118,13 @@ function rowOf(config: PricedConfig, counts: Record<string, number>, at: Date): 
   for (const asked of tries) {
     try {
       const price = calcPrice(counts, asked.name, { ...asked.where, timestamp: at });
-      if (price) return { name: asked.name, provider: { ...price.provider, models: [price.model] } };
+      if (price)
+        return {
+          name: asked.name,
+          provider: { ...price.provider, models: [price.model] },
+          version: `${version} ${price.provider.id}/${price.model.id}`,
+          rates: plainRates(price.model),
+        };
     } catch {
       // Counts that the table refuses (an unknown kind for this model) have no price.
     }
@@ -101,12 +132,14 @@ function rowOf(config: PricedConfig, counts: Record<string, number>, at: Date): 
   return null;
 }
 
-function lookUp(
-  config: PricedConfig,
-  counts: Record<string, number>,
-  at: Date,
-): { price: PriceCalculation; version: string } | null {
-  const { calcPrice, version } = priceTable();
+function byTable(config: PricedConfig, usage: Usage, write1h: number, at: Date): Pricing {
+  const counts: Record<string, number> = {
+    input_tokens: usage.input + usage.cacheRead + usage.cacheWrite,
+    cache_read_tokens: usage.cacheRead,
+    cache_write_tokens: usage.cacheWrite,
+    output_tokens: usage.output,
+    ...(write1h > 0 ? { cache_write_1h_tokens: write1h } : {}),
+  };
   // Which kinds of tokens there are decides whether a row has a price for all of them.
   const kinds = Object.keys(counts).filter((kind) => counts[kind] !== 0);
   const key = [config.model_name, config.base_url, ...kinds].join('\0');
@@ -115,21 +148,13 @@ function lookUp(
     row = rowOf(config, counts, at);
     rows.set(key, row);
   }
-  if (!row) return null;
-  const price = calcPrice(counts, row.name, { provider: row.provider, timestamp: at });
-  return price && { price, version: `${version} ${price.provider.id}/${price.model.id}` };
-}
-
-function byTable(config: PricedConfig, usage: Usage, write1h: number, at: Date): Pricing {
-  const counts = {
-    input_tokens: usage.input + usage.cacheRead + usage.cacheWrite,
-    cache_read_tokens: usage.cacheRead,
-    cache_write_tokens: usage.cacheWrite,
-    output_tokens: usage.output,
-    ...(write1h > 0 ? { cache_write_1h_tokens: write1h } : {}),
-  };
-  const found = lookUp(config, counts, at);
-  return found ? { nano: plausibleNano(found.price.total_price), version: found.version } : NO_PRICE;
+  if (!row) return NO_PRICE;
+  const { rates, name, provider, version } = row;
+  const dollars =
+    rates && write1h === 0
+      ? byPlainRates(rates, usage)
+      : priceTable().calcPrice(counts, name, { provider, timestamp: at })?.total_price;
+  return dollars === undefined ? NO_PRICE : { nano: plausibleNano(dollars), version };
 }
 
 export interface CostOfCall {

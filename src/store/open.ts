@@ -259,10 +259,10 @@ const statements = new WeakMap<Store, Map<string, Database.Statement>>();
 
 /** Prepared once for each database. */
 export function statement(db: Store, sql: string): Database.Statement {
-  const known = statements.get(db) ?? new Map<string, Database.Statement>();
-  statements.set(db, known);
-  const prepared = known.get(sql) ?? db.prepare(sql);
-  known.set(sql, prepared);
+  const known = statements.get(db)?.get(sql);
+  if (known) return known;
+  const prepared = db.prepare(sql);
+  statements.set(db, (statements.get(db) ?? new Map()).set(sql, prepared));
   return prepared;
 }
 

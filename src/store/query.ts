@@ -92,14 +92,21 @@ export const change =
 
 /** Inserts one row whose keys are names of columns. Returns its id. */
 export function insert(db: Store, table: string, row: object): number {
-  const columns = Object.keys(row);
-  const key = `${table} (${columns.join(', ')})`;
-  const sql = inserts.get(key) ?? `INSERT INTO ${key} VALUES (${columns.map(() => '?').join(', ')})`;
-  inserts.set(key, sql);
+  const sql = insertInto(table, Object.keys(row));
   return guarded(db, () => Number(statement(db, sql).run(Object.values(row)).lastInsertRowid));
 }
 
-const inserts = new Map<string, string>();
+/** Rows of a table mostly have the same columns as the one before: to write the statement anew takes as long as the insert. */
+const inserts = new Map<string, { readonly columns: readonly string[]; readonly sql: string }>();
+
+function insertInto(table: string, columns: readonly string[]): string {
+  const last = inserts.get(table);
+  if (last?.columns.length === columns.length && columns.every((column, at) => column === last.columns[at]))
+    return last.sql;
+  const sql = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`;
+  inserts.set(table, { columns, sql });
+  return sql;
+}
 
 /** The same for a table whose rows have no id of their own. */
 export function put(db: Store, table: string, row: object): number {

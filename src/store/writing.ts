@@ -27,9 +27,10 @@ const relieved = (db: Store, error: unknown): boolean => isFull(error) && relief
 
 /** Runs a write; its errors name the database. */
 export function guarded<T>(db: Store, work: () => T): T {
-  if (!turns.get(db)?.working) endTurn(db);
+  const inside = turns.get(db)?.working === true;
+  if (!inside) endTurn(db);
   // Inside a transaction only its outermost caller may repeat the whole.
-  const whole = !db.inTransaction;
+  const whole = !inside && !db.inTransaction;
   try {
     return work();
   } catch (error) {
@@ -82,7 +83,7 @@ const torn = new WeakMap<Store, Error>();
 export function inTurn(db: Store, work: () => number): number {
   const open = turns.get(db);
   // In a larger transaction, or in another write of the turn.
-  if (open?.working || (db.inTransaction && !open)) return guarded(db, work);
+  if (open?.working || (!open && db.inTransaction)) return guarded(db, work);
   const turn = open ?? beginTurn(db);
   turn.working = true;
   try {

@@ -1,10 +1,14 @@
 // Money of a call (T-18 to T-20): hand-computed costs, every kind of token, prices nobody knows, usage that is nonsense.
 
+import { createRequire } from 'node:module';
 import { describe, expect, test } from 'vitest';
 import { readUsage } from '../../src/model/dialects/completion.ts';
 import { costOf, estimateNano, likelyModel, NO_PRICE_FIX, priceKnown } from '../../src/model/prices.ts';
 import fc from '../support/property.ts';
 
+const require = createRequire(import.meta.url);
+const { calcPrice, findProvider } =
+  require('@pydantic/genai-prices') as typeof import('@pydantic/genai-prices');
 const AT = new Date('2026-11-21T00:00:00Z');
 const PRICES = { input: 3, output: 15, cache_read: 0.3, cache_write: 3.75 };
 const priced = (usage: unknown, prices: typeof PRICES | 'free' | null = PRICES, model = 'x/y') =>
@@ -290,4 +294,57 @@ describe('preflight and reservation', () => {
     expect(at(30_000, null, { prices: 'free' })).toBe(0);
     expect(at(30_000, null, { prices: undefined })).toBeNull();
   });
+});
+
+/** Chat completions: the prompt counts what was read from a cache and written to one. */
+const counted = (input: number, read: number, write: number, output: number) => ({
+  prompt_tokens: input + read + write,
+  completion_tokens: output,
+  prompt_tokens_details: { cached_tokens: read, cache_write_tokens: write },
+});
+
+test('what is added up here is to the last bit what the table says, for every model of the large providers', () => {
+  const named = [
+    'anthropic',
+    'openai',
+    'google',
+    'mistral',
+    'groq',
+    'x-ai',
+    'deepseek',
+    'openrouter',
+  ].flatMap((id) => (findProvider({ providerId: id })?.models ?? []).map((model) => `${id}/${model.id}`));
+  expect(named.length).toBeGreaterThan(500);
+  let prices = 0;
+  for (const [n, name] of named.entries())
+    for (const [input, read, write, output] of [
+      [1, 0, 0, 1],
+      [12_345 + n, 0, 0, 677 + n],
+      [4321, 98_765 + n, 0, 33],
+      [1, 77_777, 13_131 + n, 5],
+    ] as const) {
+      const { costNano } = priced(counted(input, read, write, output), null, name);
+      const slash = name.indexOf('/');
+      const counts = {
+        input_tokens: input + read + write,
+        cache_read_tokens: read,
+        cache_write_tokens: write,
+        output_tokens: output,
+      };
+      let table: number | undefined;
+      // A first price, by which the row is found, may be by another name of the same model.
+      for (const [model, where] of [
+        [name, {}],
+        [name.slice(slash + 1), { providerId: name.slice(0, slash) }],
+      ] as const)
+        try {
+          table ??= calcPrice(counts, model, { ...where, timestamp: AT })?.total_price;
+        } catch {
+          // Counts that it refuses.
+        }
+      if (table === undefined) continue;
+      prices += 1;
+      expect([name, costNano]).toEqual([name, Math.round(table * 1e9)]);
+    }
+  expect(prices).toBeGreaterThan(1000);
 });

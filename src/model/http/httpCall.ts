@@ -154,9 +154,10 @@ export async function tryOnce(
     const estimate = call.free ? 0 : estimateNano(endpoint.config, requestBytes, call.maxOutput, asked);
     await wantedOr(() => taken?.end(null, true, {}), listener?.wanted?.(estimate, signal));
     const startedAt = clock.wall();
+    // Before its row, so that both are written together.
+    listener?.phase?.('model');
     await listener?.began({ try: tried, modelAsked: endpoint.model, startedAt, estimateNano: estimate });
     const start = clock.now();
-    listener?.phase?.('model');
     const result = await call.send(signal);
     const { exchange, failure, reply } = result;
     const wait = failure ? askedWait(failure, exchange, clock.wall()) : NO_WAIT;

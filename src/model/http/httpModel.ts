@@ -38,6 +38,7 @@ import { baseUrlOf, nameMeans, sentModel } from '../names.ts';
 import { overridden, programOverrides } from '../parameters/programOverrides.ts';
 import { type HttpCall, type Shared, tryOnce, withEstimatedUsage } from './httpCall.ts';
 import {
+  type AnswerBody,
   addressUnder,
   createTransport,
   type Deadlines,
@@ -319,7 +320,7 @@ type Post = (
   to: ModelEndpoint,
   body: Uint8Array,
   exchange: Exchange,
-) => Promise<Response>;
+) => Promise<AnswerBody>;
 
 /** What a provider sends after the last event is an empty line, if anything. */
 const REST_MS = 1000;
@@ -493,7 +494,7 @@ async function forwardOnce(
     if (!current.streaming || !response.body) return response;
     const tap = tapped(response.body, held, signal);
     ended = tap.ended;
-    return new Response(tap.body, { status: response.status });
+    return { body: tap.body };
   };
   held.forget();
   const result = await sendOnce({ ...base, dialect, send }, request.body, signal);

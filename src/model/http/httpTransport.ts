@@ -245,7 +245,7 @@ async function exchangeOver(
   exchange: Exchange,
   url: string,
   init: RequestInit,
-): Promise<Response> {
+): Promise<AnswerBody> {
   const timers = watch(exchange, deadlines);
   let response: Dispatcher.ResponseData;
   try {
@@ -265,21 +265,24 @@ async function exchangeOver(
   exchange.status = response.statusCode;
   exchange.headers = flatten(response.headers);
   const parts = readBody(decoded(response.body, exchange), exchange, timers);
-  const { statusCode: status } = response;
-  if (STREAMS.test(exchange.headers['content-type'] ?? '') && status < 400) {
+  if (STREAMS.test(exchange.headers['content-type'] ?? '') && response.statusCode < 400) {
     exchange.streaming = true;
-    return new Response(toWebStream(parts), { status });
+    return { body: toWebStream(parts) };
   }
   const bytes: Buffer[] = [];
   for await (const part of parts) bytes.push(part);
   exchange.text = Buffer.concat(bytes).toString('utf8');
-  // The SDK needs to know no more: the body is read from the exchange.
-  return new Response(null, { status });
+  return { body: null };
+}
+
+/** What is read by whoever asked. All else, a body that came whole too, is in the exchange. */
+export interface AnswerBody {
+  readonly body: ReadableStream<Uint8Array> | null;
 }
 
 export interface HttpTransport {
   /** Wants `{ exchange }` among its options. */
-  readonly fetch: (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
+  readonly fetch: (url: string | URL | Request, init?: RequestInit) => Promise<AnswerBody>;
   close(): Promise<void>;
 }
 

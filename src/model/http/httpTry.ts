@@ -18,11 +18,11 @@ import { systemClock } from '../limits/clock.ts';
 import { BAD_CALL_SAYS } from '../model.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import { parameterFix, rejectedParameter } from '../parameters/rejectedParameter.ts';
-import { type Exchange, newExchange, type TransportError } from './httpTransport.ts';
+import { type AnswerBody, type Exchange, newExchange, type TransportError } from './httpTransport.ts';
 
 export interface ModelEndpoint {
   readonly dialect: Dialect;
-  readonly send: (body: Uint8Array, exchange: Exchange) => Promise<Response>;
+  readonly send: (body: Uint8Array, exchange: Exchange) => Promise<AnswerBody>;
   /** As a person wrote it. */
   readonly config: ModelConfig;
   /** With the values of its references: for requests alone. */
@@ -217,7 +217,7 @@ const truncated = (what: string): Failure =>
 async function readStream(
   endpoint: ModelEndpoint,
   exchange: Exchange,
-  response: Response,
+  response: AnswerBody,
 ): Promise<TryAnswer> {
   const { dialect } = endpoint;
   const assembly = dialect.assemble();
@@ -265,7 +265,7 @@ export async function sendOnce(
   signal: AbortSignal | undefined,
 ): Promise<TryAnswer> {
   const exchange = newExchange(signal);
-  let response: Response;
+  let response: AnswerBody;
   try {
     response = await endpoint.send(body, exchange);
   } catch (thrown) {

@@ -48,18 +48,18 @@ const OPENAI = 'x-ratelimit';
 const ANTHROPIC = 'anthropic-ratelimit';
 
 /** As OpenAI-like and Anthropic-like servers name them: the limit, what is left of it, and when it is whole again. */
-const FAMILIES = [
-  (counts: string) => [
-    `${OPENAI}-limit-${counts}`,
-    `${OPENAI}-remaining-${counts}`,
-    `${OPENAI}-reset-${counts}`,
-  ],
-  (counts: string) => [
-    `${ANTHROPIC}-${counts}-limit`,
-    `${ANTHROPIC}-${counts}-remaining`,
-    `${ANTHROPIC}-${counts}-reset`,
-  ],
-] as const;
+const namesOf = (counts: string) =>
+  [
+    [`${OPENAI}-limit-${counts}`, `${OPENAI}-remaining-${counts}`, `${OPENAI}-reset-${counts}`],
+    [`${ANTHROPIC}-${counts}-limit`, `${ANTHROPIC}-${counts}-remaining`, `${ANTHROPIC}-${counts}-reset`],
+  ] as const;
+const NAMES = {
+  requests: namesOf('requests'),
+  tokens: namesOf('tokens'),
+  'input-tokens': namesOf('input-tokens'),
+  'output-tokens': namesOf('output-tokens'),
+};
+type Counted = keyof typeof NAMES;
 
 interface Allowance {
   readonly limit: number | null;
@@ -68,9 +68,9 @@ interface Allowance {
 }
 
 /** Null where it is not said, or cannot be read. */
-export function allowance(headers: Headers, counts: string, wallNow: number): Allowance | null {
-  for (const family of FAMILIES) {
-    const [limit, left, reset] = family(counts).map((name) => headers[name]);
+export function allowance(headers: Headers, counts: Counted, wallNow: number): Allowance | null {
+  for (const [limitName, leftName, resetName] of NAMES[counts]) {
+    const [limit, left, reset] = [headers[limitName], headers[leftName], headers[resetName]];
     if (left === undefined || reset === undefined || !/^\d+$/.test(left)) continue;
     const resetMs = parseReset(reset, wallNow);
     if (resetMs === null) continue;
@@ -85,10 +85,12 @@ export function allowance(headers: Headers, counts: string, wallNow: number): Al
  * further away than `longestMs` are those of a day or a month, and the 429s that come with them say better what to do.
  */
 export function rateHint(headers: Headers, wallNow: number, longestMs: number): RateHint | null {
-  const [requests, ...tokens] = ['requests', 'tokens', 'input-tokens', 'output-tokens'].map((counts) => {
+  const of = (counts: Counted) => {
     const found = allowance(headers, counts, wallNow);
     return found && found.resetMs <= longestMs ? found : null;
-  });
+  };
+  const requests = of('requests');
+  const tokens = [of('tokens'), of('input-tokens'), of('output-tokens')];
   const spent = tokens.find((found) => found?.left === 0);
   if (spent && requests?.left !== 0) return { requestsLeft: 1, resetMs: spent.resetMs, blockedMs: 0 };
   if (!requests) return null;

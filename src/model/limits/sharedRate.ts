@@ -175,7 +175,7 @@ export interface MinuteLimits {
  * reset * limit / used: only what comes to about a minute is one.
  */
 export function minuteLimits(headers: Readonly<Record<string, string>>, wallNow: number): MinuteLimits {
-  const ofMinute = (counts: string): number | null => {
+  const ofMinute = (counts: 'requests' | 'tokens'): number | null => {
     const found = allowance(headers, counts, wallNow);
     if (!found || found.limit === null || found.left >= found.limit) return null;
     const periodMs = (found.resetMs * found.limit) / (found.limit - found.left);

@@ -299,7 +299,7 @@ export function createRecorder({ store, redactor, budget, answered }: Run, attem
         const message = part === undefined ? said : { ...said, extra: { ...said.extra, task_step: part } };
         const isObservation = message.extra !== undefined && 'raw_output' in message.extra;
         const command = isObservation ? unlinked.shift() : undefined;
-        const json = (whole: object) => redactor.json(JSON.stringify(whole, withoutRawOutput));
+        const json = (whole: Stored) => redactor.json(storedJson(whole));
         steps.insertMessage(
           store,
           {
@@ -411,7 +411,17 @@ export function createRecorder({ store, redactor, budget, answered }: Run, attem
   };
 }
 
-/** The raw output is stored once, in `commands`; exports put it back. */
+type Stored = Pick<Message, 'extra'> & { readonly content: unknown };
+
+/**
+ * The raw output is stored once, in `commands`; exports put it back. A function that JSON calls for each value takes four times as long, so it
+ * is called only where a reply has such a key somewhere.
+ */
+function storedJson(message: Stored): string {
+  const { extra } = message;
+  const text = JSON.stringify(extra ? { ...message, extra: { ...extra, raw_output: undefined } } : message);
+  return text.includes('"raw_output"') ? JSON.stringify(message, withoutRawOutput) : text;
+}
 const withoutRawOutput = (key: string, value: unknown): unknown => (key === 'raw_output' ? undefined : value);
 
 function cleanText({ content }: Message, redactor: Redactor): string {
