@@ -46,7 +46,7 @@ function simulated({ commands, outputBytes }: ReturnType<typeof simulatedTrial>)
         ...{ transport: 'supervisor', exceptionInfo: '' },
       };
     },
-    templateVars: () => ({}),
+    templateVars: () => ({ cwd: '/testbed' }),
     capturePatch: async () => ({ patch: PATCH, state: 'ok', warnings: [] }),
     putFile: async () => undefined,
     getFile: async () => new Uint8Array(),
