@@ -52,7 +52,7 @@ const BARS: Record<string, { readonly at: number; readonly seconds: number; read
   'show RUN INSTANCE': { at: 50_000, seconds: 2, mb: 400 },
   compare: { at: 50_000, seconds: 5, mb: 400 },
   'resume, first trial': { at: 50_000, seconds: 5, mb: 400 },
-  'run --dry-run': { at: 500_000, seconds: 60, mb: 600 },
+  'run --dry-run': { at: 500_000, seconds: 15, mb: 300 },
 };
 const MOST_GROWTH = 1.1;
 

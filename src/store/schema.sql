@@ -73,12 +73,8 @@ CREATE TABLE attempts (
   exit_detail TEXT,                     -- oom, killed, expired; the phase of a stall
   exit_status TEXT,                     -- mini-swe-agent's word
   error_message TEXT,
-  error_evidence TEXT,                  -- JSON for debugging, redacted
-  submission BLOB,                      -- submitted bytes, untouched; NULL when nothing was submitted
-  captured_patch BLOB,                  -- what the harness found in the tree
   patch_source TEXT CHECK (patch_source IS NULL OR patch_source IN ('submitted', 'captured_at_exit', 'none')),
   patch_state TEXT CHECK (patch_state IS NULL OR patch_state IN ('ok', 'empty', 'invalid', 'oversized')),
-  model_patch TEXT,                     -- what the prediction carries, by run.patch
   patch_sha256 TEXT,                    -- of model_patch
   steps INTEGER NOT NULL DEFAULT 0,
   container_id TEXT,
@@ -90,8 +86,13 @@ CREATE TABLE attempts (
   working_ms INTEGER,                   -- without pulls, rate waits and back-off
   suspicion TEXT NOT NULL DEFAULT '[]', -- JSON array of {rule, step, evidence}
   notes TEXT NOT NULL DEFAULT '[]',     -- JSON array of sentences
-  config TEXT,                          -- JSON: the arm's resolved config with what this attempt added, for the trajectory
   work_image TEXT,                      -- the container as the agent left it, where the end state is graded; removed once there is a verdict
+  -- What is large comes last: a listing reads the columns before it, and not the pages that it fills.
+  error_evidence TEXT,                  -- JSON for debugging, redacted
+  submission BLOB,                      -- submitted bytes, untouched; NULL when nothing was submitted
+  captured_patch BLOB,                  -- what the harness found in the tree
+  model_patch TEXT,                     -- what the prediction carries, by run.patch
+  config TEXT,                          -- JSON: the arm's resolved config with what this attempt added, for the trajectory
   UNIQUE (trial_id, number),
   CHECK ((state = 'ended') = (exit_reason IS NOT NULL))
 ) STRICT;
@@ -235,8 +236,6 @@ CREATE TABLE evaluations (
   outcome TEXT NOT NULL CHECK (outcome IN ('resolved', 'unresolved', 'empty_patch', 'apply_failed', 'timeout', 'invalid', 'infra', 'ungradable')),
   resolved INTEGER CHECK (resolved IN (0, 1)),        -- the harness's verdict; NULL where it gives none
   resolved_strict INTEGER CHECK (resolved_strict IN (0, 1)),
-  report TEXT,                          -- the harness's report.json for the instance
-  log BLOB,                             -- test output, gzip
   apply_method TEXT,                    -- rung of the patch ladder
   exit_code INTEGER,
   infra_reason TEXT,
@@ -249,7 +248,10 @@ CREATE TABLE evaluations (
   duration_ms INTEGER,
   limits TEXT,                          -- limits of the container, JSON: memory_bytes, pids, cpus (0: none); NULL where no container ran
   reward REAL,                          -- between 0 and 1; NULL where the rules of the suite know none
-  rewards TEXT                          -- JSON: every reward by its name; NULL as above
+  rewards TEXT,                         -- JSON: every reward by its name; NULL as above
+  -- What is large comes last, as in attempts.
+  report TEXT,                          -- the harness's report.json for the instance
+  log BLOB                              -- test output, gzip
 ) STRICT;
 CREATE INDEX evaluations_by_trial ON evaluations (trial_id, id);
 CREATE INDEX evaluations_by_run ON evaluations (run_id, instance_id);

@@ -5,7 +5,7 @@ import { diskRows } from '../../src/cli/terminal/printPlan.ts';
 import { runConfigSchema } from '../../src/config/configSchema.ts';
 import { parsePolicy } from '../../src/environment/places/imagesConfig.ts';
 import { modelConfigSchema } from '../../src/model/modelConfig.ts';
-import { worstDollars, worstSeconds } from '../../src/run/plan/dryRun.ts';
+import { countImages, worstDollars, worstSeconds } from '../../src/run/plan/dryRun.ts';
 import { diskPlanOf } from '../../src/run/plan/planDisk.ts';
 import type { RunRequest } from '../../src/run/plan/planRecord.ts';
 
@@ -40,6 +40,22 @@ test('the worst time fills the slots with trials that take all their time', () =
   expect(worstSeconds(request(10, { workers: 4 }, { wall: 60 }))).toBe(180);
   expect(worstSeconds(request(1, { workers: 4, epochs: 8 }, { wall: 60 }, { wall: 30 }))).toBe(180);
   expect(worstSeconds(request(10, { workers: 4 }, { wall: 60 }, {}))).toBeNull();
+});
+
+test.each([
+  ['none', [], 0],
+  ['names that two have', ['a', 'b', 'a'], 2],
+  ['names of one checksum', ['plumless', 'buckeroo', 'plumless', 'c'], 3],
+  [
+    'the same name, derived and said',
+    [undefined, 'docker.io/swebench/sweb.eval.x86_64.x_1776_x-0:latest'],
+    1,
+  ],
+])('different images are counted: %s', (_, images, count) => {
+  const rows = images.map((image, i) => ({
+    head: { instance_id: `x__x-${i}`, repo: '', difficulty: '', ...(image && { image }) },
+  }));
+  expect(countImages(rows as unknown as RunRequest['selected'])).toBe(count);
 });
 
 test('images that do not fit the disk are said, with what to do', () => {

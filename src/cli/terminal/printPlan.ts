@@ -8,16 +8,17 @@ import { type Forecast, type Range, USUAL_DISCORDANCE } from '../../report/measu
 import { duration, toJson } from '../../report/render/document.ts';
 import { renderTerminal } from '../../report/render/renderers.ts';
 import { agentLine } from '../../run/plan/agentOrigins.ts';
-import type { DryRun } from '../../run/plan/dryRun.ts';
+import { type DryRun, instancesPlanned } from '../../run/plan/dryRun.ts';
 import { type DiskAnswer, type DiskPlan, plansOf } from '../../run/plan/planDisk.ts';
+import type { Plan } from '../../run/plan.ts';
 import { EXIT, printData, printJson } from './context.ts';
 import { documentWidth, tableBlocks } from './table.ts';
 
 type Rows = [string, string][];
 
-export function printPlan(plan: DryRun, json: boolean): number {
+export function printPlan(plan: DryRun, { selected }: Plan['request'], json: boolean): number {
   if (json) printJson(toJson(plan));
-  else for (const part of textOf(plan)) printData(part);
+  else for (const part of textOf(plan, selected)) printData(part);
   return EXIT.done;
 }
 
@@ -34,7 +35,7 @@ function agentRows({ arms, replacedBy }: DryRun): Rows {
     : arms.map(({ name, origins }) => ['agent', inert(`${name}: ${agentLine(origins)}${replaced}`)]);
 }
 
-function* textOf(plan: DryRun): Generator<string> {
+function* textOf(plan: DryRun, selected: Plan['request']['selected']): Generator<string> {
   const state = imageStates(plan.imagePlan);
   const arms = plan.arms.map(
     (a) =>
@@ -48,7 +49,7 @@ function* textOf(plan: DryRun): Generator<string> {
     ...plan.arms.flatMap(addressRow),
     [
       'trials',
-      `${plural(plan.instances.length, 'instance')} x ${plural(plan.arms.length, 'arm')} x ${plural(plan.epochs, 'epoch')} = ${plan.trials}, on ${plural(plan.slots, 'slot')}`,
+      `${plural(selected.length, 'instance')} x ${plural(plan.arms.length, 'arm')} x ${plural(plan.epochs, 'epoch')} = ${plan.trials}, on ${plural(plan.slots, 'slot')}`,
     ],
     ...diskRows(plan.images, plan.imagePlan),
     [
@@ -68,7 +69,7 @@ function* textOf(plan: DryRun): Generator<string> {
   ];
   const instances = {
     *[Symbol.iterator]() {
-      for (const i of plan.instances) yield [inert(i.instanceId), state(i.image), inert(i.image)];
+      for (const i of instancesPlanned(selected)) yield [inert(i.instanceId), state(i.image), inert(i.image)];
     },
   };
   yield `${renderTerminal([{ kind: 'facts', rows }], documentWidth())}\n`;

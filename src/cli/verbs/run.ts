@@ -61,7 +61,7 @@ export const runVerb = defineVerb({
         import('../../run/plan/dryRun.ts'),
         import('../terminal/printPlan.ts'),
       ]);
-      return printPlan(await dryRun(planned, caller), args.json);
+      return printPlan(await dryRun(planned, caller), request, args.json);
     }
     const root = planned.options.results;
     if (resolved.replacedBy !== null && !resolved.replacedBy.startsWith(PACKAGE_CONFIGS))

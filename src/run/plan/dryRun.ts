@@ -4,6 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { crc32 } from 'node:zlib';
 import { headOf, imageOf } from '../../dataset/instance.ts';
 import { shownEndpoint } from '../../model/describe.ts';
 import { isFreeName } from '../../model/prices.ts';
@@ -27,15 +28,41 @@ import { type ArmConfig, modelNameOf, type RunRequest } from './planRecord.ts';
 import { checkedPlan, refuseWrong, wouldRefuse } from './preflight.ts';
 import type { RunOptions } from './resolveConfig.ts';
 
+interface PlannedInstance {
+  readonly instanceId: string;
+  readonly repo: string;
+  readonly image: string;
+}
+
+type Selected = RunRequest['selected'];
+
+/** One at a time: half a million of them, each with the name of its image, would be the largest part of a plan. */
+export const instancesPlanned = (selected: Selected): Iterable<PlannedInstance> => ({
+  *[Symbol.iterator]() {
+    for (const row of selected) {
+      const head = headOf(row);
+      yield { instanceId: head.instance_id, repo: head.repo, image: imageOf(head) };
+    }
+  },
+});
+
+/** How many different images there are. Only names whose checksum another one has are held. */
+export function countImages(selected: Selected): number {
+  const nameOf = (row: Selected[number]) => imageOf(headOf(row));
+  const sums = Uint32Array.from(selected, (row) => crc32(nameOf(row)));
+  const sorted = sums.toSorted();
+  const shared = new Set(sorted.filter((sum, i) => i > 0 && sum === sorted[i - 1]));
+  const alone = sums.reduce((count, sum) => (shared.has(sum) ? count : count + 1), 0);
+  const names = new Set<string>();
+  for (const [i, row] of selected.entries()) if (shared.has(sums[i]!)) names.add(nameOf(row));
+  return alone + names.size;
+}
+
 export interface DryRun {
   readonly runId: string;
   readonly dataset: string;
   readonly revision: string | null;
-  readonly instances: readonly {
-    readonly instanceId: string;
-    readonly repo: string;
-    readonly image: string;
-  }[];
+  readonly instances: readonly PlannedInstance[];
   /** Limits of 0 are none; the cost limit is in dollars. */
   readonly arms: readonly {
     readonly name: string;
@@ -91,18 +118,16 @@ export async function planRun(options: RunOptions & Surroundings): Promise<Plann
 type Where = Pick<Caller, 'env' | 'cwd'>;
 
 export async function dryRun({ request, options, resolved }: Plan, { env, cwd }: Where): Promise<DryRun> {
-  const instances = request.selected.map(headOf).map((head) => ({
-    instanceId: head.instance_id,
-    repo: head.repo,
-    image: imageOf(head),
-  }));
+  const { selected } = request;
   const imagePlan = await planDisk(request, env);
   const origins = await agentOrigins(resolved, cwd);
   return {
     runId: request.name,
     dataset: request.dataset.source,
     revision: request.dataset.revision,
-    instances,
+    get instances() {
+      return [...instancesPlanned(selected)];
+    },
     arms: request.arms.map(({ name, model, agent }, k) => ({
       name,
       model: modelNameOf(model),
@@ -114,14 +139,14 @@ export async function dryRun({ request, options, resolved }: Plan, { env, cwd }:
     })),
     replacedBy: resolved.replacedBy,
     epochs: request.run.epochs,
-    trials: instances.length * request.arms.length * request.run.epochs,
+    trials: selected.length * request.arms.length * request.run.epochs,
     slots: request.run.workers,
-    images: new Set(instances.map(({ image }) => image)).size,
+    images: countImages(selected),
     imagePlan,
     worstCaseDollars: worstDollars(request),
     worstCaseSeconds: worstSeconds(request),
     evaluate: request.grading.enabled,
-    ...planForecast(request, instances, options.results, imagePlan),
+    ...planForecast(request, options.results, imagePlan),
   };
 }
 
@@ -147,7 +172,6 @@ export function worstSeconds({ arms, run, selected }: RunRequest): number | null
 
 function planForecast(
   request: RunRequest,
-  instances: readonly { readonly instanceId: string; readonly repo: string; readonly image: string }[],
   root: string,
   images: DiskAnswer | null,
 ): Pick<DryRun, 'forecast' | 'detectableDifference'> {
@@ -157,8 +181,8 @@ function planForecast(
     const model = modelNameOf(arm.model);
     // Without history all trials are alike.
     return attempts.length === 0
-      ? Array<ForecastTrial>(instances.length).fill({ model, instanceId: '', repo: '' })
-      : instances.map((instance) => ({ ...instance, model }));
+      ? Array<ForecastTrial>(request.selected.length).fill({ model, instanceId: '', repo: '' })
+      : Array.from(instancesPlanned(request.selected), (instance) => ({ ...instance, model }));
   });
   // Every engine has its own.
   const parallel = (request.images?.max_concurrent_pulls ?? 1) * Math.max(1, enginesOf(request.arms).length);

@@ -12,7 +12,8 @@ type Planned = Pick<RunRequest, 'arms' | 'selected' | 'grading'>;
 /** The images that trials run in and are graded in. */
 export function imagesOf({ arms, selected, grading }: Planned): string[] {
   const inContainers = arms.filter(({ environment }) => onEngines(environment));
-  const rows = selected.map((row) => imageOf(headOf(row)));
+  const byRow = grading.enabled || inContainers.some(({ environment }) => !environment.image);
+  const rows = byRow ? selected.map((row) => imageOf(headOf(row))) : [];
   const runs = inContainers.flatMap(({ environment }) => (environment.image ? [environment.image] : rows));
   return [...new Set([...runs, ...(grading.enabled ? rows : [])])];
 }

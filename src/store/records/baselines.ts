@@ -62,7 +62,7 @@ export interface NightRow extends TrialResultRow {
   graded: number;
 }
 
-const NIGHTS = raw(`SELECT v.*, r.created_at AS at, f.model_patch = '' AS patch_empty,
+const NIGHTS = raw(`SELECT v.*, r.created_at AS at, octet_length(f.model_patch) = 0 AS patch_empty,
        EXISTS (SELECT 1 FROM evaluations e WHERE e.run_id = r.id) AS graded
      FROM trial_results v JOIN runs r ON r.id = v.run_id LEFT JOIN attempts f ON f.id = v.attempt_id`);
 

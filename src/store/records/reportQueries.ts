@@ -172,14 +172,15 @@ function overheadOf(db: Store, armId: number): Pick<ReportArm, 'overheadTokens'>
   return middle === undefined ? {} : { overheadTokens: Math.round(middle) };
 }
 
-// Without the view trial_results: what belongs to an arm or an instance is the same text for many trials, and is read once.
+// Without the view trial_results: what belongs to an arm or an instance is the same text for many trials, and is read once. The length of a patch is
+// in the head of its row: a comparison with '' would read it.
 const TRIALS =
   raw(`SELECT t.id AS trialId, t.arm_id AS armId, t.instance_pk AS instancePk, t.epoch, t.state, t.position, f.id AS attemptId,
     (SELECT count(*) FROM attempts a WHERE a.trial_id = t.id) AS attempts, f.exit_reason AS exitReason, f.exit_class AS exitClass,
     f.exit_detail AS exitDetail, f.exit_status AS exitStatus, t.not_run_reason AS notRunReason, coalesce(f.steps, 0) AS steps,
     f.elapsed_ms AS elapsedMs, f.working_ms AS workingMs, f.patch_source AS patchSource, f.patch_state AS patchState,
-    f.patch_sha256 AS patchSha256, f.model_patch = '' AS patchEmpty, f.id IS NOT NULL AND f.model_patch IS NULL AS patchUnknown,
-    f.exit_reason = 'submitted' AND f.model_patch = '' AND length(f.captured_patch) > 0 AND f.work_image IS NULL AS workUnused,
+    f.patch_sha256 AS patchSha256, octet_length(f.model_patch) = 0 AS patchEmpty, f.id IS NOT NULL AND octet_length(f.model_patch) IS NULL AS patchUnknown,
+    f.exit_reason = 'submitted' AND octet_length(f.model_patch) = 0 AND length(f.captured_patch) > 0 AND f.work_image IS NULL AS workUnused,
     f.suspicion, coalesce(f.oom_kills, 0) AS oomKills, f.history, f.image_digest AS imageDigest, e.outcome, e.resolved,
     e.resolved_strict AS resolvedStrict, ${plausibleReward('e')}, e.rewards, e.suspicion AS gradeSuspicion, e.harness, e.spec_hash AS specHash
   FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id LEFT JOIN evaluations e ON e.id = ${newestVerdict('f')}`);
@@ -201,7 +202,7 @@ export function scoreRows(db: Store, runId: number): ScoreRow[] {
   const rows: ScoreRow[] = [];
   const found = each(db)<Row & { flagged: number }>`
     SELECT t.arm_id AS armId, t.instance_pk AS instancePk, t.epoch, t.state, t.not_run_reason AS notRunReason, f.exit_reason AS exitReason,
-      f.exit_class AS exitClass, f.model_patch = '' AS patchEmpty, e.outcome, e.resolved, ${raw(plausibleReward('e'))}, e.rewards,
+      f.exit_class AS exitClass, octet_length(f.model_patch) = 0 AS patchEmpty, e.outcome, e.resolved, ${raw(plausibleReward('e'))}, e.rewards,
       coalesce(f.suspicion, '[]') <> '[]' OR coalesce(e.suspicion, '[]') <> '[]' AS flagged
     FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id LEFT JOIN evaluations e ON e.id = ${raw(newestVerdict('f'))}
     WHERE t.run_id = ${runId}`;
