@@ -116,13 +116,13 @@ export interface FirstResult {
   readonly resolved: boolean | null;
 }
 
-/** By trial. */
+/** By trial. The plus keeps SQLite from looking for the number first: it would read an attempt of every trial. */
 export function firstResultsOf(db: Store, runId: number): Map<number, FirstResult> {
   type Row = Pick<FirstResult, 'exitClass' | 'outcome'>;
   const rows = all(db)<Row & { trialId: number; patchEmpty: number; resolved: number | null }>`
     SELECT t.id AS trialId, a.exit_class AS exitClass, octet_length(a.model_patch) = 0 AS patchEmpty, e.outcome, e.resolved
     FROM attempts a JOIN trials t ON t.id = a.trial_id LEFT JOIN evaluations e ON e.id = ${raw(newestVerdict('a'))}
-    WHERE t.run_id = ${runId} AND a.id <> t.final_attempt_id AND a.number =
+    WHERE t.run_id = ${runId} AND a.id <> t.final_attempt_id AND +a.number =
       (SELECT min(b.number) FROM attempts b WHERE b.trial_id = t.id AND b.exit_class ${raw(IS_RESULT)})`;
   return new Map(
     rows.map(({ trialId, patchEmpty, resolved, ...result }) => [

@@ -371,16 +371,18 @@ function add(sums: Sums, line: AttemptLine): void {
 export function moneyOf(
   db: Store,
   run: Pick<RunRow, 'id' | 'imported'>,
-  trials: readonly Pick<AttemptCost, 'trialId' | 'arm' | 'instanceId' | 'epoch'>[],
+  trials: readonly Pick<AttemptCost, 'trialId' | 'arm' | 'instanceId' | 'epoch' | 'exitReason'>[],
 ): { costs: AttemptCost[]; ledger: LedgerLine[] } {
   const trialOf = new Map(trials.map((trial) => [trial.trialId, trial]));
   const attempts = new Map<number, Mutable<AttemptCost>>();
-  const rows = each(db)<Attempt>`
-    SELECT a.id AS attemptId, t.id AS trialId, a.number, a.exit_reason AS exitReason
-    FROM trials t JOIN attempts a ON a.trial_id = t.id WHERE t.run_id = ${run.id}`;
+  // Of a final attempt, which most are, all that is asked is in an index, and why it ended is known of its trial.
+  const rows = each(db)<Attempt & { final: 0 | 1 }>`
+    SELECT a.id AS attemptId, t.id AS trialId, a.number, a.id IS t.final_attempt_id AS final,
+      iif(a.id IS t.final_attempt_id, NULL, a.exit_reason) AS exitReason FROM trials t JOIN attempts a ON a.trial_id = t.id WHERE t.run_id = ${run.id}`;
   for (const attempt of rows) {
-    const { arm, instanceId, epoch } = trialOf.get(attempt.trialId)!;
-    const { attemptId, trialId, number, exitReason } = attempt;
+    const { arm, instanceId, epoch, exitReason: finalReason } = trialOf.get(attempt.trialId)!;
+    const { attemptId, trialId, number } = attempt;
+    const exitReason = attempt.final === 1 ? finalReason : attempt.exitReason;
     attempts.set(attemptId, { attemptId, trialId, number, exitReason, arm, instanceId, epoch, ...nothing() });
   }
   const entries = new Map<string, Entry>();
