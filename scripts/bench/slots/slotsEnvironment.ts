@@ -46,7 +46,7 @@ function simulated({ commands, outputBytes }: ReturnType<typeof simulatedTrial>)
         ...{ transport: 'supervisor', exceptionInfo: '' },
       };
     },
-    templateVars: () => ({ cwd: '/testbed' }),
+    templateVars: () => ({ cwd: '/testbed', timeout: 60 }),
     capturePatch: async () => ({ patch: PATCH, state: 'ok', warnings: [] }),
     putFile: async () => undefined,
     getFile: async () => new Uint8Array(),
