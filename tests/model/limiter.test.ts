@@ -62,6 +62,33 @@ describe('limiter', () => {
     expect(limiter.state()).toMatchObject({ inFlight: 0, waiting: 0, blockedMs: 0 });
   });
 
+  test('a gate that opens while it is looked at holds up nobody', async () => {
+    for (let waitMs = 0.5; waitMs < 8; waitMs += 1) {
+      let at = 0;
+      // Each look at the clock takes a millisecond.
+      const now = () => at++;
+      const limiter = createLimiter(1, { ...autoClock().clock, now });
+      const first = await limiter.acquire();
+      const second = limiter.acquire();
+      first({ ...LIMITED, waitMs });
+      expect(await settled(second), `${waitMs} ms`).toBe(true);
+    }
+  });
+
+  test('whoever gives up when the gate is about to open takes nobody the alarm', async () => {
+    let at = 0;
+    const clock = { ...autoClock().clock, now: () => at, sleep: () => new Promise<void>(() => {}) };
+    const limiter = createLimiter(1, clock);
+    (await limiter.acquire())({ ...LIMITED, waitMs: 100 });
+    const gaveUp = new AbortController();
+    const impatient = limiter.acquire(gaveUp.signal);
+    const other = limiter.acquire();
+    at = 100;
+    gaveUp.abort();
+    await expect(impatient).rejects.toThrow();
+    await other;
+  });
+
   test('a second, longer wait moves the gate on', async () => {
     const { clock, advance } = manualClock();
     const limiter = createLimiter(0, clock);

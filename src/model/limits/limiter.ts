@@ -91,9 +91,9 @@ function createHold(clock: Clock, wake: () => void) {
       if (ms <= 0) return;
       blockedUntil = Math.max(blockedUntil, clock.now() + ms);
     },
-    setAlarm(somebodyWaits: boolean): void {
-      const wait = blockedMs();
-      if (!somebodyWaits || wait === 0) {
+    /** 0: nobody waits for it. */
+    setAlarm(wait: number): void {
+      if (wait === 0) {
         alarm?.abort();
         alarm = undefined;
         return;
@@ -119,12 +119,14 @@ export function createLimiter(maxConcurrent: number, clock: Clock): Limiter {
   let rateLimited = 0;
 
   function pump(): void {
+    // Read once: a gate that opened between two looks would have neither let anybody in nor an alarm.
+    const blockedMs = hold.blockedMs();
     for (const waiter of waiters) {
-      if (hold.blockedMs() > 0 || inFlight >= width.current()) break;
+      if (blockedMs > 0 || inFlight >= width.current()) break;
       waiters.delete(waiter);
       waiter.grant(start());
     }
-    hold.setAlarm(waiters.size > 0);
+    hold.setAlarm(waiters.size > 0 ? blockedMs : 0);
   }
 
   function start(): Release {
@@ -150,7 +152,7 @@ export function createLimiter(maxConcurrent: number, clock: Clock): Limiter {
     return new Promise<Release>((resolve, reject) => {
       const stop = () => {
         waiters.delete(waiter);
-        hold.setAlarm(waiters.size > 0);
+        pump();
         reject(abortError(signal!));
       };
       const waiter: Waiter = {
