@@ -24,7 +24,7 @@ const how = (name: Project) =>
       }
     : {
         pool: 'forks' as const,
-        maxWorkers: 3 * cores,
+        maxWorkers: 2 * cores,
         globalSetup: [FOLDER, 'tests/support/builtProgram.ts'],
         sequence: { groupOrder: 1 },
       };
