@@ -35,7 +35,8 @@ async function tuneFor(verb: string | undefined): Promise<void> {
       setPriority(constants.priority.PRIORITY_HIGH);
     } catch {}
   } else if (process.argv.includes('--dry-run')) {
-    // A row of a dataset is read, hashed and forgotten. Half a million are planned in 270 MB instead of 430, in 1.3 times the processor time.
+    // A row of a dataset is read, hashed and forgotten. Half a million are planned in 285 MB instead of 470, in 1.3 times the processor time
+    // (`npm run bench:size`).
     const { setFlagsFromString } = await import('node:v8');
     setFlagsFromString('--semi-space-growth-factor=1');
     setFlagsFromString('--heap-growing-percent=20');
