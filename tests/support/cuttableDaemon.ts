@@ -12,6 +12,8 @@ const REFUSAL = `HTTP/1.1 500 Internal Server Error\r\nContent-Type: application
 export interface CuttableDaemon {
   readonly path: string;
   cut(): void;
+  /** Cuts when the text is to be sent to the daemon, which never sees it. */
+  cutBefore(text: string): void;
   refuse(on: boolean): void;
   /** Removals of containers are answered with 500, which the engine never sees. */
   keepContainers(on: boolean): void;
@@ -27,6 +29,7 @@ export function cuttableDaemon(): CuttableDaemon {
   const watchers = new Set<(chunk: Buffer) => void>();
   let refused = false;
   let kept = false;
+  let last: string | undefined;
   const server: Server = createServer((client) => {
     if (refused) return void client.destroy();
     const upstream = connect(SOCKET);
@@ -36,7 +39,12 @@ export function cuttableDaemon(): CuttableDaemon {
     }
     upstream.pipe(client);
     client.on('data', (chunk: Buffer) => {
-      if (kept && chunk.toString('latin1').startsWith('DELETE /containers/')) client.write(REFUSAL);
+      if (last !== undefined && chunk.includes(last)) {
+        last = undefined;
+        client.pause();
+        // What was sent before has arrived by then.
+        setTimeout(cut, 300);
+      } else if (kept && chunk.toString('latin1').startsWith('DELETE /containers/')) client.write(REFUSAL);
       else upstream.write(chunk);
     });
     client.on('end', () => upstream.end());
@@ -50,6 +58,9 @@ export function cuttableDaemon(): CuttableDaemon {
   return {
     path,
     cut,
+    cutBefore: (text) => {
+      last = text;
+    },
     refuse: (on) => {
       refused = on;
     },

@@ -164,6 +164,9 @@ export function createChannel(
     if (ended.why === 'abort') signal?.throwIfAborted();
     if (ended.unended && ended.why !== 'disk') throw ended.unended.error;
     await throwForThePlace(ended, shown({ command }));
+    // The connection was cut before the command had come through.
+    if (ended.end.kind === 'lost' && ended.why === 'itself' && (await running.neverBegan?.()))
+      return runCommand(command, options);
     const result = await toResult(ended, timeoutS, cwd, {
       while: 'running a command',
       ...shown({ command }),

@@ -10,6 +10,8 @@ import type { CommandEnd, RunningCommand, StartProcess, Transport } from './tran
 const MAX_RETIRED = 8;
 /** How long one of them may take to say whether it is still held. */
 const PROBE_MS = 200;
+/** How long a keeper may take to say whether it has begun a command. It says nothing while one runs that cannot be killed. */
+const BEGAN_MS = 10_000;
 interface Retired {
   readonly session: SupervisorSession;
   /** Under way: true when nobody holds the stream any more. */
@@ -135,6 +137,15 @@ function survive(
       return hand.kill();
     },
     output: () => printed.output(),
+    async neverBegan() {
+      if (hand !== running || running.nonce === '' || !(await its.over())) return false;
+      const session = await next().catch(() => undefined);
+      if (!session) return false;
+      const asked = session.recover(running);
+      // The keeper answers when it has nothing to run.
+      asked.kill();
+      return (await within(asked.ended, BEGAN_MS))?.kind === 'unstarted';
+    },
   };
 }
 

@@ -32,6 +32,8 @@ export interface SupervisorSession {
   run(request: TransportCommand): SessionCommand;
   /** Once the supervisor is gone: was it killed, and is there a keeper that goes on without it? */
   survived(): Promise<boolean>;
+  /** Has it ended, so that it passes nothing on any more, and is there a keeper that knows what it had passed on? */
+  over(): Promise<boolean>;
   /** How a command ended, or will end, whose own supervisor was killed; `unstarted` when nothing of it ran. */
   recover(lost: SessionCommand): Pick<RunningCommand, 'ended' | 'kill'>;
   /** Does nobody else hold the stream open? */
@@ -245,13 +247,15 @@ export async function openSession(
     process.write(requestOf(letter, [...payload, id].join(' ')));
     return answer;
   };
+  const exitCode = async () =>
+    keeper === undefined ? undefined : await process.exitCode().catch(() => undefined);
   return {
     alive: () => connection.alive,
     keep: kept,
     words: answers.words,
     run: (request) => runOn(connection, request),
-    survived: async () =>
-      keeper !== undefined && (await process.exitCode().catch(() => undefined)) === KILLED,
+    survived: async () => (await exitCode()) === KILLED,
+    over: async () => (await exitCode()) !== undefined,
     recover: ({ mark, nonce }) => recoverOn(ask, mark, nonce),
     free: async () => (await ask('F')) === '0',
     killAll: async () => (await ask('A')) !== undefined,

@@ -167,6 +167,26 @@ describe.skipIf(!available)('docker faults', () => {
       expect((await env.capturePatch()).state).toBe('ok');
     });
 
+    test('a command whose connection was cut before it came through runs once, and what runs beside goes on [T-35]', async () => {
+      const daemon = cutByTest();
+      const env = await bench.start({ factory: { docker: { socketPath: daemon.path } } });
+      await env.execute('sleep 31415 >/dev/null 2>&1 & echo $! > pid');
+      daemon.cutBefore('echo once');
+      const result = await env.execute('echo once | tee -a said');
+      expect(result).toMatchObject({ exitCode: 0, output: 'once\n', exceptionInfo: '' });
+      const after = await env.execute('cat said; kill -0 $(cat pid) && echo alive');
+      expect(after.output).toBe('once\nalive\n');
+    });
+
+    test('of a command of which a part came through nothing runs but the whole of it [T-35]', async () => {
+      const daemon = cutByTest();
+      const env = await bench.start({ factory: { docker: { socketPath: daemon.path } } });
+      daemon.cutBefore('echo last');
+      const result = await env.execute(`echo first >> said\n: ${'x'.repeat(400_000)}\necho last >> said`);
+      expect(result).toMatchObject({ exitCode: 0, exceptionInfo: '' });
+      expect((await env.execute('cat said')).output).toBe('first\nlast\n');
+    });
+
     test('a daemon that stays away is daemon_lost [T-35]', async () => {
       const daemon = cutByTest();
       const factory = bench.factory({}, { docker: { socketPath: daemon.path } });

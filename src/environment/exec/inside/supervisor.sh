@@ -74,7 +74,8 @@ __sb_list() {
 }
 while IFS= read -r -N 10 __sb_h; do
   __sb_body=
-  IFS= read -r -N "$((10#${__sb_h:1}))" __sb_body
+  # Nothing is made of a request whose connection was cut.
+  IFS= read -r -N "$((10#${__sb_h:1}))" __sb_body || break
   case ${__sb_h:0:1} in
     L)
       printf -v __sb_line '%s %s ' "$$" "$__sb_given"
