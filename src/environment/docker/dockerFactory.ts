@@ -17,7 +17,7 @@ import {
 } from '../container/container.ts';
 import { createPreparedStarts } from '../container/preparedStarts.ts';
 import { createRemovals } from '../container/removals.ts';
-import { refuseUnlessAllowed, verifySealed } from '../container/sealedHistory.ts';
+import { refuseUnlessAllowed } from '../container/sealedHistory.ts';
 import { phasesOf, setUp } from '../container/setup.ts';
 import { createEgressDoor, type EgressDoor, type EgressWays, reachedByProxy } from '../egress/egressDoor.ts';
 import {
@@ -322,7 +322,10 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
     const entered = await enter();
     if (made) {
       phase('verify');
-      const verified = await verifySealed(channels.own.harness, config, made.fingerprint, request.baseCommit);
+      const verified = await sealer.verify(channels.own.harness, config, made, {
+        baseCommit: request.baseCommit,
+        untouched: !entry && !beside && !request.putBack,
+      });
       notes.push(...verified.notes);
       if (verified.reason !== undefined) unsealed(verified.reason);
     }

@@ -5,12 +5,12 @@
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import { sha256 } from '../../base/sha256.ts';
-import { sealHistory } from '../container/sealedHistory.ts';
+import { sealHistory, verifySealed } from '../container/sealedHistory.ts';
 import { EnvironmentError } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { Channel } from '../exec/channel.ts';
 import { LABELS } from '../owner.ts';
-import { type GitSnapshot, takeSnapshot } from '../patch/capture.ts';
+import { type GitSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';
 import { ifThere, readFault } from '../places/dockerFault.ts';
 import { SEALED_LABELS } from '../places/imageEngine.ts';
 import type { ImageFacts } from '../places/pullStage.ts';
@@ -79,7 +79,26 @@ export function createSealer(docker: Docker) {
     known.delete(tag);
     return seal(image, config, openRoom);
   };
-  return { seal };
+
+  const verified = new Map<string, readonly string[]>();
+  /**
+   * Is this the sealed state, and does it fit the instance's base commit? A container in which nothing but the image has been at work answers for
+   * all later ones of its image: what an image holds does not change.
+   */
+  const verify = async (
+    run: ScriptRunner,
+    config: EnvironmentConfig,
+    sealed: { readonly image: string; readonly fingerprint: string },
+    { baseCommit, untouched }: { readonly baseCommit: string | undefined; readonly untouched: boolean },
+  ): Promise<Awaited<ReturnType<typeof verifySealed>>> => {
+    const key = JSON.stringify([sealed.image, config.cwd, baseCommit]);
+    const notes = untouched ? verified.get(key) : undefined;
+    if (notes) return { reason: undefined, notes };
+    const found = await verifySealed(run, config, sealed.fingerprint, baseCommit);
+    if (untouched && found.reason === undefined) verified.set(key, found.notes);
+    return found;
+  };
+  return { seal, verify };
 }
 
 async function findSealed(docker: Docker, tag: string): Promise<SealResult | undefined> {
