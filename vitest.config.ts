@@ -1,4 +1,4 @@
-// Test runner settings: four projects, no retries, a fixed time zone and no language so that nothing depends on the machine.
+// Test runner settings: projects by what a file needs, no retries, a fixed time zone and no language so that nothing depends on the machine.
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './tests/support/longestFirst.ts';
@@ -12,7 +12,7 @@ const cores = availableParallelism();
 const files = Map.groupBy(testFiles(), projectOf);
 const FOLDER = 'tests/support/temporaryFolder.ts';
 
-/** Unit tests compute, and share the modules that they load. The others wait most of the time, for programs, engines and browsers. */
+/** Unit tests compute. The others wait most of the time, for programs, engines and browsers. Files that share a worker share the modules that they load. */
 const how = (name: Project) =>
   name === 'unit'
     ? {
@@ -24,6 +24,7 @@ const how = (name: Project) =>
       }
     : {
         pool: 'forks' as const,
+        isolate: name === 'alone',
         maxWorkers: 2 * cores,
         globalSetup: [FOLDER, 'tests/support/builtProgram.ts'],
         sequence: { groupOrder: 1 },
@@ -42,6 +43,7 @@ export default defineConfig({
         testTimeout: 300_000,
         hookTimeout: 300_000,
         expect: { poll: { timeout: 120_000 } },
+        setupFiles: ['tests/support/ownVariables.ts'],
         ...how(name),
       },
     })),

@@ -71,8 +71,13 @@ const place = ({ moduleId }: TestSpecification): number => {
   return at === -1 ? LONGEST.length : at;
 };
 
+/** A worker is used again for the next file where that is of the same project. */
+const project = ({ project: { name } }: TestSpecification): string => name;
+
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    return (await super.sort(files)).toSorted((a, b) => place(a) - place(b));
+    return (await super.sort(files)).toSorted(
+      (a, b) => place(a) - place(b) || project(a).localeCompare(project(b)),
+    );
   }
 }

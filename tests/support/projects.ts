@@ -4,15 +4,17 @@ import { dirname, join, relative, resolve } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-export const PROJECTS = ['unit', 'process', 'engine', 'browser'] as const;
+export const PROJECTS = ['unit', 'process', 'alone', 'engine', 'browser'] as const;
 export type Project = (typeof PROJECTS)[number];
 
 /** Suites that a command of their own runs. */
 const ELSEWHERE = /^tests\/(long|kubernetes|podman|fuzz)\//;
 const IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g;
 
-/** Changes what the files beside it in one process see too, or has npm started, to which it gives a registry. */
-const OWN_PROCESS = /\bvi\.mock\(|\bprocess\.(?:chdir|umask)\(|\bnpm_config_[r]egistry\b/;
+/** Changes what the files after it in its process see too. */
+const ALONE = /\bvi\.mock\(/;
+/** Changes what a thread may not, or has npm started, to which it gives a registry. */
+const OWN_PROCESS = /\bprocess\.(?:chdir|umask)\(|\bnpm_config_[r]egistry\b/;
 
 interface Source {
   readonly text: string;
@@ -72,6 +74,7 @@ export function projectOf(file: string): Project {
   const packages = new Set([...reached].flatMap((one) => sourceOf(one).packages));
   if (packages.has('playwright-core')) return 'browser';
   if (reached.has('tests/support/docker.ts')) return 'engine';
+  if ([...reached].some((one) => ALONE.test(textOf(one)))) return 'alone';
   const own = packages.has('node:child_process') || [...reached].some((one) => OWN_PROCESS.test(textOf(one)));
   return own ? 'process' : 'unit';
 }
