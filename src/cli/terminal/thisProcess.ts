@@ -1,11 +1,12 @@
 /** This process as the service's caller: its variables, its folder, its terminal. A person attends: progress on stderr, signals climb the stop ladder. */
 
-import { setFlagsFromString } from 'node:v8';
 import type { Attendant, Caller, Work } from '../../run/caller.ts';
 import type { StopLadder } from '../../run/control/stop.ts';
 import type { RunEvents } from '../../run/events.ts';
 import { commandOn, keepFromTerminal, say, sayNotice } from './context.ts';
 import { createProgress, type ProgressMode } from './progress.ts';
+import { keepHeapSmall } from './smallHeap.ts';
+
 export const thisProcess = (progress: ProgressMode = 'auto'): Caller => ({
   env: process.env,
   cwd: process.cwd(),
@@ -18,7 +19,7 @@ export const thisProcess = (progress: ProgressMode = 'auto'): Caller => ({
 const attendWith =
   (mode: ProgressMode) =>
   ({ run, root, workers, events, stop }: Work): Attendant => {
-    if (workers >= MANY_SLOTS) keepHeapSmall();
+    const growAgain = workers >= MANY_SLOTS ? keepHeapSmall() : undefined;
     const progress = createProgress(workers, mode);
     events.on(progress.listener);
     const silence = listenForSignals(stop, events);
@@ -30,18 +31,15 @@ const attendWith =
       },
       say: progress.say,
       over: silence,
-      end: progress.stop,
+      end() {
+        growAgain?.();
+        progress.stop();
+      },
     };
   };
 
 /** With fewer, garbage never piles up to what matters, and collecting it so early costs a tenth of a run's processor time. */
 const MANY_SLOTS = 32;
-
-/** V8 lets garbage pile up to a multiple of what is used: at 64 slots over HTTP 130 MB of 310 (`npm run bench:runner -- --http`). */
-function keepHeapSmall(): void {
-  setFlagsFromString('--semi-space-growth-factor=1');
-  setFlagsFromString('--heap-growing-percent=15');
-}
 
 /** SIGINT and SIGTERM climb the stop ladder, SIGHUP and a closed stdin change nothing. */
 export function listenForSignals(stop: StopLadder, events: RunEvents): () => void {

@@ -143,7 +143,7 @@ function survive(
       if (!session) return false;
       const asked = session.recover(running);
       // The keeper answers when it has nothing to run.
-      asked.kill();
+      void asked.kill();
       return (await within(asked.ended, BEGAN_MS))?.kind === 'unstarted';
     },
   };
