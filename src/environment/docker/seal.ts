@@ -1,6 +1,6 @@
 /**
  * Seals a repository's history once per image: the result is committed as a derived, labelled image that also holds the start
- * snapshot, so that an attempt only has to verify. Removal in every container would cost a repack of the repository each time.
+ * snapshot, so that its first container only has to verify. Removal in every container would cost a repack of the repository each time.
  */
 import type Docker from 'dockerode';
 import { z } from 'zod';
@@ -58,7 +58,7 @@ export type Sealer = ReturnType<typeof createSealer>;
 
 export function createSealer(docker: Docker) {
   const known = new Map<string, Promise<SealResult>>();
-  /** Finds or makes the sealed image. Whether it fits an instance's base commit is checked in each attempt. */
+  /** Finds or makes the sealed image. Whether it fits an instance's base commit is checked in a container of it. */
   const seal = async (
     image: ImageFacts,
     config: EnvironmentConfig,
