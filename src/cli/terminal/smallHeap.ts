@@ -3,12 +3,12 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 const GROWN_BYTES = 32 * 2 ** 20;
-const LOOK_MS = 1000;
+const LOOK_MS = 10_000;
 
 /**
  * V8 lets garbage pile up to a multiple of what is used, and it keeps the pages that it has emptied: at 512 slots that was 130 MB of 300
- * (`npm run bench:slots`). Only a collection of last resort gives them back. One takes 0.2 s, so it comes when memory has grown, ten times in
- * a night. Returns what ends it.
+ * (`npm run bench:slots`). Only a collection of last resort gives them back. One takes 0.2 s, so it comes when memory has grown, and
+ * at most every ten seconds. Returns what ends it.
  */
 export function keepHeapSmall(): () => void {
   setFlagsFromString('--semi-space-growth-factor=1');
