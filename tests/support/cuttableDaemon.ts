@@ -29,7 +29,7 @@ export function cuttableDaemon(): CuttableDaemon {
   const watchers = new Set<(chunk: Buffer) => void>();
   let refused = false;
   let kept = false;
-  let last: string | undefined;
+  let unsent: string | undefined;
   const server: Server = createServer((client) => {
     if (refused) return void client.destroy();
     const upstream = connect(SOCKET);
@@ -39,8 +39,8 @@ export function cuttableDaemon(): CuttableDaemon {
     }
     upstream.pipe(client);
     client.on('data', (chunk: Buffer) => {
-      if (last !== undefined && chunk.includes(last)) {
-        last = undefined;
+      if (unsent !== undefined && chunk.includes(unsent)) {
+        unsent = undefined;
         client.pause();
         // What was sent before has arrived by then.
         setTimeout(cut, 300);
@@ -59,7 +59,7 @@ export function cuttableDaemon(): CuttableDaemon {
     path,
     cut,
     cutBefore: (text) => {
-      last = text;
+      unsent = text;
     },
     refuse: (on) => {
       refused = on;
