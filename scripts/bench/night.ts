@@ -147,6 +147,7 @@ function simulatedEngine(sleep: (ms: number) => Promise<void>): {
         digests: [],
         os: 'linux',
         architecture: 'amd64',
+        user: '',
         size: mb * 1e6,
         layers: [],
       });

@@ -39,6 +39,7 @@ export async function pushDerived(
   const container = await docker.createContainer({
     Image: await smallImage(),
     Cmd: ['sh', '-c', change.command ?? 'true'],
+    NetworkDisabled: true,
     HostConfig: { NetworkMode: 'none' },
   });
   try {

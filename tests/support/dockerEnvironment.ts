@@ -41,6 +41,7 @@ export async function derivedImage(
     Image: base,
     Entrypoint: ['bash', '-ec', script],
     Cmd: [],
+    NetworkDisabled: true,
     HostConfig: { NetworkMode: 'none' },
   });
   try {

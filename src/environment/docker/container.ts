@@ -18,6 +18,7 @@ import type { EngineWatch } from '../places/engineWatch.ts';
 import { FREED_BY } from '../places/leftovers.ts';
 import { PROGRAM_FOLDER } from '../programs/program.ts';
 import { QUIET_ENV } from '../quietEnv.ts';
+import { NAMES } from './noNetwork.ts';
 import type { AmongServices } from './services.ts';
 
 const NANO = 1e9;
@@ -37,6 +38,8 @@ interface ContainerOptions {
   readonly watch: EngineWatch;
   readonly discard: Discard;
   readonly beforeStart?: ((container: Docker.Container) => Promise<void>) | undefined;
+  /** As noNetwork.ts says. */
+  readonly ownLoopback?: boolean;
   /** Among services; absent where it has none. */
   readonly place?: AmongServices | undefined;
 }
@@ -61,7 +64,7 @@ export function containerSpec(options: SpecOptions, name: string): Docker.Contai
     name,
     Image: options.image,
     // PID 1 is what keeps the container: nothing inside can kill it, and it reaps orphans.
-    Entrypoint: keeperEntrypoint(lifetime, config.supervisor),
+    Entrypoint: keeperEntrypoint(lifetime, config.supervisor, options.ownLoopback ? NAMES : undefined),
     Cmd: [],
     // It hears no signal, so a stop need not wait for it.
     StopSignal: 'SIGKILL',
@@ -78,6 +81,7 @@ export function containerSpec(options: SpecOptions, name: string): Docker.Contai
     Tty: false,
     // The image's own check would run beside the agent, cost an exec each time, and might write into the work tree.
     Healthcheck: { Test: ['NONE'] },
+    ...(options.ownLoopback && { NetworkDisabled: true }),
     ...(place && { NetworkingConfig: { EndpointsConfig: place.endpoints } }),
     HostConfig: {
       // One of the engine's would die with its only child.

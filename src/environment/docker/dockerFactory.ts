@@ -49,7 +49,7 @@ import {
 } from '../places/leftovers.ts';
 import { enginePoolOf, requiredEngine } from '../places/places.ts';
 import { LOST_AFTER_MS } from '../places/poolState.ts';
-import type { EnsureImage } from '../places/pullStage.ts';
+import type { EnsureImage, ImageFacts } from '../places/pullStage.ts';
 import { createProgramVolumes, type ProgramVolumes } from '../programs/programVolume.ts';
 import { createRelayLine } from '../relay/relayLine.ts';
 import { containerFiles, createContainer, type Discard, deathOf, restartContainer } from './container.ts';
@@ -63,6 +63,7 @@ import {
   sameUser,
   startEntry,
 } from './imageEntry.ts';
+import { createLoopbackProbe } from './noNetwork.ts';
 import { attachedTo, createOwnContainer } from './ownImage.ts';
 import { commitContainer, createSealer, type Sealer } from './seal.ts';
 import { joinServices, type RunningServices, startServices } from './services.ts';
@@ -140,6 +141,7 @@ export function createDockerFactory(
     sealer: createSealer(docker),
     programs: createProgramVolumes(docker, discard),
     quotaBytes: createQuotaProbe(docker, config.disk),
+    hasLoopback: createLoopbackProbe(docker),
   };
   const begin = async (request: StartRequest): Promise<Environment> => {
     for (let tried = 1; ; tried++) {
@@ -232,6 +234,7 @@ interface DockerShared<C = EnvironmentConfig> {
   readonly starting: LimitFunction;
   readonly sealer: Sealer;
   readonly quotaBytes: QuotaProbe;
+  readonly hasLoopback: ReturnType<typeof createLoopbackProbe>;
   readonly programs: ProgramVolumes;
   readonly watch: EngineWatch;
   readonly discard: Discard;
@@ -287,7 +290,7 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
     // The image is committed from this container: no variable of this run's configuration may be in it for other runs.
     const bare = { ...shared, config: { ...config, env: {} }, options: { ...options, quietEnv: false } };
     sealed = await sealer.seal(image, config, async () => {
-      const { container, channels } = await openContainer(bare, request, id, []);
+      const { container, channels } = await openContainer(bare, request, image, []);
       return { container, channel: channels.own };
     });
     history = sealed.state;
@@ -301,7 +304,7 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
   const startBeside = needs?.services && (await servicesFor(shared, request, needs.services));
 
   phase('start');
-  const from = made?.image ?? id;
+  const from = { ...image, id: made?.image ?? id };
   const beside = await startBeside?.();
   const opened = await openContainer(shared, request, from, notes, {
     program,
@@ -430,7 +433,7 @@ interface OpenContainer {
 async function openContainer(
   shared: DockerShared<OwnConfig>,
   request: StartRequest,
-  image: string,
+  image: Pick<ImageFacts, 'id' | 'user'>,
   notes: string[],
   more: {
     readonly program?: string | undefined;
@@ -441,16 +444,18 @@ async function openContainer(
   } = {},
 ): Promise<OpenContainer> {
   const { program: programVolume, entry, beside, door } = more;
-  const { docker, config, options, quotaBytes, watch, discard, starting } = shared;
+  const { docker, config, options, quotaBytes, hasLoopback, watch, discard, starting } = shared;
   const { quietEnv = true, capAdd = [] } = options;
   const beforeStart = request.putBack && putBackFrom(shared, request, request.putBack);
   const place = beside?.place;
   const gpus = request.container?.gpus ?? 0;
   const devices = gpus > 0 ? await deviceRequests(docker, gpus) : undefined;
+  const user = config.user ?? image.user;
   const spec = {
     config,
     devices,
-    image,
+    image: image.id,
+    ownLoopback: !place && (await hasLoopback(config.network, user)),
     request,
     quietEnv,
     capAdd,

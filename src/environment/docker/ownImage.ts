@@ -38,6 +38,7 @@ export async function createOwnContainer(
     // It ends with the stream of this process, also when that was killed.
     StdinOnce: true,
     Tty: false,
+    NetworkDisabled: reach.NetworkMode === 'none',
     HostConfig: {
       CapDrop: ['ALL'],
       SecurityOpt: ['no-new-privileges'],

@@ -142,6 +142,7 @@ const specOf = (image: string, name: string): Docker.ContainerCreateOptions => (
   // Without a terminal the log would be in frames.
   Tty: true,
   Healthcheck: { Test: ['NONE'] },
+  NetworkDisabled: true,
   HostConfig: {
     NetworkMode: 'none',
     SecurityOpt: ['no-new-privileges'],

@@ -53,6 +53,7 @@ const infoSchema = z
     MemoryLimit: z.boolean().default(true),
     PidsLimit: z.boolean().default(true),
     Runtimes: z.record(z.string(), z.unknown()).nullish(),
+    DefaultRuntime: text,
     // Since Docker 28.2.
     DiscoveredDevices: z.array(z.object({ Source: text, ID: text })).nullish(),
   })
@@ -69,6 +70,7 @@ const infoSchema = z
     architecture: info.Architecture,
     os: info.OperatingSystem,
     gpus: gpusOf(info),
+    runtime: info.DefaultRuntime,
     time: Date.parse(info.SystemTime),
   }));
 

@@ -14,6 +14,8 @@ export interface LocalImage {
   readonly digests: readonly string[];
   readonly os: string;
   readonly architecture: string;
+  /** Who its programs run as; '' for root. */
+  readonly user: string;
   /** Bytes on disk, layers shared with other images included. */
   readonly size: number;
   readonly layers: readonly string[];
@@ -96,6 +98,7 @@ export function dockerImageEngine(docker: Docker, logDir?: string): ImageEngine 
           digests: image.RepoDigests ?? [],
           os: image.Os,
           architecture: image.Architecture,
+          user: image.Config?.User ?? '',
           size: image.Size,
           layers: image.RootFS?.Layers ?? [],
         }

@@ -30,6 +30,7 @@ export function fakeEngine() {
     digests: [`${short(name).replace(/:[^/]*$/, '')}@sha256:${'0'.repeat(64)}`],
     os: 'linux',
     architecture,
+    user: '',
     size: 1000,
     layers: [],
   });
