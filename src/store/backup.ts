@@ -6,6 +6,7 @@ import { existsSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import Database from 'better-sqlite3';
 import { moveIntoPlace } from '../base/files/atomicWrite.ts';
 
 const PART = '.part';
@@ -51,7 +52,9 @@ export async function backUp(path: string, at: string): Promise<string | undefin
   const target = `${path}.backup-${at.replaceAll(/[:.]/g, '-')}`;
   const part = `${target}${PART}`;
   try {
-    const found = await copyAndCheck(path, part);
+    const found = await (size < SMALL_BYTES
+      ? copyAndCheck(Database, path, part)
+      : copiedInThread(path, part));
     if (found !== 'ok') throw new DamagedCopy(`${path} is damaged (${found})`);
     await moveIntoPlace(part, target);
   } catch (error) {
@@ -62,29 +65,36 @@ export async function backUp(path: string, at: string): Promise<string | undefin
   return target;
 }
 
-/** Of one moment: in one step, while others write to the log. */
-const COPY = `
-const { parentPort, workerData: { driver, path, part } } = require('node:worker_threads');
-const Database = require(driver);
-(async () => {
-  const db = new Database(path, { readonly: true });
+/** A thread costs more than to copy so much. */
+const SMALL_BYTES = 4 * 2 ** 20;
+
+/** Of one moment: in one step, while others write to the log. A thread is given its text, so it uses nothing but what it is given. */
+async function copyAndCheck(driver: typeof Database, path: string, part: string): Promise<string> {
+  const source = new driver(path, { readonly: true });
   try {
-    await db.backup(part, { progress: () => 2 ** 31 - 1 });
+    await source.backup(part, { progress: () => 2 ** 31 - 1 });
   } finally {
-    db.close();
+    source.close();
   }
-  const copy = new Database(part, { fileMustExist: true });
-  let found;
-  try { found = copy.pragma('quick_check(1)', { simple: true }); } catch (error) { found = error.code; }
-  copy.close();
-  parentPort.postMessage(found);
-})();
+  const copy = new driver(part, { fileMustExist: true });
+  try {
+    return String(copy.pragma('quick_check(1)', { simple: true }));
+  } catch (error) {
+    return String((error as { code?: unknown }).code);
+  } finally {
+    copy.close();
+  }
+}
+
+const THREAD = `
+const { parentPort, workerData: { driver, path, part } } = require('node:worker_threads');
+(${copyAndCheck})(require(driver), path, part).then((found) => parentPort.postMessage(found));
 `;
 
-/** In a worker thread, because the copy is synced and all of it read, and neither must block a run. */
-function copyAndCheck(path: string, part: string): Promise<string> {
+/** Because the copy is synced and all of it read, and neither must block a run. */
+function copiedInThread(path: string, part: string): Promise<string> {
   const driver = createRequire(import.meta.url).resolve('better-sqlite3');
-  const worker = new Worker(COPY, { eval: true, workerData: { driver, path, part } });
+  const worker = new Worker(THREAD, { eval: true, workerData: { driver, path, part } });
   return new Promise((resolve, reject) => {
     worker.once('message', resolve);
     worker.once('error', reject);

@@ -36,7 +36,7 @@ const containerWith = (answerMs: number, supervisors: unknown[]) =>
         );
       }
       return processThat((told) => {
-        told.stdout(Buffer.from(argv.at(-1)!.includes('printf yes') ? 'yes' : '1,9'));
+        told.stdout(Buffer.from(argv.includes('swebatch-probe') ? 'yes 0 1,9' : '1,9'));
         told.gone();
       });
     },

@@ -64,18 +64,19 @@ export async function createPlainExecTransport(
   interpreter: readonly string[],
   putFile: PutFile,
 ): Promise<Transport> {
-  const [bash, uid] = (await answer(startProcess, ['sh', '-c', WHO_RUNS], /^(yes|no)( \d+)?$/)).split(' ');
-  const hasBash = bash === 'yes';
+  const asked = ['sh', '-c', WHO_RUNS, 'swebatch-probe', LIST_BASE];
+  const said = await answer(startProcess, asked, /^(yes|no)( \d+)? \d+(,\d+)*$/);
+  const words = said.split(' ');
+  const hasBash = words[0] === 'yes';
   const plain: PlainExec = {
     startProcess,
     interpreter,
     putFile,
     hasBash,
-    uid: Number(uid ?? 0),
-    keep: '',
+    uid: Number(words.length > 2 ? words[1] : 0),
+    keep: words.at(-1)!,
     words: '',
   };
-  plain.keep = await findKeep(plain);
   return {
     name: 'exec',
     async run(request) {

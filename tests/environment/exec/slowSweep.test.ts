@@ -82,7 +82,7 @@ async function slowContainer({
       });
     if (noSweep && argv.includes('swebatch-sweep')) return new Promise(() => undefined);
     if (!argv.includes('swebatch-sweep')) {
-      const what = argv.at(-1)!.includes('printf yes') ? 'bash' : 'keep';
+      const what = argv.includes('swebatch-probe') ? 'first' : 'again';
       if (unanswered === `${what} late`) {
         unanswered = '';
         return answering('', 6000);
@@ -91,7 +91,7 @@ async function slowContainer({
         unanswered = '';
         return answering('OCI runtime exec failed: exec failed: cannot exec in a stopped state', 0);
       }
-      return answering(what === 'bash' ? bash : '1,9', 0);
+      return answering(what === 'first' ? `${bash} 0 1,9` : '1,9', 0);
     }
     return answering('1', sweepMs, () => {
       sweeps.push(argv.at(-1) ?? '');
@@ -127,10 +127,8 @@ test.each([
 });
 
 test.each([
-  ['bash late', 'bash'],
-  ['bash refused', 'bash'],
-  ['keep late', 'bash'],
-  ['keep refused', 'bash'],
+  ['first late', 'bash'],
+  ['first refused', 'bash'],
 ])('what the container is made of is asked again: %s', async (first, shell) => {
   const { channel, argvs } = await slowContainer({ first });
   const running = channel.harness('true', { timeoutS: 1 });
@@ -138,6 +136,19 @@ test.each([
   const command = argvs.find((argv) => argv.includes('swebatch-exec'))!;
   expect(command).toContain(shell);
   expect(argvs.find((argv) => argv.includes('swebatch-sweep'))).toContain('1,9,77');
+});
+
+test.each(['again late', 'again refused'])('and after a restart: %s', async (first) => {
+  const { channel, restart, argvs } = await slowContainer({ startMs: 1_000_000, first });
+  const running = channel.execute('sleep 100', { timeoutS: 0.5 });
+  await vi.advanceTimersByTimeAsync(70_000);
+  await running;
+  expect(restart).toHaveBeenCalledOnce();
+  const before = argvs.length;
+  void channel.execute('sleep 100', { timeoutS: 0.5 });
+  await vi.advanceTimersByTimeAsync(7000);
+  const asked = argvs.slice(before).map((argv) => argv.includes('swebatch-exec'));
+  expect(asked).toEqual([false, false, true]);
 });
 
 test('an image without bash runs our scripts by sh', async () => {
@@ -307,7 +318,7 @@ test('a command that the engine had not begun when it was killed is not begun ag
       begun.push(argv.at(-1)!);
       return refused.promise;
     }
-    const said = argv.at(-1)!.includes('printf yes') ? 'yes' : '1';
+    const said = argv.includes('swebatch-probe') ? 'yes 0 1' : '1';
     return {
       listen: ({ stdout, gone }) => {
         stdout(Buffer.from(said));
