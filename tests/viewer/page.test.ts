@@ -201,6 +201,19 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     expect(errors).toEqual([]);
   });
 
+  test('keys that come before the page that they are for are not lost', async () => {
+    await open('run/nightly-1/instances');
+    await expect.poll(rowCount).toBe(60);
+    for (const key of ['j', 'Enter']) await page.keyboard.press(key);
+    await page.getByText('THOUGHT: step 1,').waitFor();
+    await page.evaluate(() => {
+      for (let i = 0; i < 3; i++)
+        document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true }));
+    });
+    await expect.poll(() => page.url()).toMatch(/runs$/);
+    expect(errors).toEqual([]);
+  });
+
   test('a run is a report: its rate, a cell for each trial that leads to it, what is missing, shares by repository', async () => {
     await open('run/nightly-1');
     const map = page.getByRole('listbox', { name: 'Trials' });

@@ -11,13 +11,7 @@ if [ -n "$repo" ]; then repo=$(cd "$repo" && pwd -P); fi
 git init -q --template= "$P/git" >/dev/null 2>&1 || git init -q >/dev/null
 mkdir -p "$P/git/info" "$P/git/objects/info"
 printf '* !diff -text -eol -filter -ident -working-tree-encoding -export-subst\n' >"$P/git/info/attributes"
-git config core.bare false
-git config core.fileMode true
-git config core.autocrlf false
-git config core.safecrlf false
-git config core.quotePath true
-git config core.looseCompression 1
-git config gc.auto 0
+printf '[core]\n\tbare = false\n\tfileMode = true\n\tautocrlf = false\n\tsafecrlf = false\n\tquotePath = true\n\tlooseCompression = 1\n[gc]\n\tauto = 0\n' >>"$P/git/config"
 : >"$P/git/info/exclude"
 head=
 if [ -n "$repo" ]; then

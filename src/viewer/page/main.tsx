@@ -230,6 +230,20 @@ function handOver(event: KeyboardEvent): void {
   if (!list.dispatchEvent(moved)) event.preventDefault();
 }
 
+/** For how long a key waits for the page that it is for. */
+const WAIT_MS = 2000;
+
+/**
+ * A page is drawn a moment after its address is there: until then its links are those of the page before, or none. A key that is pressed by then is
+ * for the page that comes.
+ */
+function follow(selector: string, until = performance.now() + WAIT_MS): void {
+  const link = document.querySelector<HTMLAnchorElement>(`main ${selector}`);
+  const isBefore = link ? link.hash === location.hash : find('main [data-loading]') !== null;
+  if (!isBefore) link?.click();
+  else if (performance.now() < until) requestAnimationFrame(() => follow(selector, until));
+}
+
 /** What is open closes first; then a box loses the focus; then the page above comes. */
 function onEscape(target: HTMLElement, toggleHelp: (open: boolean) => void): void {
   const open = find('details.menu[open], details.picker[open]');
@@ -238,7 +252,7 @@ function onEscape(target: HTMLElement, toggleHelp: (open: boolean) => void): voi
     open.open = false;
     open.querySelector('summary')?.focus();
   } else if (target.matches('input,textarea,select')) target.blur();
-  else find('[data-up]')?.click();
+  else follow('[data-up]');
 }
 
 function useKeys(toggleHelp: (open: boolean) => void): void {
@@ -254,8 +268,8 @@ function useKeys(toggleHelp: (open: boolean) => void): void {
         box?.focus();
         box?.select();
         event.preventDefault();
-      } else if (event.key === '[') find('[data-previous]')?.click();
-      else if (event.key === ']') find('[data-next]')?.click();
+      } else if (event.key === '[') follow('[data-previous]');
+      else if (event.key === ']') follow('[data-next]');
       else if (MOVES.has(event.key) && isNowhere(target)) handOver(event);
     };
     // What lies over the page closes when somebody clicks beside it.

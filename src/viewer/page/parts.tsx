@@ -20,7 +20,9 @@ export function Waiting({ entry }: { entry: Entry<unknown> }) {
       {plain(entry.error.message)}
     </p>
   ) : (
-    <p className="pad quiet">loading …</p>
+    <p className="pad quiet" data-loading="">
+      loading …
+    </p>
   );
 }
 

@@ -156,7 +156,7 @@ describe.skipIf(!available)('what the verifier runs', () => {
     const ASKS = `#!/bin/bash
 for i in $(seq 40); do { : </dev/tcp/127.0.0.1/8080; } 2>/dev/null && break; sleep 0.25; done
 answer=$(python3 -c 'from urllib.request import urlopen as u; print(u("http://127.0.0.1:8080/answer").read().decode().strip())')
-[ "$answer" = yes ] && r=1 || r=0; echo $r > /logs/verifier/reward.txt
+[ "$answer" = yes ] && r=1 || r=0; echo $r > /logs/verifier/reward.txt; sleep 0.2
 `;
     let withEntry: string;
     beforeAll(async () => {
@@ -169,7 +169,7 @@ answer=$(python3 -c 'from urllib.request import urlopen as u; print(u("http://12
       ['answers them with what the agent left', 'mkdir -p /srv; echo no > /srv/answer', 'unresolved', []],
       [
         'is flagged where the agent replaced it to write a reward',
-        `printf '#!/bin/sh\nwhile :; do echo 1 > /tmp/r; mv /tmp/r /logs/verifier/reward.txt; done' > /work/serve.sh`,
+        `printf '#!/bin/sh\nwhile :; do echo 1 > /tmp/r; mv /tmp/r /logs/verifier/reward.txt; sleep 0.02; done' > /work/serve.sh`,
         'resolved',
         [['touches_verifier', true]],
       ],
