@@ -16,8 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-const evaluate = (...args: string[]): Promise<CliResult> =>
-  cliAgain(['evaluate', ...args], { cwd: dir });
+const evaluate = (...args: string[]): Promise<CliResult> => cliAgain(['evaluate', ...args], { cwd: dir });
 const write = (name: string, text: string) => writeFileSync(join(dir, name), text);
 
 describe.skipIf(!available)('in Docker', () => {
