@@ -7,7 +7,7 @@ import type { ContainerNeeds } from '../base/containerNeeds.ts';
 import { sha256 } from '../base/sha256.ts';
 import { shellWord } from '../base/text/shellWord.ts';
 import { type Instance, imageOf } from '../dataset/instance.ts';
-import type { Environment } from '../environment/environment.ts';
+import { type Environment, placeFiles } from '../environment/environment.ts';
 import type { TestLists, TestsStatus } from '../formats/harness/instanceReport.ts';
 import type { GradeSuspicion } from './doubts/doubts.ts';
 import { type DoubtedRun, doubtfulPaths, few, finding, runDoubts } from './doubts/patchDoubts.ts';
@@ -116,7 +116,8 @@ export function planOwnRules(rules: OwnRules, harness: HarnessVersion = 'v5'): P
     const folders = new Set(files.map(([path]) => shellWord(path.slice(0, path.lastIndexOf('/')))));
     const setup = { cwd: '/', timeoutS: SETUP_TIMEOUT_S, signal };
     await environment.execute(`mkdir -p ${[...folders].join(' ')}`, setup);
-    for (const [path, text] of files) await environment.putFile(path, text, 0o755);
+    const placed = files.map(([path, text]) => ({ path, content: Buffer.from(text), mode: 0o755 }));
+    await placeFiles(environment, placed);
 
     onPhase?.('test');
     const run = await runTests(environment, script, { timeoutS: config.timeout, cwd, signal });

@@ -10,7 +10,12 @@ import { join, posix } from 'node:path';
 import { startTimer, within } from '../../base/async/timer.ts';
 import { float } from '../../base/python/values.ts';
 import { shellWord } from '../../base/text/shellWord.ts';
-import { type CommandResult, type Environment, EnvironmentError } from '../../environment/environment.ts';
+import {
+  type CommandResult,
+  type Environment,
+  EnvironmentError,
+  placeFiles,
+} from '../../environment/environment.ts';
 import { environmentKindOf, environmentNames } from '../../environment/environments.ts';
 import { PROGRAM_FOLDER } from '../../environment/programs/program.ts';
 import { shellScript } from '../../environment/shellScript.ts';
@@ -387,8 +392,12 @@ interface ProgramRun {
 export async function runProgram(run: ProgramRun): Promise<CommandResult | null> {
   const { environment, launch, folders, prompt, limitS, timeUp, signal } = run;
   const files = { ...launch.files, 'prompt.txt': prompt };
-  for (const [name, content] of Object.entries(files))
-    await environment.putFile(`${folders.files}/${name}`, content);
+  const placed = Object.entries(files).map(([name, content]) => ({
+    path: `${folders.files}/${name}`,
+    content: Buffer.from(content),
+    mode: 0o644,
+  }));
+  await placeFiles(environment, placed);
   const killing = new AbortController();
   const graceOver = new AbortController();
   const kill = (): void => killing.abort(new Error('the program did not leave'));
