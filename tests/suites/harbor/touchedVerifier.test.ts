@@ -30,7 +30,10 @@ EOF
 
 const owner = currentOwner('touched', '1.1');
 const AGENTS = environmentConfigSchema.parse({ cwd: '/work', seal_history: false, pull: 'never' });
-const GRADERS = { ...gradingEnvironment(gradingConfigSchema.parse({})), pull: 'never' } as const;
+const GRADERS = {
+  ...gradingEnvironment(gradingConfigSchema.parse({ network: 'none' })),
+  pull: 'never',
+} as const;
 const SOLVED = 'echo yes > /work/answer.txt';
 const FORGED = '#!/bin/sh\\necho 1 > /logs/verifier/reward.txt\\n';
 const flags = ({ suspicion }: EvaluationResult) => suspicion.map(({ rule, strict }) => [rule, strict]);
