@@ -3,6 +3,7 @@
  * A command that fails, times out or floods is a *result*. `EnvironmentError` is thrown only when the tool itself broke:
  * the container is gone, the daemon is lost, the image is missing. Every implementation passes tests/environment/conformance.
  */
+import { posix } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Network } from '../base/allowList.ts';
 import type { ContainerNeeds } from '../base/containerNeeds.ts';
@@ -189,6 +190,22 @@ export async function placeFiles(
   if (environment.putFiles) return environment.putFiles(files);
   for (const { path, content, mode } of files) await environment.putFile(path, content, mode);
 }
+
+/** Texts by their names below an absolute folder. */
+export const placeTexts = (
+  environment: Pick<Environment, 'putFile' | 'putFiles'>,
+  folder: string,
+  texts: Readonly<Record<string, string>>,
+  mode = 0o644,
+): Promise<void> =>
+  placeFiles(
+    environment,
+    Object.entries(texts).map(([name, text]) => ({
+      path: posix.join(folder, name),
+      content: Buffer.from(text),
+      mode,
+    })),
+  );
 
 /** What somebody left in an environment is more than anybody asked for. */
 export class FilesTooLargeError extends Error {

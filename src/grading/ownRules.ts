@@ -7,7 +7,7 @@ import type { ContainerNeeds } from '../base/containerNeeds.ts';
 import { sha256 } from '../base/sha256.ts';
 import { shellWord } from '../base/text/shellWord.ts';
 import { type Instance, imageOf } from '../dataset/instance.ts';
-import { type Environment, placeFiles } from '../environment/environment.ts';
+import { type Environment, placeTexts } from '../environment/environment.ts';
 import type { TestLists, TestsStatus } from '../formats/harness/instanceReport.ts';
 import type { GradeSuspicion } from './doubts/doubts.ts';
 import { type DoubtedRun, doubtfulPaths, few, finding, runDoubts } from './doubts/patchDoubts.ts';
@@ -112,12 +112,12 @@ export function planOwnRules(rules: OwnRules, harness: HarnessVersion = 'v5'): P
     const patch = request.patch ?? '';
     const found = await rules.files(patch, environment, request);
     if (isLost(found)) return { outcome: found.outcome, errorMessage: `${instanceId}: ${found.message}` };
-    const files = Object.entries(found);
-    const folders = new Set(files.map(([path]) => shellWord(path.slice(0, path.lastIndexOf('/')))));
+    const folders = new Set(
+      Object.keys(found).map((path) => shellWord(path.slice(0, path.lastIndexOf('/')))),
+    );
     const setup = { cwd: '/', timeoutS: SETUP_TIMEOUT_S, signal };
     await environment.execute(`mkdir -p ${[...folders].join(' ')}`, setup);
-    const placed = files.map(([path, text]) => ({ path, content: Buffer.from(text), mode: 0o755 }));
-    await placeFiles(environment, placed);
+    await placeTexts(environment, '/', found, 0o755);
 
     onPhase?.('test');
     const run = await runTests(environment, script, { timeoutS: config.timeout, cwd, signal });

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { OWN_HOST } from '../base/imageReference.ts';
 import { sha256 } from '../base/sha256.ts';
 import { errorText } from '../base/text/errorText.ts';
-import { EnvironmentError, isLoss, placeFiles } from '../environment/environment.ts';
+import { EnvironmentError, isLoss, placeTexts } from '../environment/environment.ts';
 import type { BuildRecipe } from '../environment/places/buildRecipes.ts';
 import type { GradeRequest } from './gradingFrame.ts';
 
@@ -75,15 +75,7 @@ export async function askPython(
         const at = { cwd: '/', timeoutS: TIMEOUT_S, signal };
         if ((await environment.execute(`command -v python3 && mkdir -p ${FOLDER}`, at)).exitCode !== 0)
           continue;
-        const placed = Object.entries({ ...files, [PROGRAM]: programOf(program) });
-        await placeFiles(
-          environment,
-          placed.map(([name, text]) => ({
-            path: `${FOLDER}/${name}`,
-            content: Buffer.from(text),
-            mode: 0o644,
-          })),
-        );
+        await placeTexts(environment, FOLDER, { ...files, [PROGRAM]: programOf(program) });
         const inside = { ...at, cwd: FOLDER };
         const ran = await environment.execute(`python3 ${PROGRAM}`, inside);
         if (ran.timedOut) return lost('invalid', `did not end within ${TIMEOUT_S} s`);

@@ -14,7 +14,7 @@ import {
   type CommandResult,
   type Environment,
   EnvironmentError,
-  placeFiles,
+  placeTexts,
 } from '../../environment/environment.ts';
 import { environmentKindOf, environmentNames } from '../../environment/environments.ts';
 import { PROGRAM_FOLDER } from '../../environment/programs/program.ts';
@@ -391,13 +391,7 @@ interface ProgramRun {
 /** null: it had to be killed, and its output is not known. Throws EnvironmentError, and the signal's reason. */
 export async function runProgram(run: ProgramRun): Promise<CommandResult | null> {
   const { environment, launch, folders, prompt, limitS, timeUp, signal } = run;
-  const files = { ...launch.files, 'prompt.txt': prompt };
-  const placed = Object.entries(files).map(([name, content]) => ({
-    path: `${folders.files}/${name}`,
-    content: Buffer.from(content),
-    mode: 0o644,
-  }));
-  await placeFiles(environment, placed);
+  await placeTexts(environment, folders.files, { ...launch.files, 'prompt.txt': prompt });
   const killing = new AbortController();
   const graceOver = new AbortController();
   const kill = (): void => killing.abort(new Error('the program did not leave'));
