@@ -25,7 +25,7 @@ const how = (name: Project) =>
     : {
         pool: 'forks' as const,
         isolate: name === 'alone',
-        maxWorkers: 2 * cores,
+        maxWorkers: Math.ceil(2.5 * cores),
         globalSetup: [FOLDER, 'tests/support/builtProgram.ts'],
         sequence: { groupOrder: 1 },
       };

@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { rawRow } from '../dataset/rows.ts';
-import { cliAgain as cli, tempDir } from '../support/cli.ts';
+import { cli, tempDir } from '../support/cli.ts';
 import { type FakeHub, startFakeHub } from '../support/fakeHub.ts';
 
 let dir: string;

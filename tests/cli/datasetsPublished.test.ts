@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { cliAgain as cli, tempDir } from '../support/cli.ts';
+import { cli, tempDir } from '../support/cli.ts';
 import { type FakeHub, startFakeHub } from '../support/fakeHub.ts';
 
 const DATA = join(import.meta.dirname, '..', '..', '..', 'shared', 'data', 'datasets');

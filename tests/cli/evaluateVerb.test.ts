@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { PATCHES, SUM_REPO_SCRIPT, sumRow } from '../grading/fixtures/sumRepo.ts';
 import { DATA, hasData, WITHOUT_DATA } from '../grading/officialData.ts';
-import { type CliResult, cliAgain } from '../support/cli.ts';
+import { type CliResult, cli } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
 import { derivedImage } from '../support/dockerEnvironment.ts';
 
@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-const evaluate = (...args: string[]): Promise<CliResult> => cliAgain(['evaluate', ...args], { cwd: dir });
+const evaluate = (...args: string[]): Promise<CliResult> => cli(['evaluate', ...args], { cwd: dir });
 const write = (name: string, text: string) => writeFileSync(join(dir, name), text);
 
 describe.skipIf(!available)('in Docker', () => {

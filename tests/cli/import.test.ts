@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { cliAgain as cli, tempDir } from '../support/cli.ts';
+import { cli, tempDir } from '../support/cli.ts';
 
 test('model and configuration come from a trajectory that has them, and the damaged one is part of the run', async () => {
   const home = tempDir();

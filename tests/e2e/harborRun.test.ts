@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
-import { cliAgain as cli, tempDir } from '../support/cli.ts';
+import { cli, tempDir } from '../support/cli.ts';
 import { docker, dockerAvailable } from '../support/docker.ts';
 import { SIX_TASKS, sixTasks } from '../support/kinds/sixTasks.ts';
 

@@ -6,7 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { agentBench, REAL_KEY } from '../support/agents/agentBench.ts';
 import { startFakeProvider } from '../support/agents/playedProvider.ts';
-import { cliAgain as cli } from '../support/cli.ts';
+import { cli } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
 import { harborModels } from '../support/python/harborModels.ts';
 

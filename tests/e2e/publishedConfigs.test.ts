@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Bench, faultBench } from '../faults/support.ts';
-import { cliAgain as cli } from '../support/cli.ts';
+import { cli } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
 import { jsonReply, startRawServer } from '../support/rawServer.ts';
 

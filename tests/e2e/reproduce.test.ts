@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
-import { cliAgain as cli, REPO, tempDir } from '../support/cli.ts';
+import { cli, REPO, tempDir } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
 
 const docker = await dockerAvailable();

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
-import { cli, cliAgain, tempDir } from '../support/cli.ts';
+import { cli, startCli, tempDir } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
 
 const docker = await dockerAvailable();
@@ -24,13 +24,15 @@ const base = (out: string, id: string, ...more: string[]) => [
   id,
   ...more,
 ];
+/** A run is a process that ends by itself. */
+const run = (args: readonly string[]) => startCli(args).done;
 const read = (path: string) =>
   JSON.parse(readFileSync(path, 'utf8')) as Record<string, Record<string, unknown>>;
 
 describe.skipIf(!docker)('swebatch run', () => {
   test('writes database, predictions and one trajectory an instance, and a second call skips what is sealed [M-50]', async () => {
     const out = tempDir();
-    const first = await cli(base(out, 'r1', '--slice', '0:2'));
+    const first = await run(base(out, 'r1', '--slice', '0:2'));
     expect(first.code, first.stderr).toBe(0);
     const preds = read(join(out, 'r1', 'preds.json'));
     const ids = Object.keys(preds);
@@ -51,7 +53,7 @@ describe.skipIf(!docker)('swebatch run', () => {
     expect(lines.length).toBe(3);
     expect(lines.at(-1)).toBe('');
 
-    const again = await cli(base(out, 'r1', '--slice', '0:2'));
+    const again = await run(base(out, 'r1', '--slice', '0:2'));
     expect(again.code).toBe(0);
     expect(again.stderr).toContain('0 of 2 trials to do');
 
@@ -67,8 +69,8 @@ describe.skipIf(!docker)('swebatch run', () => {
 
   test('--redo-existing adds an attempt and moves the final mark [M-51]', async () => {
     const out = tempDir();
-    await cli(base(out, 'r1', '--slice', '0:1'));
-    expect((await cli(base(out, 'r1', '--slice', '0:1', '--redo-existing'))).code).toBe(0);
+    await run(base(out, 'r1', '--slice', '0:1'));
+    expect((await run(base(out, 'r1', '--slice', '0:1', '--redo-existing'))).code).toBe(0);
     const db = new Database(join(out, 'swebatch.db'), { readonly: true });
     expect(
       db.prepare('SELECT number FROM attempts a JOIN trials t ON t.final_attempt_id = a.id').all(),
@@ -120,7 +122,7 @@ describe.skipIf(!docker)('swebatch run', () => {
 
 describe('swebatch run, before anything starts', () => {
   test('--dry-run needs neither replies, registry nor engine', async () => {
-    const result = await cliAgain(
+    const result = await cli(
       ['run', '--subset', DATASET, '--model', 'scripted:./absent/replies', '--dry-run', '--json'],
       { env: { DOCKER_HOST: 'tcp://127.0.0.1:1' } },
     );
@@ -144,7 +146,7 @@ describe('swebatch run, before anything starts', () => {
       ].join('\r\n'),
     );
     const out = join(dir, 'out');
-    const result = await cliAgain(['run', '--subset', file, '-m', 'scripted:x', '-o', out]);
+    const result = await cli(['run', '--subset', file, '-m', 'scripted:x', '-o', out]);
     expect(result.code).toBe(2);
     for (const line of [1, 3, 4, 5]) expect(result.stderr).toContain(`line ${line}`);
     expect(existsSync(out)).toBe(false);
@@ -166,7 +168,7 @@ describe('swebatch run, before anything starts', () => {
     [['--progress', 'much'], /--progress "much" must be one of auto, plain, json, none/],
     [['--run-id', '../x'], /--run-id/],
   ])('%j exits 2 and says why', async (more, text) => {
-    const result = await cliAgain([
+    const result = await cli([
       'run',
       '--subset',
       DATASET,
@@ -181,7 +183,7 @@ describe('swebatch run, before anything starts', () => {
   });
 
   test('doctor names the fix for each failure', async () => {
-    const result = await cliAgain(['doctor', '-m', 'gpt-5.4', '-o', tempDir()], {
+    const result = await cli(['doctor', '-m', 'gpt-5.4', '-o', tempDir()], {
       env: { DOCKER_HOST: 'tcp://127.0.0.1:1', OPENAI_API_KEY: '' },
     });
     expect(result.code).toBe(2);
@@ -191,7 +193,7 @@ describe('swebatch run, before anything starts', () => {
 
   test('doctor asks what a run asks: what a run would take is no failure', async () => {
     const doctor = async (...more: string[]) =>
-      cliAgain(['doctor', '--json', '-o', tempDir(), ...more], { env: { OPENAI_API_KEY: 'k' } });
+      cli(['doctor', '--json', '-o', tempDir(), ...more], { env: { OPENAI_API_KEY: 'k' } });
     const failures = async (...more: string[]) =>
       (JSON.parse((await doctor(...more)).stdout) as { ok: boolean; what: string; detail: string }[])
         .filter((f) => !f.ok)
@@ -215,53 +217,43 @@ describe('swebatch run, before anything starts', () => {
 
   test('doctor wants no engine where commands run on this machine', async () => {
     const local = ['-m', 'scripted:datasets/demo/replies', '-c', 'environment.environment_class=local'];
-    const result = await cliAgain(['doctor', '-o', tempDir(), ...local], {
+    const result = await cli(['doctor', '-o', tempDir(), ...local], {
       env: { DOCKER_HOST: 'tcp://127.0.0.1:1' },
     });
     expect(result).toMatchObject({ code: 0, stdout: expect.stringContaining('needs none') as string });
   });
 
   test('a plan says what a run would refuse, and is made all the same', async () => {
-    const plan = await cliAgain(['run', '--subset', DATASET, '-m', 'scripted:./absent/replies', '--dry-run']);
+    const plan = await cli(['run', '--subset', DATASET, '-m', 'scripted:./absent/replies', '--dry-run']);
     expect(plan.code).toBe(0);
     expect(plan.stderr).toContain('warning: a run would be refused: model of arm');
   });
 
   test('what is missing on a line is named', async () => {
-    expect((await cliAgain(['resume'])).stderr).toContain('<run> is missing: swebatch resume <run>');
-    expect((await cliAgain(['datasets', 'nope'])).stderr).toContain(
+    expect((await cli(['resume'])).stderr).toContain('<run> is missing: swebatch resume <run>');
+    expect((await cli(['datasets', 'nope'])).stderr).toContain(
       'action "nope" must be one of ls, show, add, check, pull, verify, convert',
     );
-    expect((await cliAgain(['ls', '-o', tempDir()])).stderr).toContain('start a run first');
+    expect((await cli(['ls', '-o', tempDir()])).stderr).toContain('start a run first');
   });
 
   test('a limit of the run can be none', async () => {
     const plan = async (limit: string) =>
-      cliAgain([
-        'run',
-        '--subset',
-        DATASET,
-        '-m',
-        'scripted:x',
-        '--dry-run',
-        '--json',
-        '--cost-limit',
-        limit,
-      ]);
+      cli(['run', '--subset', DATASET, '-m', 'scripted:x', '--dry-run', '--json', '--cost-limit', limit]);
     expect((await plan('none')).code).toBe(0);
     expect((await plan('much')).stderr).toContain('--cost-limit: must be a number of dollars, or none');
   });
 
   test('an unknown verb is named with the closest one, whatever stands behind it', async () => {
-    const result = await cliAgain(['reprot', 'r1', '--json']);
+    const result = await cli(['reprot', 'r1', '--json']);
     expect(result.code).toBe(2);
     expect(result.stderr).toContain('there is no verb "reprot"; did you mean "report"?');
     expect(JSON.parse(result.stdout)).toMatchObject({ error: { kind: 'usage' } });
-    expect((await cliAgain([])).stderr).toContain('"swebatch --help" shows what there is');
+    expect((await cli([])).stderr).toContain('"swebatch --help" shows what there is');
   });
 
   test('every verb has help with an example [M-45]', async () => {
-    const help = await cliAgain(['--help']);
+    const help = await cli(['--help']);
     const shown = [...help.stdout.matchAll(/^ {2}swebatch (\w+(?: \w+)?)/gm)].map((m) => m[1]!);
     // The less common ones are named below, on lines of their own.
     const named = /^more: ([^:]*?)\n\n/ms.exec(help.stdout)?.[1]?.split(/,\s+/) ?? [];
@@ -288,6 +280,6 @@ describe('swebatch run, before anything starts', () => {
       ]),
     );
     for (const verb of verbs)
-      expect((await cliAgain([...verb.split(' '), '--help'])).stdout, verb).toContain('Examples:');
+      expect((await cli([...verb.split(' '), '--help'])).stdout, verb).toContain('Examples:');
   });
 });

@@ -1,6 +1,6 @@
 // `swebatch ctl`: a run is changed while it works, by requests from another process.
 import { afterEach, describe, expect, test } from 'vitest';
-import { cli } from '../support/cli.ts';
+import { startCli } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
 import { type Bench, bash, containersOf, faultBench, GOOD } from './support.ts';
 
@@ -21,7 +21,7 @@ describe.skipIf(!docker)('a run that works', () => {
   test('takes pause, slots and cancel from another process, and each is in its record', async () => {
     bench = await faultBench({ ...PATIENT, scripts: { 'a__a-1': SLOW } });
     const { id, root: out } = bench;
-    const ctl = (...words: string[]) => cli(['ctl', id, ...words, '-o', out]);
+    const ctl = (...words: string[]) => startCli(['ctl', id, ...words, '-o', out]).done;
     const running = bench.start(id, ['-w', '1']);
     await bench.server.waitForRequests(1);
     expect((await ctl('pause')).stderr).toContain('paused: nothing new starts');
@@ -52,7 +52,7 @@ describe.skipIf(!docker)('a run that works', () => {
     ]);
     expect(asked[0].by).toMatch(/^.+@.+ \(terminal\)$/);
 
-    const top = await cli(['ctl', id, '-o', out]);
+    const top = await ctl();
     expect(top.stdout).toContain('\n2 slots\nmodel of fake-1 0 calls out\n');
     expect(top.stderr).toContain(`${id} has ended: incomplete`);
 
@@ -67,7 +67,7 @@ describe.skipIf(!docker)('a run that works', () => {
   test('ends like a budget stop when its budget is lowered; a killed process leaves a sentence', async () => {
     bench = await faultBench({ ...PATIENT, scripts: { 'a__a-1': SLOW, 'a__a-2': SLOW } });
     const { id, root: out } = bench;
-    const ctl = (...words: string[]) => cli(['ctl', id, ...words, '-o', out]);
+    const ctl = (...words: string[]) => startCli(['ctl', id, ...words, '-o', out]).done;
     const killed = bench.start(id, ['-w', '2']);
     await bench.server.waitForRequests(2);
     // It cannot answer, and then it never will.

@@ -7,7 +7,7 @@ import { expect } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import { runByName } from '../../src/store/records/runs.ts';
 import { classCounts, type TrialLine, trialLines } from '../../src/store/records/trials.ts';
-import { type CliResult, cli, cliAgain, type RunningCli, startCli, tempDir } from '../support/cli.ts';
+import { type CliResult, cli, type RunningCli, startCli, tempDir } from '../support/cli.ts';
 import type { Script } from '../support/fakeAnswer.ts';
 import { type FakeModelServer, startFakeModelServer } from '../support/fakeModelServer.ts';
 import { random } from './random.ts';
@@ -173,11 +173,11 @@ export async function faultBench(options: BenchOptions = {}): Promise<Bench> {
     server,
     dataset,
     args,
-    // What somebody may kill has a process of its own (`start`), and what is killed by a variable.
-    run: (runId, more = [], extra) => (extra ? cli : cliAgain)(args(runId, ...more), env(extra)),
+    // What somebody may kill has a process of its own (`start`).
+    run: (runId, more = [], extra) => cli(args(runId, ...more), env(extra)),
     start: (runId, more = [], extra) => startCli(args(runId, ...more), env(extra)),
     resume: (runId, more = [], extra) =>
-      (extra ? cli : cliAgain)(['resume', runId, '-o', output, '--progress', 'plain', ...more], env(extra)),
+      cli(['resume', runId, '-o', output, '--progress', 'plain', ...more], env(extra)),
     trials: (runId) => read((store) => trialLines(store, runByName(store, runId)!.id)),
     query: <T>(sql: string) => read((store) => store.prepare(sql).all() as T[]),
     preds: (runId) =>

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { exportRun, exportTrajectories } from '../../src/run/record/exportRun.ts';
 import { runById } from '../../src/store/records/runs.ts';
 import { openMemory, recordRun } from '../report/recordedRun.ts';
-import { cliAgain as cli, tempDir } from '../support/cli.ts';
+import { cli, tempDir } from '../support/cli.ts';
 
 const LONG = 'a line of output that an agent saw\n'.repeat(40_000);
 

@@ -2,7 +2,7 @@
 import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { cliAgain as cli, REPO, tempDir } from '../support/cli.ts';
+import { cli, REPO, tempDir } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
 
 const DATASET = 'datasets/demo/demo.jsonl';

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { openStore } from '../../src/store/open.ts';
-import { cliAgain as cli } from '../support/cli.ts';
+import { cli } from '../support/cli.ts';
 import { type Happened, type PlannedRun, recordRun } from './recordedRun.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'swebatch-verbs-'));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Docker from 'dockerode';
 import tar from 'tar-stream';
 import { describe, expect, test } from 'vitest';
-import { cliAgain as cli, tempDir } from '../support/cli.ts';
+import { cli, tempDir } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
 
 const docker = await dockerAvailable();

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
-import { cliAgain } from '../support/cli.ts';
+import { cli } from '../support/cli.ts';
 import { startFakeModelServer } from '../support/fakeModelServer.ts';
 import { localRun, THREE_REPLIES } from './localRun.ts';
 
@@ -13,25 +13,25 @@ test('resume asks the recorded address, says that a variable names another, and 
   const second = await startFakeModelServer({ replies: THREE_REPLIES, by: 'history' });
   const { out, args } = localRun({ model: { model_name: 'my-model' } });
   const at = (address: string) => ({ env: { OPENAI_BASE_URL: address } });
-  expect((await cliAgain(args, at(first.url))).stderr).toContain('authentication failed (401)');
+  expect((await cli(args, at(first.url))).stderr).toContain('authentication failed (401)');
 
-  const nonsense = await cliAgain(['resume', 'r', '-o', out], at('nonsense'));
+  const nonsense = await cli(['resume', 'r', '-o', out], at('nonsense'));
   expect(nonsense.stderr).toContain('authentication failed (401)');
   expect(nonsense.stderr).not.toContain('not an http(s) URL');
 
-  const again = await cliAgain([...args], at(second.url));
+  const again = await cli([...args], at(second.url));
   expect(again.code).toBe(2);
   expect(again.stderr).toMatch(/the configuration changed:\n.*model\.base_url/);
 
   first.setScript('default', THREE_REPLIES);
-  const resumed = await cliAgain(['resume', 'r', '-o', out], at(second.url));
+  const resumed = await cli(['resume', 'r', '-o', out], at(second.url));
   expect(resumed.code, resumed.stderr).toBe(0);
   expect(resumed.stderr).toContain(
     `arm my-model goes on with ${first.url}, the address that the run recorded; $OPENAI_BASE_URL names ${second.url} now`,
   );
   expect(first.count()).toBe(2 + 3);
   expect(second.count()).toBe(0);
-  const same = await cliAgain(['resume', 'r', '-o', out], at(first.url));
+  const same = await cli(['resume', 'r', '-o', out], at(first.url));
   expect(same.stderr).not.toContain('the address that the run recorded');
   await first.close();
   await second.close();
@@ -53,9 +53,9 @@ test('a run that began at the address of its maker goes on there', async () => {
     OPENAI_API_KEY: 'sk-test-0123456789',
     HTTPS_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
   };
-  await cliAgain(args, { env });
+  await cli(args, { env });
   const before = wanted.length;
-  const resumed = await cliAgain(['resume', 'r', '-o', out], {
+  const resumed = await cli(['resume', 'r', '-o', out], {
     env: { ...env, OPENAI_BASE_URL: elsewhere.url },
   });
   expect(resumed.stderr).toContain('arm gpt-4o goes on with https://api.openai.com/v1');

@@ -3,7 +3,7 @@ import { readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { PATCHES, SUM_REPO_SCRIPT, sumRow } from '../grading/fixtures/sumRepo.ts';
-import { cliAgain as cli, tempDir } from '../support/cli.ts';
+import { cli, tempDir } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
 import { derivedImage } from '../support/dockerEnvironment.ts';
 import { harborTask } from '../support/kinds/harborTask.ts';

@@ -101,20 +101,16 @@ export function startCli(args: readonly string[], options: CliOptions = {}): Run
 let warm: ChildProcess | undefined;
 let last: Promise<unknown> = Promise.resolve();
 
-/** Verbs that only read. */
-const READERS = new Set(['ls', 'show', 'report', 'compare', 'verify', 'export', 'replay', 'models', 'help']);
-
-/** The program with these words, until its end. What only reads is answered by a process that is there already (`cliAgain`). */
-export const cli = (args: readonly string[], options: CliOptions = {}): Promise<CliResult> =>
-  READERS.has(args[0] ?? '') && !options.env && !options.to
-    ? cliAgain(args, options)
-    : startCli(args, options).done;
+/** Node reads its variables when it starts; with the other one the program kills itself. */
+const ITS_OWN = /^(?:NODE_.*|SWEBATCH_CRASH_AT)$/;
 
 /**
- * The same for what need not be a process of its own. One process answers, one line after the other, and loads the program once, which is most of
- * what a short line costs. What is killed, writes to a pipe that breaks, or runs beside other lines of the test gets a process of its own.
+ * The program with these words, until its end. One process answers, one line after the other, and loads the program once, which is most of what a
+ * short line costs. What is killed, runs beside other lines or must end by itself has a process of its own (`startCli`).
  */
-export function cliAgain(args: readonly string[], options: Omit<CliOptions, 'to'> = {}): Promise<CliResult> {
+export function cli(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+  if (options.to || Object.keys(options.env ?? {}).some((name) => ITS_OWN.test(name)))
+    return startCli(args, options).done;
   const answer = last.then(
     () =>
       new Promise<CliResult>((resolve, reject) => {

@@ -1,4 +1,4 @@
-// The built program, command after command in one process: what it loads is loaded once. Started by inOneProcess of cli.ts, which sends the lines.
+// The built program, command after command in one process: what it loads is loaded once. Started by cli.ts, which sends the lines.
 const BIN = new URL('../../dist/cli/bin.js', import.meta.url).href;
 const started = process.listeners('uncaughtException');
 let count = 0;

@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { cliAgain as cli, tempDir } from '../../support/cli.ts';
+import { cli, tempDir } from '../../support/cli.ts';
 
 function twoInstances() {
   const home = tempDir();

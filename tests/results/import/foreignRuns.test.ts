@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { compareSources } from '../../../src/index.ts';
-import { cliAgain as cli, tempDir } from '../../support/cli.ts';
+import { cli, tempDir } from '../../support/cli.ts';
 
 const LOGS = join(import.meta.dirname, '..', '..', 'formats', 'inspectLogs');
 

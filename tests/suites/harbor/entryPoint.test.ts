@@ -1,7 +1,7 @@
 // A task whose image starts a server by its ENTRYPOINT, as one of Harbor's cookbook does: the agent and the tests find it running.
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { cliAgain as cli, tempDir } from '../../support/cli.ts';
+import { cli, tempDir } from '../../support/cli.ts';
 import { dockerAvailable } from '../../support/docker.ts';
 import { BASE_IMAGE } from '../../support/dockerEnvironment.ts';
 import { harborTask } from '../../support/kinds/harborTask.ts';

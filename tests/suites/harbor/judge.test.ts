@@ -6,7 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { type FakeProvider, startFakeProvider } from '../../support/agents/playedProvider.ts';
-import { cliAgain as cli, tempDir } from '../../support/cli.ts';
+import { cli, tempDir } from '../../support/cli.ts';
 import { dockerAvailable } from '../../support/docker.ts';
 import { BASE_IMAGE } from '../../support/dockerEnvironment.ts';
 import { harborTask } from '../../support/kinds/harborTask.ts';

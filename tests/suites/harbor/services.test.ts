@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { type CliResult, cliAgain as cli, startCli, tempDir } from '../../support/cli.ts';
+import { type CliResult, cli, startCli, tempDir } from '../../support/cli.ts';
 import { docker, dockerAvailable, watchDocker } from '../../support/docker.ts';
 import { BASE_IMAGE } from '../../support/dockerEnvironment.ts';
 import { harborTask } from '../../support/kinds/harborTask.ts';
@@ -31,7 +31,7 @@ const FILE = `services:
       seed: { condition: service_completed_successfully }
     environment: { DB: "db:5432", TOKEN: "\${TOKEN:-none}" }
     networks: { default: { aliases: [www] }, back: }
-    healthcheck: { test: ["CMD", "python3", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8000/ready')"], interval: 200ms, retries: 50 }
+    healthcheck: { test: ["CMD", "python3", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8000/ready')"], interval: 1s, retries: 50 }
     ports: ["8000:8000"]
     mem_limit: 128m
   db:
@@ -39,7 +39,7 @@ const FILE = `services:
     command: ["python3", "/conf/db.py"]
     networks: [back]
     volumes: ["./conf:/conf:ro", "data:/data"]
-    healthcheck: { test: "test -e /data/ready", interval: 200ms, retries: 50 }
+    healthcheck: { test: "test -e /data/ready", interval: 1s, retries: 50 }
   seed:
     image: \${MAIN_IMAGE_NAME}
     command: sh -c 'echo seeded > /shared/seed'

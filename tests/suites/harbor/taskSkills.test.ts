@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { cliAgain as cli, tempDir } from '../../support/cli.ts';
+import { cli, tempDir } from '../../support/cli.ts';
 import { dockerAvailable } from '../../support/docker.ts';
 import { BASE_IMAGE } from '../../support/dockerEnvironment.ts';
 import { harborTask } from '../../support/kinds/harborTask.ts';

@@ -6,7 +6,7 @@ import { recipeOf } from '../../../src/environment/places/buildRecipes.ts';
 import { loadDataset } from '../../../src/suites/loadDataset.ts';
 import { planGrading } from '../../../src/suites/suites.ts';
 import { PATCHES, PYTEST, SUM_REPO_SCRIPT, sumRow } from '../../grading/fixtures/sumRepo.ts';
-import { cliAgain as cli, tempDir } from '../../support/cli.ts';
+import { cli, tempDir } from '../../support/cli.ts';
 import { dockerAvailable } from '../../support/docker.ts';
 import { derivedImage } from '../../support/dockerEnvironment.ts';
 
