@@ -161,7 +161,9 @@ for i in $(seq 40); do { : </dev/tcp/127.0.0.1/8080; } 2>/dev/null && break; sle
 answer=$(python3 -c 'from urllib.request import urlopen as u; print(u("http://127.0.0.1:8080/answer").read().decode().strip())')
 [ "$answer" = yes ] && r=1 || r=0; echo $r > /logs/verifier/reward.txt
 `;
-    const UNTIL_FORGED = 'until grep -qs 1 /logs/verifier/reward.txt; do sleep 0.02; done\n';
+    // Five seconds: the image's own program never forges, and its tests are run too.
+    const UNTIL_FORGED =
+      'for i in $(seq 100); do grep -qs 1 /logs/verifier/reward.txt && break; sleep 0.05; done\n';
     let withEntry: string;
     beforeAll(async () => {
       const script = `mkdir -p /work; printf '%s' ${shellWord(serve)} > /work/serve.sh; chmod +x /work/serve.sh`;
