@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join, normalize } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import axe from 'axe-core';
-import type { Browser, Locator, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Store } from '../../src/store/open.ts';
 import { exportHtml, writeBundle } from '../../src/viewer/bundle.ts';
@@ -20,6 +20,9 @@ import { addHostileRun } from './hostileRun.ts';
 
 describe.skipIf(!browserAvailable())('the page in Chromium', () => {
   let browser: Browser;
+  /** Pages of one person: they share a process of the browser, and each begins with nothing stored. */
+  let usual: BrowserContext;
+  let firstPage: Page;
   let built: Awaited<ReturnType<typeof buildPage>>;
   let dir: string;
   let store: Store;
@@ -40,6 +43,9 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     store.prepare(`DELETE FROM evaluations WHERE attempt_id IN ${own}`).run(bare);
     evil = addHostileRun(store);
     viewer = await startViewer({ results: dir, port: 0, pageDir: built.dir, pollMs: 50 });
+    usual = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+    firstPage = await usual.newPage();
+    await firstPage.goto(`${viewer.url}no-such-page`);
   });
   afterAll(async () => {
     await browser?.close();
@@ -49,11 +55,15 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     rmSync(dir, { recursive: true, force: true });
   });
   afterEach(async () => {
-    await page?.context().close();
+    if (page?.context() !== usual) return page?.context().close();
+    await page.close();
+    await firstPage.evaluate(() => localStorage.clear());
   });
 
-  const open = async (hash: string, options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> => {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  const open = async (hash: string, options?: Parameters<Browser['newContext']>[0]): Promise<Page> => {
+    const context = options
+      ? await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
+      : usual;
     page = await context.newPage();
     page.setDefaultTimeout(30_000);
     errors = watchErrors(page);
