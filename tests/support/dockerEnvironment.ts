@@ -65,13 +65,16 @@ export async function derivedImage(
 /** What a run does not need of BASE_IMAGE. */
 const LEFT_OUT = [
   ...['./proc/*', './sys/*', './dev/*', './usr/share', './usr/include', './var/lib', './var/cache', 'gconv'],
-  ...['python3*', 'node*', 'libnode*', 'libicu*', 'perl*', 'libperl*', 'git-http*', 'git-remote-*', 'scalar'],
+  ...['node*', 'libnode*', 'libicu*', 'perl*', 'libperl*', 'git-http*', 'git-remote-*', 'scalar'],
 ];
 
 /** BASE_IMAGE with bash, git and what they load, a fifth of it: for tests that carry images to a registry or to another engine. */
-export async function smallImage(): Promise<string> {
-  const excludes = LEFT_OUT.map((path) => `--exclude=${path}`);
-  const name = `${REPOSITORY}:small-${createHash('sha256').update(LEFT_OUT.join()).digest('hex').slice(0, 8)}`;
+export async function smallImage(
+  python: 'with python' | 'without python' = 'without python',
+): Promise<string> {
+  const leftOut = python === 'with python' ? LEFT_OUT : [...LEFT_OUT, 'python3*'];
+  const excludes = leftOut.map((path) => `--exclude=${path}`);
+  const name = `${REPOSITORY}:small-${createHash('sha256').update(leftOut.join()).digest('hex').slice(0, 8)}`;
   if (await isHere(name)) return name;
   const packed = [
     'docker',

@@ -13,7 +13,7 @@ import { loadDataset } from '../../../src/suites/loadDataset.ts';
 import { loadBase } from '../../support/baseRuns.ts';
 import { tempDir } from '../../support/cli.ts';
 import { dockerAvailable } from '../../support/docker.ts';
-import { derivedImage } from '../../support/dockerEnvironment.ts';
+import { derivedImage, smallImage } from '../../support/dockerEnvironment.ts';
 import { harborTask } from '../../support/kinds/harborTask.ts';
 import { type SecondEngine, secondEngineAvailable, startSecondEngine } from '../../support/secondEngine.ts';
 import { planGrading } from '../../support/suites.ts';
@@ -77,7 +77,7 @@ async function verdictIn(
 describe.skipIf(!available)('what the verifier runs', () => {
   let where: Where;
   beforeAll(async () => {
-    const image = await derivedImage('mkdir -p /work');
+    const image = await derivedImage('mkdir -p /work', await smallImage('with python'));
     where = { image, agents: createDockerFactory(AGENTS), graders: createDockerFactory(GRADERS) };
   });
   afterAll(async () => {
@@ -204,7 +204,11 @@ describe.skipIf(!several)(
     beforeAll(async () => {
       dir = tempDir();
       second = await startSecondEngine(2000);
-      const image = await loadBase(second, dir, await derivedImage('mkdir -p /work'));
+      const image = await loadBase(
+        second,
+        dir,
+        await derivedImage('mkdir -p /work', await smallImage('with python')),
+      );
       const there = { docker: { socketPath: second.socket } };
       const factories = new Map([
         ['first', createDockerFactory(GRADERS)],
