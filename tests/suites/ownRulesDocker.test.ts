@@ -48,7 +48,7 @@ const ADD = 'tests/test_add.py::test_add';
 describe.skipIf(!available)('suites with rules of their own', () => {
   let factory: DockerFactory;
   let image = '';
-  const config = gradingConfigSchema.parse({ timeout: 60 });
+  const config = gradingConfigSchema.parse({ timeout: 60, network: 'none' });
   beforeAll(async () => {
     image = await derivedImage(SCRIPT);
     factory = createDockerFactory(

@@ -50,7 +50,7 @@ async function verdictIn(
   commands: string,
   testScript = TEST,
 ): Promise<EvaluationResult> {
-  const toml = `schema_version = "1.3"\n[environment]\ndocker_image = "${image}"\nworkdir = "/work"\n[verifier]\ntimeout_sec = 60\n`;
+  const toml = `schema_version = "1.3"\n[environment]\ndocker_image = "${image}"\nworkdir = "/work"\nnetwork_mode = "no-network"\n[verifier]\ntimeout_sec = 60\n`;
   const folder = harborTask(tempDir(), 'task', { 'task.toml': toml, 'tests/test.sh': testScript });
   const loaded = await loadDataset(folder);
   if (!loaded.ok) throw new Error('the task was not read');

@@ -94,7 +94,7 @@ const available = await dockerAvailable();
 describe.skipIf(!available)('in containers', () => {
   let factory: DockerFactory;
   let [image, parser, why] = ['', '', ''];
-  const config = gradingConfigSchema.parse({ timeout: 60 });
+  const config = gradingConfigSchema.parse({ timeout: 60, network: 'none' });
   const owner = currentOwner(`smith-${process.pid}`, '1');
   beforeAll(async () => {
     image = await derivedImage(SCRIPT);

@@ -58,7 +58,7 @@ describe.skipIf(!available)('evaluation in Docker', () => {
     readonly alone?: boolean;
   }
   async function evaluate(patch: string | null, way: Way = {}): Promise<EvaluationResult> {
-    const config = gradingConfigSchema.parse({ timeout: 60, ...way.config });
+    const config = gradingConfigSchema.parse({ timeout: 60, network: 'none', ...way.config });
     return evaluatePrediction({
       spec: specOf(way.row ?? sumRow(image), way.parsers),
       patch,
@@ -256,10 +256,11 @@ describe.skipIf(!available)('evaluation in Docker', () => {
 
   test('without a network nothing leaves the container, and the verdict says so', async () => {
     const command = `echo interfaces: $(ls /sys/class/net); ${PYTEST}`;
-    const cut = await evaluate(PATCHES.gold, { row: sumRow(image, command), config: { network: 'none' } });
+    const row = sumRow(image, command);
+    const cut = await evaluate(PATCHES.gold, { row, config: { network: 'none' } });
     expect(cut).toMatchObject({ outcome: 'resolved', network: 'none' });
     expect(cut.log).toMatch(/^interfaces: lo$/m);
-    const open = await evaluate(PATCHES.gold, { row: sumRow(image, command) });
+    const open = await evaluate(PATCHES.gold, { row, config: gradingConfigSchema.parse({}) });
     expect(open.network).toBe('default');
     expect(open.log).toMatch(/^interfaces: eth0 lo$/m);
   });
@@ -277,7 +278,7 @@ describe.skipIf(!available)('evaluation in Docker', () => {
 
   test('an interruption ends the evaluation at once and leaves no container', async () => {
     const stop = new AbortController();
-    const config = gradingConfigSchema.parse({ timeout: 60 });
+    const config = gradingConfigSchema.parse({ timeout: 60, network: 'none' });
     const running = evaluatePrediction({
       spec: specOf(sumRow(image)),
       patch: PATCHES.hang,
@@ -293,7 +294,7 @@ describe.skipIf(!available)('evaluation in Docker', () => {
 
   describe('the patch ladder', () => {
     async function rung(patch: string, harness: 'v5' | 'v4.1', before = '') {
-      const factory = factoryFor(gradingConfigSchema.parse({}));
+      const factory = factoryFor(gradingConfigSchema.parse({ network: 'none' }));
       const environment = await factory.start({
         instanceId: 'demo__sum-1',
         image,
