@@ -6,7 +6,7 @@ import { cli, tempDir } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
 
 const docker = await dockerAvailable();
-const IDS = ['swebatch__tabular-23', 'swebatch__mdlite-26'];
+const IDS = ['swebatch__tabular-23', 'swebatch__cronwheel-27'];
 
 describe.skipIf(!docker)('configs/demo-skill.yaml (needs Docker)', () => {
   test('runs the demo with and without its skill, and compare reads it as a paired experiment', async () => {

@@ -12,7 +12,7 @@ const docker = await dockerAvailable();
 const sh = (script: string) =>
   promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], { cwd: REPO, encoding: 'utf8' });
 const swebatch = `'${process.execPath}' dist/cli/bin.js`;
-const IDS = ['swebatch__tabular-23', 'swebatch__mdlite-26', 'swebatch__routelet-23'];
+const IDS = ['swebatch__tabular-23', 'swebatch__cronwheel-25', 'swebatch__cronwheel-27'];
 const DEMO = ['--subset', 'datasets/demo/demo.jsonl', '-m', 'scripted:datasets/demo/replies'];
 const how = ['-c', 'configs/demo.yaml', '--model-latency', '0'];
 
@@ -75,7 +75,7 @@ describe.skipIf(!docker)('the same run again', () => {
     'a folder of %s (format %s) is imported, graded, reported and compared as a run of ours',
     async (compat, format) => {
       const out = tempDir();
-      const ids = ['swebatch__mdlite-24', 'swebatch__mdlite-26', 'swebatch__tabular-28'];
+      const ids = ['swebatch__cronwheel-23', 'swebatch__cronwheel-27', 'swebatch__tabular-28'];
       const regex = 'agent.action_regex=```bash\\s*\\n(.*?)\\n```';
       const shows = 'agent.observation_template=<rc>{{ output.returncode }}</rc>{{ output.output }}';
       const as = [
@@ -124,7 +124,7 @@ describe.skipIf(!docker)('the same run again', () => {
           submission_equal: true,
           cost_equal: true,
         });
-      expect(cost(out, 'theirs')).toEqual({ calls: 26, unknown: 0, nano: 0 });
+      expect(cost(out, 'theirs')).toEqual({ calls: 28, unknown: 0, nano: 0 });
       const onto = await cli(['import', join(out, 'r1'), '--run-id', 'r1', '-o', out]);
       expect(onto.code).toBe(2);
       expect(onto.stderr).toContain('choose another --run-id');
