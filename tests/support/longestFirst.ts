@@ -1,7 +1,10 @@
 /** The files that take longest start first: else one of them is alone at the end, and the other worker has nothing to do. */
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** By what they took in CI; of the first ones every other computes, else all of them wait at the same time. A file that is not here comes in vitest's own order, after these. */
+/**
+ * By what they took in CI; of the first ones every other computes, else all of them wait at the same time. A file that is not here comes in
+ * vitest's own order, after these.
+ */
 const LONGEST = [
   'e2e/agentPrograms.test.ts',
   'environment/docker/dockerFaults.test.ts',
