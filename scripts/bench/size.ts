@@ -50,7 +50,7 @@ const BARS: Record<string, { readonly at: number; readonly seconds: number; read
   report: { at: 50_000, seconds: 2, mb: 400 },
   'show RUN': { at: 50_000, seconds: 2, mb: 400 },
   'show RUN INSTANCE': { at: 50_000, seconds: 2, mb: 400 },
-  compare: { at: 50_000, seconds: 4, mb: 450 },
+  compare: { at: 50_000, seconds: 4, mb: 400 },
   'resume, first trial': { at: 50_000, seconds: 5, mb: 400 },
   'run --dry-run': { at: 500_000, seconds: 15, mb: 300 },
 };

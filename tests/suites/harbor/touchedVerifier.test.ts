@@ -38,6 +38,8 @@ const SOLVED = 'echo yes > /work/answer.txt';
 const FORGED = '#!/bin/sh\\necho 1 > /logs/verifier/reward.txt\\n';
 const flags = ({ suspicion }: EvaluationResult) => suspicion.map(({ rule, strict }) => [rule, strict]);
 
+const workImage = async () => derivedImage('mkdir -p /work', await smallImage('with python'));
+
 interface Where {
   readonly agents: EnvironmentFactory;
   readonly graders: EnvironmentFactory;
@@ -77,7 +79,7 @@ async function verdictIn(
 describe.skipIf(!available)('what the verifier runs', () => {
   let where: Where;
   beforeAll(async () => {
-    const image = await derivedImage('mkdir -p /work', await smallImage('with python'));
+    const image = await workImage();
     where = { image, agents: createDockerFactory(AGENTS), graders: createDockerFactory(GRADERS) };
   });
   afterAll(async () => {
@@ -204,11 +206,7 @@ describe.skipIf(!several)(
     beforeAll(async () => {
       dir = tempDir();
       second = await startSecondEngine(2000);
-      const image = await loadBase(
-        second,
-        dir,
-        await derivedImage('mkdir -p /work', await smallImage('with python')),
-      );
+      const image = await loadBase(second, dir, await workImage());
       const there = { docker: { socketPath: second.socket } };
       const factories = new Map([
         ['first', createDockerFactory(GRADERS)],
