@@ -51,6 +51,7 @@ const BARS: Record<string, { readonly at: number; readonly seconds: number; read
   'show RUN': { at: 50_000, seconds: 2, mb: 400 },
   'show RUN INSTANCE': { at: 50_000, seconds: 2, mb: 400 },
   compare: { at: 50_000, seconds: 4, mb: 400 },
+  'view, first list': { at: 50_000, seconds: 1, mb: 400 },
   'resume, first trial': { at: 50_000, seconds: 5, mb: 400 },
   'run --dry-run': { at: 500_000, seconds: 15, mb: 300 },
 };
@@ -104,6 +105,28 @@ async function resume(place: Place): Promise<Use> {
   }
 }
 
+/** For somebody who opens the address as soon as it is there. */
+async function firstList(place: Place): Promise<Use> {
+  const child = start(place, ['view', '-o', place.root, '--port', '0'], join(place.dir, 'unused'));
+  const closed = new Promise<void>((resolve) => child.on('close', () => resolve()));
+  try {
+    let address: string | undefined;
+    while (address === undefined && child.exitCode === null) {
+      await wait(5);
+      address = /^http\S+$/m.exec(readFileSync(join(place.dir, 'stdout'), 'utf8'))?.[0];
+    }
+    if (address === undefined)
+      throw new Error(`view ended early: ${readFileSync(join(place.dir, 'stderr'), 'utf8')}`);
+    const began = performance.now();
+    const list = await (await fetch(new URL('/api/first', address))).text();
+    if (!list.includes('"b"')) throw new Error('the list lacks a run');
+    return { wall_s: (performance.now() - began) / 1000, ...usedBy(child.pid!) };
+  } finally {
+    child.kill('SIGINT');
+    await closed;
+  }
+}
+
 /** `pick` says which instance is shown: one in the middle. */
 const COMMANDS: readonly { readonly what: string; readonly run: (place: Place) => Promise<Use> }[] = [
   { what: 'ls RUN', run: (p) => command(p, ['ls', 'a', '-o', p.root]) },
@@ -115,6 +138,7 @@ const COMMANDS: readonly { readonly what: string; readonly run: (place: Place) =
       command(p, ['show', 'a', `django__django-${10_000 + 5 * Math.floor(p.size / 10)}`, '-o', p.root]),
   },
   { what: 'compare', run: (p) => command(p, ['compare', 'a', 'b', '-o', p.root]) },
+  { what: 'view, first list', run: firstList },
   { what: 'resume, first trial', run: resume },
 ];
 const PLAN = 'run --dry-run';

@@ -23,6 +23,9 @@ export function openRecord(results: string) {
         if (record) return record.documents.read(path);
         return path === 'runs' ? empty : undefined;
       },
+      *prepareList() {
+        yield* look()?.documents.prepareList() ?? [];
+      },
     },
     /** Another text whenever something was written, or the record appeared. */
     version: () => `${look()?.queries.dataVersion() ?? 'none'}`,

@@ -126,6 +126,8 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
       );
       server.listen(options.port ?? 7580, host, done);
     });
+    // A large record takes a second to add up: it is done while a person opens the address.
+    setImmediate(goOn, record.documents.prepareList());
     const { port } = server.address() as AddressInfo;
     for (const name of hostsFor(host, port, ownNames())) rules.hosts.add(name);
     // Cookies do not tell ports apart: two viewers on one host must not overwrite each other's.
@@ -150,6 +152,15 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
   } catch (error) {
     record.close();
     throw error;
+  }
+}
+
+/** A step at a time: what is asked for meanwhile is answered between two of them. */
+function goOn(steps: Iterator<unknown>): void {
+  try {
+    if (steps.next().done !== true) setImmediate(goOn, steps);
+  } catch {
+    // Whoever asks for the list is told.
   }
 }
 

@@ -155,8 +155,10 @@ export const viewerQueries = (db: Store) => ({
   runMoney: (run: Pick<RunRow, 'id' | 'imported'>) => runMoney(db, run),
 
   runs: () => all(db)<ShownRun>`SELECT ${RUN} FROM runs ORDER BY id DESC`,
-  run: (runId: number) => first(db)<ShownRun & { config: string; manifest: string }>`
-    SELECT ${RUN}, config, manifest FROM runs WHERE id = ${runId}`,
+  run: (runId: number) => first(db)<ShownRun>`SELECT ${RUN} FROM runs WHERE id = ${runId}`,
+  /** A manifest may name every instance of a large dataset: one of more bytes than `most` is left out. */
+  runTexts: (runId: number, most: number) => first(db)<{ config: string; manifest: string }>`
+    SELECT config, iif(octet_length(manifest) > ${most}, '', manifest) AS manifest FROM runs WHERE id = ${runId}`,
   runNamed: (name: string) => first(db)<{ id: number }>`SELECT id FROM runs WHERE name = ${name}`,
   arms: (runId: number) => all(db)<{ name: string; model: string }>`
     SELECT name, model FROM arms WHERE run_id = ${runId} ORDER BY position`,
@@ -174,12 +176,15 @@ export const viewerQueries = (db: Store) => ({
      WHERE t.run_id = ${runId} ORDER BY a.slot, a.id`,
   events: (runId: number, limit: number) => all(db)<ShownEvent>`
     SELECT seq, at, type, data FROM events WHERE run_id = ${runId} ORDER BY seq DESC LIMIT ${limit}`,
-  lastEventsByType: (runId: number) => all(db)<ShownEvent>`
-    SELECT max(seq) AS seq, at, type, data FROM events WHERE run_id = ${runId} GROUP BY type ORDER BY 1 DESC`,
+  newestOf: (runId: number, types: readonly string[]) => first(db)<ShownEvent>`
+    SELECT seq, at, type, data FROM events WHERE run_id = ${runId} AND type IN (SELECT value FROM json_each(${JSON.stringify(types)}))
+    ORDER BY seq DESC LIMIT 1`,
   newestEvent: () => first(db)<{ seq: number | null }>`SELECT max(seq) AS seq FROM events`,
 
+  // Chosen before they are joined: a page of a large run would join all its trials first.
   trials: (runId: number, limit: number, offset: number) => all(db)<ShownTrial>`
-    ${TRIAL} WHERE t.run_id = ${runId} ORDER BY t.position, t.id LIMIT ${limit} OFFSET ${offset}`,
+    ${TRIAL} WHERE t.id IN (SELECT id FROM trials WHERE run_id = ${runId} ORDER BY position, id LIMIT ${limit} OFFSET ${offset})
+    ORDER BY t.position, t.id`,
   instanceIds: (runId: number) => column(db)<string>`
     SELECT instance_id FROM instances WHERE run_id = ${runId} ORDER BY position`,
   /** How each instance of a page of trials begins to say what is to be done. */
@@ -188,7 +193,8 @@ export const viewerQueries = (db: Store) => ({
     begins: unknown;
   }>`
     SELECT t.id AS trial, CASE WHEN json_valid(i.row) THEN substr(json_extract(i.row, '$.problem_statement'), 1, 600) END AS begins
-    FROM trials t JOIN instances i ON i.id = t.instance_pk WHERE t.run_id = ${runId} ORDER BY t.position, t.id LIMIT ${limit} OFFSET ${offset}`,
+    FROM trials t JOIN instances i ON i.id = t.instance_pk
+    WHERE t.id IN (SELECT id FROM trials WHERE run_id = ${runId} ORDER BY position, id LIMIT ${limit} OFFSET ${offset})`,
   trialsPlanned: (runId: number) => first(db)<{ n: number }>`
     SELECT count(*) AS n FROM trials WHERE run_id = ${runId}`,
   anyVerdict: (runId: number) => first(db)<{ outcome: string }>`

@@ -4,7 +4,7 @@ import { summarize } from '../../report/measure/summary.ts';
 import { summaryDocument } from '../../report/render/summaryDocument.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
 import { countsOf, statusOf } from '../../run/standing.ts';
-import type { ShownEvent, ShownRun, ViewerQueries } from '../../store/records/viewerQueries.ts';
+import type { ShownRun, ViewerQueries } from '../../store/records/viewerQueries.ts';
 import { attemptDocument, evaluationDocument, messageChunk, rawChunk } from './attemptDocuments.ts';
 import { comparedDocument, sidesIn } from './compared.ts';
 import { endingOf, fewNamed, TRIALS_PER_PAGE } from './documents.ts';
@@ -18,6 +18,8 @@ const MOST_CELLS = 6000;
 export interface Documents {
   /** The document of a path such as `runs/3` or `attempts/12/messages/0`; undefined where there is none. */
   read(path: string): unknown;
+  /** Reads ahead what the list of runs shows, a run at a step. */
+  prepareList(): Generator<unknown>;
 }
 
 export interface RunList {
@@ -35,13 +37,13 @@ export function createDocuments(
   const record = viewedRecord(queries);
   const summaryOf = record.kept((id) => runSummary(record, record.run(id)!));
   const runOf = record.kept((id) => runDocument(record, summaryOf(id)));
+  function* summaries() {
+    for (const { id } of record.runs()) if (options.onlyRuns?.has(id) ?? true) yield summaryOf(id);
+  }
   const runs = (): RunList => ({
     title: options.title,
     madeAt: options.madeAt ?? null,
-    runs: record
-      .runs()
-      .filter(({ id }) => options.onlyRuns?.has(id) ?? true)
-      .map(({ id }) => summaryOf(id)),
+    runs: [...summaries()],
   });
   const readOne = (path: string): unknown => {
     const [kind, name = '', part, chunk, ...rest] = path.split('/');
@@ -77,7 +79,7 @@ export function createDocuments(
         return undefined;
     }
   };
-  return { read: (path) => (path === 'runs' ? runs() : readOne(path)) };
+  return { read: (path) => (path === 'runs' ? runs() : readOne(path)), prepareList: summaries };
 }
 
 const numberOf = (text: string): number | undefined => (/^\d{1,12}$/.test(text) ? Number(text) : undefined);
@@ -170,16 +172,14 @@ function seriesOf(record: ViewedRecord, runId: number, data: RunData) {
   return points.filter((_point, i) => i % every === 0 || i === points.length - 1);
 }
 
-const HELD = new Set(['breaker', 'paused']);
-const FREE = new Set(['resumed', 'run_started', 'run_ended']);
+const HELD = ['breaker', 'paused'];
+const FREE = ['resumed', 'run_started', 'run_ended'];
 
 /** The newest of these events says whether the run is held. */
-function breakerOf(events: readonly ShownEvent[]) {
-  const last = events
-    .filter((event) => HELD.has(event.type) || FREE.has(event.type))
-    .sort((a, b) => b.seq - a.seq)[0];
+function breakerOf(record: ViewedRecord, runId: number) {
+  const last = record.newestOf(runId, [...HELD, ...FREE]);
   if (!last) return null;
-  return { open: HELD.has(last.type), reason: pauseReason(last.data), at: last.at };
+  return { open: HELD.includes(last.type), reason: pauseReason(last.data), at: last.at };
 }
 
 /** An event that cannot be read is shown as it is: the viewer must open whatever the database holds. */
@@ -218,15 +218,14 @@ function runDocument(record: ViewedRecord, summary: RunSummary) {
     report: fewNamed(report),
     words: fewNamed(summaryDocument(report)),
     missing: missingParts(data),
-    config: run.config,
-    manifest: run.manifest.length > LONGEST_MANIFEST ? '' : run.manifest,
+    ...record.runTexts(run.id, LONGEST_MANIFEST)!,
     trialPages: Math.max(1, Math.ceil(summary.planned / TRIALS_PER_PAGE)),
     slots,
     series: summary.imported ? [] : seriesOf(record, run.id, data),
     phases: [...phases]
       .map(([name, own]) => ({ name, ms: own.reduce((sum, { totalMs }) => sum + totalMs, 0) }))
       .sort((a, b) => b.ms - a.ms),
-    breaker: breakerOf(record.lastEventsByType(run.id)),
+    breaker: breakerOf(record, run.id),
     pulling: slots.filter((slot) => slot.phase === 'pull').length,
     events: record.events(run.id, 50),
   };
