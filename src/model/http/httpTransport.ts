@@ -74,25 +74,39 @@ function brokenAnswer({ name, message }: Error, code: string): string | null {
   return /^(?:ERR_ASSERTION$|HPE_|UND_ERR_(?:HEADERS_OVERFLOW$|RES))/.test(code) ? code : null;
 }
 
+/** A deadline is waited for in parts of at most this. */
+const PART_MS = 1000;
 /** A timer that fires this much too late tells of this process, not of the server: it was kept from reading. */
 const LATE_MS = 250;
 /** What has come meanwhile is read in this time. */
 const GRACE_MS = 100;
 
-/** Calls `fire` after `ms`, but not for an answer that has come while the process could not look (a database that another holds). */
-function alarm(ms: number, fire: () => void): Timer {
-  const due = performance.now() + ms;
-  return startTimer(ms, () => {
-    // Sockets are read after timers: what came in the last moment is looked at before the deadline counts.
-    if (performance.now() - due < LATE_MS) setImmediate(() => setImmediate(fire));
-    else startTimer(GRACE_MS, fire);
-  });
+/**
+ * Calls `fire` after `ms` in which this process could look. While it stands still (a database that another holds) no answer is read, and a request
+ * whose connection is just made is not sent: of such a time only a part counts.
+ */
+function alarm(ms: number, fire: () => void): Pick<Timer, 'cancel'> {
+  let left = ms;
+  let timer: Timer | undefined;
+  const wait = () => {
+    const part = Math.min(left, ms / 4, PART_MS);
+    const due = performance.now() + part;
+    timer = startTimer(part, () => {
+      left -= part;
+      if (left > 0) wait();
+      // Sockets are read after timers: what came in the last moment is looked at before the deadline counts.
+      else if (performance.now() - due < LATE_MS) setImmediate(() => setImmediate(fire));
+      else timer = startTimer(GRACE_MS, fire);
+    });
+  };
+  wait();
+  return { cancel: () => timer?.cancel() };
 }
 
 /** Timers of one exchange. What fires first is the failure, and ends the request. */
 function watch(exchange: Exchange, deadlines: Deadlines) {
   const aborter = new AbortController();
-  const timers = new Map<string, Timer>();
+  const timers = new Map<string, Pick<Timer, 'cancel'>>();
   const fail = (fault: TransportFault, message: string) => {
     exchange.failure ??= new TransportError(fault, message);
     aborter.abort(exchange.failure);
