@@ -115,10 +115,10 @@ type Row = Awaited<ReturnType<typeof measure>>;
 
 const barsOf = (row: Row): Bar[] => [
   atMost(`${row.slots} slots, trials that did not submit`, row.trials - row.submitted, 0),
-  atMost(`${row.slots} slots, % over list scheduling`, 100 * row.over, 5),
-  atMost(`${row.slots} slots, peak RSS in MB`, row.peak_rss_mb, 500),
+  atMost(`${row.slots} slots, % over list scheduling`, 100 * row.over, 3),
+  atMost(`${row.slots} slots, peak RSS in MB`, row.peak_rss_mb, 300),
   atMost(`${row.slots} slots, RSS at the end to RSS early on`, row.growth, 1.25),
-  atMost(`${row.slots} slots, event loop p99 in ms`, row.loop_p99_ms, 200),
+  atMost(`${row.slots} slots, event loop p99 in ms`, row.loop_p99_ms, 100),
 ];
 
 const rows: Row[] = [];
