@@ -111,7 +111,7 @@ async function firstList(place: Place): Promise<Use> {
   const closed = new Promise<void>((resolve) => child.on('close', () => resolve()));
   try {
     let address: string | undefined;
-    while (address === undefined && child.exitCode === null) {
+    while (address === undefined && child.exitCode === null && child.signalCode === null) {
       await wait(5);
       address = /^http\S+$/m.exec(readFileSync(join(place.dir, 'stdout'), 'utf8'))?.[0];
     }

@@ -92,10 +92,11 @@ function alarm(ms: number, fire: () => void): Pick<Timer, 'cancel'> {
     const part = Math.min(left, ms / 4, PART_MS);
     const due = performance.now() + part;
     timer = startTimer(part, () => {
-      left -= part;
+      const late = performance.now() - due;
+      left -= late < LATE_MS ? part + late : part;
       if (left > 0) wait();
       // Sockets are read after timers: what came in the last moment is looked at before the deadline counts.
-      else if (performance.now() - due < LATE_MS) setImmediate(() => setImmediate(fire));
+      else if (late < LATE_MS) setImmediate(() => setImmediate(fire));
       else timer = startTimer(GRACE_MS, fire);
     });
   };
