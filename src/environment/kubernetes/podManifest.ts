@@ -56,7 +56,7 @@ export interface PodParts {
   readonly image: string;
   readonly config: EnvironmentConfig;
   readonly cluster: ClusterConfig;
-  readonly request: Pick<StartRequest, 'owner' | 'instanceId'>;
+  readonly request: Pick<StartRequest, 'owner' | 'instanceId' | 'container'>;
   readonly quietEnv: boolean;
   readonly capAdd?: readonly string[];
   /** The agent brings its own program: with its relay, and with a volume for a program that is not in the image. */
@@ -168,7 +168,7 @@ function platformLabels(platform: string | undefined): Record<string, string> {
 }
 
 function mainContainer(parts: PodParts, template: Readonly<Record<string, unknown>>): V1Container {
-  const { config, image, capAdd = [] } = parts;
+  const { config, image, request, capAdd = [] } = parts;
   const env = { ...(parts.quietEnv ? QUIET_ENV : {}), ...config.env };
   const own: V1EnvVar[] = Object.entries(env).map(([name, value]) => ({ name, value: literal(value) }));
   const names = new Set(Object.keys(env));
@@ -182,6 +182,8 @@ function mainContainer(parts: PodParts, template: Readonly<Record<string, unknow
     // The first process is what keeps the container: nothing inside can kill it, and it reaps orphans.
     command: keeperEntrypoint(lifetime, config.supervisor).map(literal),
     args: [],
+    // A command begins in the folder of the container, and cannot where the agent removed it. The image's own is asked of its first process.
+    ...(request.container?.cwd !== 'image' && { workingDir: '/' }),
     env: [...given, ...own],
     resources: resourcesOf(parts, recordOf(template.resources)),
     securityContext: {

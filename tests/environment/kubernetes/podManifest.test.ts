@@ -26,6 +26,13 @@ const specOf = (environment: object = {}, cluster: object = {}) =>
 const main = (environment: object = {}, cluster: object = {}) =>
   specOf(environment, cluster).containers.find(({ name }) => name === 'main')!;
 
+test('its commands begin where no agent can remove the folder; the folder of the image stays where it is asked for', () => {
+  expect(main().workingDir).toBe('/');
+  const { request, ...others } = parts();
+  const asked = podManifest({ ...others, request: { ...request, container: { cwd: 'image' } } });
+  expect(asked.spec!.containers[0]!.workingDir).toBeUndefined();
+});
+
 describe('what keeps a pod closed', () => {
   test('is in every manifest', () => {
     const spec = specOf();
