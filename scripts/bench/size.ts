@@ -78,54 +78,55 @@ function usedBy(pid: number): Omit<Use, 'wall_s'> {
   return { user_s: fields[11]! / 100, system_s: fields[12]! / 100, rss_mb: Number(peak) / 1024 };
 }
 
-/** Until the run has taken a trial. */
+/** Starts a command that does not end by itself, waits until `look` finds what it is to do, and kills it after `then`. */
+async function untilSeen<T>(
+  place: Place,
+  args: readonly string[],
+  everyMs: number,
+  look: () => T | undefined,
+  then: (found: T) => number | Promise<number>,
+): Promise<Use> {
+  const child = start(place, args, join(place.dir, 'unused'));
+  const closed = new Promise<void>((resolve) => child.on('close', () => resolve()));
+  try {
+    while (child.exitCode === null && child.signalCode === null) {
+      const found = look();
+      if (found !== undefined) return { wall_s: await then(found), ...usedBy(child.pid!) };
+      await wait(everyMs);
+    }
+    throw new Error(`${args[0]} ended early: ${readFileSync(join(place.dir, 'stderr'), 'utf8')}`);
+  } finally {
+    child.kill('SIGKILL');
+    await closed;
+  }
+}
+
+/** Until the run has taken a trial. The next measurement finds what an interrupted run leaves, and the lock of a dead process. */
 async function resume(place: Place): Promise<Use> {
   const db = new Database(join(place.root, 'swebatch.db'), { readonly: true });
   const taken = db.prepare(
     `SELECT 1 FROM trials WHERE run_id = (SELECT id FROM runs WHERE name = 'b') AND lease_at_ms >= ? LIMIT 1`,
   );
   const [since, began] = [Date.now(), performance.now()];
-  const child = start(
-    place,
-    ['resume', 'b', '-o', place.root, '--progress', 'none'],
-    join(place.dir, 'unused'),
-  );
-  const closed = new Promise<void>((resolve) => child.on('close', () => resolve()));
-  try {
-    while (child.exitCode === null) {
-      if (taken.get(since)) return { wall_s: (performance.now() - began) / 1000, ...usedBy(child.pid!) };
-      await wait(20);
-    }
-    throw new Error(`resume ended early: ${readFileSync(join(place.dir, 'stderr'), 'utf8')}`);
-  } finally {
-    db.close();
-    child.kill('SIGKILL');
-    await closed;
-    // The next measurement finds what an interrupted run leaves, and the lock of a dead process.
-  }
+  const args = ['resume', 'b', '-o', place.root, '--progress', 'none'];
+  const look = () => taken.get(since);
+  return untilSeen(place, args, 20, look, () => (performance.now() - began) / 1000).finally(() => db.close());
 }
 
 /** For somebody who opens the address as soon as it is there. */
-async function firstList(place: Place): Promise<Use> {
-  const child = start(place, ['view', '-o', place.root, '--port', '0'], join(place.dir, 'unused'));
-  const closed = new Promise<void>((resolve) => child.on('close', () => resolve()));
-  try {
-    let address: string | undefined;
-    while (address === undefined && child.exitCode === null && child.signalCode === null) {
-      await wait(5);
-      address = /^http\S+$/m.exec(readFileSync(join(place.dir, 'stdout'), 'utf8'))?.[0];
-    }
-    if (address === undefined)
-      throw new Error(`view ended early: ${readFileSync(join(place.dir, 'stderr'), 'utf8')}`);
-    const began = performance.now();
-    const list = await (await fetch(new URL('/api/first', address))).text();
-    if (!list.includes('"b"')) throw new Error('the list lacks a run');
-    return { wall_s: (performance.now() - began) / 1000, ...usedBy(child.pid!) };
-  } finally {
-    child.kill('SIGINT');
-    await closed;
-  }
-}
+const firstList = (place: Place): Promise<Use> =>
+  untilSeen(
+    place,
+    ['view', '-o', place.root, '--port', '0'],
+    5,
+    () => /^http\S+$/m.exec(readFileSync(join(place.dir, 'stdout'), 'utf8'))?.[0],
+    async (address) => {
+      const began = performance.now();
+      const list = await (await fetch(new URL('/api/first', address))).text();
+      if (!list.includes('"b"')) throw new Error('the list lacks a run');
+      return (performance.now() - began) / 1000;
+    },
+  );
 
 /** `pick` says which instance is shown: one in the middle. */
 const COMMANDS: readonly { readonly what: string; readonly run: (place: Place) => Promise<Use> }[] = [

@@ -136,6 +136,15 @@ LEFT JOIN attempts f ON f.id = CASE WHEN t.state = 'sealed' THEN t.final_attempt
   ELSE (SELECT max(x.id) FROM attempts x WHERE x.trial_id = t.id) END
 LEFT JOIN evaluations e ON e.id = ${newestVerdict('f')}`);
 
+/** Trials are chosen before they are joined: a page of a large run would join all its trials first. */
+const onPage = (runId: number, limit: number, offset: number) =>
+  raw(
+    't.id IN (SELECT id FROM trials WHERE run_id = ? ORDER BY position, id LIMIT ? OFFSET ?)',
+    runId,
+    limit,
+    offset,
+  );
+
 const EVALUATION =
   raw(`id, attempt_id, harness, outcome, resolved, resolved_strict, ${plausibleReward('evaluations')}, rewards, report, apply_method, exit_code,
   infra_reason, suspicion, error_message, network, source, started_at, duration_ms, patch_sha256`);
@@ -181,9 +190,8 @@ export const viewerQueries = (db: Store) => ({
     ORDER BY seq DESC LIMIT 1`,
   newestEvent: () => first(db)<{ seq: number | null }>`SELECT max(seq) AS seq FROM events`,
 
-  // Chosen before they are joined: a page of a large run would join all its trials first.
   trials: (runId: number, limit: number, offset: number) => all(db)<ShownTrial>`
-    ${TRIAL} WHERE t.id IN (SELECT id FROM trials WHERE run_id = ${runId} ORDER BY position, id LIMIT ${limit} OFFSET ${offset})
+    ${TRIAL} WHERE ${onPage(runId, limit, offset)}
     ORDER BY t.position, t.id`,
   instanceIds: (runId: number) => column(db)<string>`
     SELECT instance_id FROM instances WHERE run_id = ${runId} ORDER BY position`,
@@ -194,7 +202,7 @@ export const viewerQueries = (db: Store) => ({
   }>`
     SELECT t.id AS trial, CASE WHEN json_valid(i.row) THEN substr(json_extract(i.row, '$.problem_statement'), 1, 600) END AS begins
     FROM trials t JOIN instances i ON i.id = t.instance_pk
-    WHERE t.id IN (SELECT id FROM trials WHERE run_id = ${runId} ORDER BY position, id LIMIT ${limit} OFFSET ${offset})`,
+    WHERE ${onPage(runId, limit, offset)}`,
   trialsPlanned: (runId: number) => first(db)<{ n: number }>`
     SELECT count(*) AS n FROM trials WHERE run_id = ${runId}`,
   anyVerdict: (runId: number) => first(db)<{ outcome: string }>`

@@ -191,11 +191,11 @@ function pauseReason(data: string): string {
 export type RunDocument = ReturnType<typeof runDocument>;
 
 function runDocument(record: ViewedRecord, summary: RunSummary) {
-  const run = record.run(summary.id)!;
-  const data = record.reportData(summary.id)!;
+  const { id } = summary;
+  const data = record.reportData(id)!;
   const report = summarize(data, { pricesOf: pricesOfRun(data) });
   const works = summary.status === 'running' || summary.status === 'paused';
-  const slots = (works ? record.slots(run.id) : []).map((row) => ({
+  const slots = (works ? record.slots(id) : []).map((row) => ({
     slot: row.slot,
     trial: row.trial,
     attempt: row.attempt,
@@ -218,16 +218,16 @@ function runDocument(record: ViewedRecord, summary: RunSummary) {
     report: fewNamed(report),
     words: fewNamed(summaryDocument(report)),
     missing: missingParts(data),
-    ...record.runTexts(run.id, LONGEST_MANIFEST)!,
+    ...record.runTexts(id, LONGEST_MANIFEST)!,
     trialPages: Math.max(1, Math.ceil(summary.planned / TRIALS_PER_PAGE)),
     slots,
-    series: summary.imported ? [] : seriesOf(record, run.id, data),
+    series: summary.imported ? [] : seriesOf(record, id, data),
     phases: [...phases]
       .map(([name, own]) => ({ name, ms: own.reduce((sum, { totalMs }) => sum + totalMs, 0) }))
       .sort((a, b) => b.ms - a.ms),
-    breaker: breakerOf(record, run.id),
+    breaker: breakerOf(record, id),
     pulling: slots.filter((slot) => slot.phase === 'pull').length,
-    events: record.events(run.id, 50),
+    events: record.events(id, 50),
   };
 }
 
