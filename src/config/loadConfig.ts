@@ -21,7 +21,7 @@ import type { ModelConfig } from '../model/modelConfig.ts';
 import { checkTemplate, compileTemplate, render } from '../template/render.ts';
 import { allPaths, type Config, configSchema, isNumberAt, keysAt } from './configSchema.ts';
 import { at, isTree, leaves, merge, nest, type Tree } from './merge.ts';
-import { applyCompat, mapMiniSweAgent, recognise } from './miniSweAgent.ts';
+import { applyCompat, inTextWhereMatched, mapMiniSweAgent, recognise } from './miniSweAgent.ts';
 import { ConfigError, findConfig, isKeyValue, parseKeyValue, type ReadFile, readYaml } from './readConfig.ts';
 
 interface LoadRequest {
@@ -55,6 +55,8 @@ export interface LoadedConfig {
 interface Layer {
   /** Whether a person named it as a file. */
   readonly file?: true;
+  /** Whether nobody named it: what is named is laid over it. */
+  readonly base?: true;
   readonly from: string;
   readonly tree: Tree;
 }
@@ -65,7 +67,7 @@ export function loadConfig(request: LoadRequest): LoadedConfig {
   const warnings: string[] = [];
   const problems: string[] = [];
   const origins: Record<string, string> = {};
-  let tree: Tree = {};
+  let tiers: Tiers = { below: {}, ofClass: {}, given: {} };
   let prompt: WrittenPrompt | null = null;
   let apiKey: string | undefined;
   const unrecognised: string[] = [];
@@ -74,24 +76,27 @@ export function loadConfig(request: LoadRequest): LoadedConfig {
     const mapped = mapMiniSweAgent(layer.tree, layer.from);
     warnings.push(...mapped.warnings);
     problems.push(...mapped.problems);
-    tree = merge(tree, mapped.tree);
+    tiers = over(tiers, mapped, layer.base);
     apiKey = mapped.key ?? apiKey;
     if (!compat) {
-      const recognised = recognise(layer.tree, layer.from, tree);
-      tree = merge(recognised.tree, tree);
+      const recognised = recognise(layer.tree, layer.from, merged(tiers));
+      tiers = { ...tiers, below: merge(recognised.tree, tiers.below) };
       warnings.push(...recognised.warnings);
       unrecognised.push(...recognised.problems);
     }
-    prompt = promptAfter(prompt, { from: layer.from, tree: mapped.tree }, tree);
+    prompt = promptAfter(prompt, { from: layer.from, tree: mapped.tree }, merged(tiers));
     for (const path of leaves(mapped.tree)) origins[path] = layer.from;
+    for (const path of leaves(mapped.defaults ?? {}))
+      if (at(tiers.given, path.split('.')) === undefined) origins[path] = layer.from;
   }
+  const tree = merged(tiers);
   if (at(tree, ['agent', 'protocol']) === undefined) problems.push(...unrecognised);
   const checked = checkTree(tree);
   warnings.push(...checked.warnings, ...promptWarnings('', prompt, tree));
   problems.push(...checked.problems.map((problem) => withFile(problem, origins, files)));
   if (!checked.config) throw new ConfigError(problems);
   const flags = layers.at(-1)!.tree;
-  const arms = resolveArms(checked.config, tree, prompt, mapMiniSweAgent(flags, '').tree);
+  const arms = resolveArms(checked.config, tiers, prompt, mapMiniSweAgent(flags, ''));
   problems.push(...arms.problems);
   if (problems.length > 0) throw new ConfigError([...new Set(problems)]);
   return {
@@ -105,6 +110,27 @@ export function loadConfig(request: LoadRequest): LoadedConfig {
     ...(apiKey !== undefined && { apiKey }),
   };
 }
+
+/** Three configurations, the later over the earlier: a default of a class never beats a value that was given. */
+interface Tiers {
+  /** The configuration that all are laid over, and what is inferred from a prompt. */
+  readonly below: Tree;
+  /** What the class of the model does where nothing is said. */
+  readonly ofClass: Tree;
+  readonly given: Tree;
+}
+
+const over = (
+  tiers: Tiers,
+  { tree, defaults }: { readonly tree: Tree; readonly defaults?: Tree },
+  base = false,
+): Tiers => ({
+  below: base ? merge(tiers.below, tree) : tiers.below,
+  ofClass: defaults ?? tiers.ofClass,
+  given: base ? tiers.given : merge(tiers.given, tree),
+});
+const merged = ({ below, ofClass, given }: Tiers): Tree =>
+  merge(merge(below, inTextWhereMatched(ofClass, given)), given);
 
 /** With the file that says so, where one does: a `-c key=value` is on the screen. */
 function withFile(problem: string, origins: LoadedConfig['origins'], files: LoadedConfig['files']): string {
@@ -132,7 +158,10 @@ function readLayers(request: LoadRequest) {
     isKeyValue(spec) ? { from: `-c ${shown(spec)}`, tree: parseKeyValue(spec) } : fileLayer(spec),
   );
   const replacedBy = named.find((layer) => 'file' in layer && bringsAgent(layer.tree))?.from ?? null;
-  const base = request.base !== undefined && replacedBy === null ? [fileLayer(request.base)] : [];
+  const base =
+    request.base !== undefined && replacedBy === null
+      ? [{ ...fileLayer(request.base), base: true as const }]
+      : [];
   const flags: Layer = { from: 'command line', tree: request.overrides ?? {} };
   const layers: Layer[] = [...base, ...named, flags];
   return { layers, files, replacedBy };
@@ -151,10 +180,13 @@ function sectionsOf(text: string, path: string): Tree {
   const value = readYaml(text, path) ?? {};
   if (!isTree(value))
     throw new ConfigError([`${path}: expected sections such as agent:, environment:, model:`]);
-  // `model:` with nothing below it is an empty section.
-  for (const [key, section] of Object.entries(value))
-    if (section === null && keysAt([key]).length > 0) (value as Record<string, unknown>)[key] = {};
-  return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      // `x-limits: &limits {…}` is a place for what is used elsewhere in the file, as in compose files.
+      .filter(([key]) => !key.startsWith('x-'))
+      // `model:` with nothing below it is an empty section.
+      .map(([key, section]) => [key, section === null && keysAt([key]).length > 0 ? {} : section]),
+  );
 }
 
 /** One merged tree to a configuration: aliases, compat, schema, regex, templates. */
@@ -351,30 +383,33 @@ interface Checked {
 }
 
 /** `arms:` of a configuration: each is the configuration with its own sections merged over, and the flags over every arm. Without any there is one. */
-function resolveArms(config: Config, tree: Tree, prompt: WrittenPrompt | null, flags: Tree) {
+function resolveArms(
+  config: Config,
+  tiers: Tiers,
+  prompt: WrittenPrompt | null,
+  flags: ReturnType<typeof mapMiniSweAgent>,
+) {
   const problems: string[] = [];
   const warnings: string[] = [];
   const arms: Arm[] = config.arms.length === 0 ? [armOf(armNameOf(config), config)] : [];
-  const unwritten = Object.fromEntries(arms.map(({ name }) => [name, unwrittenIn(tree)]));
-  const { arms: _, ...base } = tree;
-  const { arms: __, ...over } = flags;
+  const unwritten = Object.fromEntries(arms.map(({ name }) => [name, unwrittenIn(merged(tiers))]));
   for (const [i, { name, ...sections }] of config.arms.entries()) {
     const from = `arms[${i}]`;
     const mapped = mapMiniSweAgent(sections as Tree, from);
-    const merged = merge(merge(base, mapped.tree), over);
-    const checked = checkTree(merged);
+    const { arms: _, ...tree } = merged(over(over(tiers, mapped), flags));
+    const checked = checkTree(tree);
     problems.push(...mapped.problems, ...checked.problems.map((p) => `${from}: ${p}`));
     warnings.push(
       ...mapped.warnings,
       ...checked.warnings,
-      ...promptWarnings(`${from}: `, promptAfter(prompt, { from, tree: mapped.tree }, merged), merged),
+      ...promptWarnings(`${from}: `, promptAfter(prompt, { from, tree: mapped.tree }, tree), tree),
     );
     if (!checked.config) continue;
     const arm = armOf(name ?? freeName(checked.config, arms), checked.config);
     if (arms.some((other) => other.name === arm.name))
       problems.push(`${from}: the name "${arm.name}" is taken by another arm; give each its own name`);
     arms.push(arm);
-    unwritten[arm.name] = unwrittenIn(merged);
+    unwritten[arm.name] = unwrittenIn(tree);
   }
   return { arms, unwritten, problems, warnings };
 }

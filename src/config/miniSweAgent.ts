@@ -8,12 +8,14 @@ import { OPENAI, PROVIDERS } from '../model/names.ts';
 import { at, isTree, merge, nest, type Rewritten, type Tree, without } from './merge.ts';
 
 interface Mapped extends Rewritten {
+  /** What a class of mini-swe-agent does where no configuration says otherwise. Absent where this layer names no class. */
+  readonly defaults?: Tree;
   /** An API key from the configuration, kept out of the tree so that no record has it. */
   readonly key?: string;
 }
 
 type Answer =
-  | { readonly set: Tree; readonly warning?: string; readonly key?: string }
+  | { readonly set: Tree; readonly defaults?: Tree; readonly warning?: string; readonly key?: string }
   | { readonly warning: string }
   | { readonly problem: string }
   | 'drop'
@@ -39,35 +41,27 @@ const refuseUnlessEmpty =
 /** The default regex of version 2's text-based classes. */
 const V2_ACTION_REGEX = '```mswea_bash_command\\s*\\n([\\s\\S]*?)\\n```';
 
-/** The address, key and dialect of the service of each of mini-swe-agent's model classes. */
-const service = (base_url: string, api_key_env: string, rest: Tree = {}): Answer => ({
-  set: {
-    agent: { protocol: 'tool-call' },
-    model: { model_class: 'openai', base_url, api_key_env, ...rest },
-  },
+/** What each of mini-swe-agent's model classes does by itself: its protocol, and the address and key of its service. */
+const calls = (model: Tree = {}): Tree => ({ agent: { protocol: 'tool-call' }, model });
+const blocks = (model: Tree = {}): Tree => ({
+  agent: { protocol: 'bash-block', action_regex: V2_ACTION_REGEX },
+  model,
 });
-const inBlocks = (answer: Answer): Answer => {
-  if (typeof answer === 'string' || !('set' in answer)) return answer;
-  return { set: { ...answer.set, agent: { protocol: 'bash-block', action_regex: V2_ACTION_REGEX } } };
-};
-const LITELLM: Answer = { set: { agent: { protocol: 'tool-call' }, model: { model_class: 'openai' } } };
-const OPENROUTER = ['https://openrouter.ai/api/v1', 'OPENROUTER_API_KEY'] as const;
-const PORTKEY = ['https://api.portkey.ai/v1', 'PORTKEY_API_KEY'] as const;
+const OPENROUTER = { base_url: 'https://openrouter.ai/api/v1', api_key_env: 'OPENROUTER_API_KEY' };
+const PORTKEY = { base_url: 'https://api.portkey.ai/v1', api_key_env: 'PORTKEY_API_KEY' };
+const REQUESTY = { base_url: 'https://router.requesty.ai/v1', api_key_env: 'REQUESTY_API_KEY' };
 const RESPONSES: Tree = { dialect: 'responses' };
-const MODEL_CLASSES: Readonly<Record<string, Answer>> = {
-  litellm: LITELLM,
-  litellm_textbased: inBlocks(LITELLM),
-  litellm_response: {
-    set: { agent: { protocol: 'tool-call' }, model: { model_class: 'openai', ...RESPONSES } },
-  },
-  anthropic: LITELLM,
-  openrouter: service(...OPENROUTER),
-  openrouter_textbased: inBlocks(service(...OPENROUTER)),
-  openrouter_response: service(...OPENROUTER, RESPONSES),
-  portkey: service(...PORTKEY),
-  portkey_response: service(...PORTKEY, RESPONSES),
-  requesty: service('https://router.requesty.ai/v1', 'REQUESTY_API_KEY'),
-  deterministic: { problem: 'use --model scripted:PATH instead' },
+const MODEL_CLASSES: Readonly<Record<string, Tree>> = {
+  litellm: calls(),
+  litellm_textbased: blocks(),
+  litellm_response: calls(RESPONSES),
+  anthropic: calls(),
+  openrouter: calls(OPENROUTER),
+  openrouter_textbased: blocks(OPENROUTER),
+  openrouter_response: calls({ ...OPENROUTER, ...RESPONSES }),
+  portkey: calls(PORTKEY),
+  portkey_response: calls({ ...PORTKEY, ...RESPONSES }),
+  requesty: calls(REQUESTY),
 };
 
 const ENVIRONMENT_CLASSES: Readonly<Record<string, string>> = Object.fromEntries(
@@ -123,7 +117,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     'put the prices under model.prices (dollars per million tokens)',
   ),
   'model.litellm_model_name_override': refuseUnlessEmpty('put the prices under model.prices'),
-  'model.model_class': (value, layer) => modelClass(String(value), layer),
+  'model.model_class': (value) => modelClass(String(value)),
   'model.model_kwargs': modelKwargs,
   'model.provider': (value) => ({
     set: { model: { model_kwargs: { extra_headers: { 'x-portkey-provider': value } } } },
@@ -131,21 +125,21 @@ const RULES: Readonly<Record<string, Rule>> = {
   'run.env_startup_command': moveTo('environment', 'startup_command'),
 };
 
-/** A regex for commands in text does not fit a class that calls tools; mini-swe-agent ignored it silently. */
-function inProtocol(answer: Answer, layer: Tree): Answer {
-  const matchesText = at(layer, ['model', 'action_regex']) !== undefined;
-  if (!matchesText || typeof answer === 'string' || !('set' in answer)) return answer;
-  return { ...answer, set: merge(answer.set, { agent: { protocol: 'bash-block' } }) };
-}
-
-function modelClass(name: string, layer: Tree): Answer {
+function modelClass(name: string): Answer {
   const short = /^minisweagent\.models\.(?:\w+\.)*(\w+?)(?:_model)?\.\w+$/.exec(name)?.[1] ?? name;
-  const known = Object.hasOwn(MODEL_CLASSES, short) ? MODEL_CLASSES[short] : undefined;
-  if (known) return inProtocol(known, layer);
+  if (short === 'deterministic') return { problem: 'use --model scripted:PATH instead' };
+  const defaults = Object.hasOwn(MODEL_CLASSES, short) ? MODEL_CLASSES[short] : undefined;
+  if (defaults) return { set: { model: { model_class: 'openai' } }, defaults };
   return name.startsWith('minisweagent.')
     ? { problem: `"${name}" is a Python class; use openai, or the path of your own module` }
-    : 'keep';
+    : { set: { model: { model_class: name } }, defaults: {} };
 }
+
+/** A regex for commands in text does not fit a class that calls tools; mini-swe-agent ignored it silently. */
+export const inTextWhereMatched = (defaults: Tree, given: Tree): Tree =>
+  at(given, ['agent', 'action_regex']) === undefined || at(defaults, ['agent', 'protocol']) === undefined
+    ? defaults
+    : merge(defaults, { agent: { protocol: 'bash-block' } });
 
 /** The variable that stands for an API key in the configuration. */
 export const CONFIGURED_KEY = 'CONFIGURED_API_KEY';
@@ -180,11 +174,10 @@ const LITELLM_ONLY: Readonly<Record<string, (value: unknown) => Answer>> = {
   },
   custom_llm_provider: (value) => {
     const known = PROVIDERS.find(({ prefix }) => prefix === value);
+    if (known) return { set: { model: { dialect: known.dialect } } };
     // The services of others mostly speak what OpenAI's does.
-    return {
-      set: { model: { dialect: (known ?? OPENAI).dialect } },
-      ...(known ? {} : { warning: `"${String(value)}" is not a known provider; chat completions are used` }),
-    };
+    const warning = `"${String(value)}" is not a known provider; chat completions are used unless model.dialect says otherwise`;
+    return { set: {}, defaults: { model: { dialect: OPENAI.dialect } }, warning };
   },
 };
 
@@ -196,6 +189,7 @@ function modelKwargs(value: unknown): Answer {
   if (names.length === 0) return 'keep';
   const rest = Object.fromEntries(Object.entries(value).filter(([key]) => !names.includes(key)));
   let set: Tree = { model: { model_kwargs: rest } };
+  let defaults: Tree | undefined;
   const notes: string[] = [];
   let key: string | undefined;
   for (const name of names) {
@@ -205,9 +199,10 @@ function modelKwargs(value: unknown): Answer {
     if (answer.warning) notes.push(`${name}: ${answer.warning}`);
     if (!('set' in answer)) continue;
     set = merge(set, answer.set);
+    defaults = answer.defaults ?? defaults;
     key = answer.key ?? key;
   }
-  return { set, warning: notes.join('; '), ...(key !== undefined && { key }) };
+  return { set, warning: notes.join('; '), ...(key !== undefined && { key }), ...(defaults && { defaults }) };
 }
 
 /** Rewrites one layer at a time, so that a later layer still wins over a rewritten key of an earlier one. */
@@ -216,6 +211,7 @@ export function mapMiniSweAgent(layer: Tree, from: string): Mapped {
   const warnings: string[] = [];
   const problems: string[] = [];
   let apiKey: string | undefined;
+  let defaults: Tree | undefined;
   for (const [key, rule] of Object.entries(RULES)) {
     const path = key.split('.');
     const value = at(layer, path);
@@ -230,9 +226,11 @@ export function mapMiniSweAgent(layer: Tree, from: string): Mapped {
     if ('set' in answer) {
       tree = merge(answer.set, tree);
       apiKey = answer.key ?? apiKey;
+      if (answer.defaults) defaults = merge(defaults ?? {}, answer.defaults);
     }
   }
-  return { tree, warnings, problems, ...(apiKey !== undefined && { key: apiKey }) };
+  const key = apiKey === undefined ? {} : { key: apiKey };
+  return { tree, warnings, problems, ...key, ...(defaults && { defaults }) };
 }
 
 // `environment.run_args`, arguments of `docker run`: keys of this program, or why there is no key.

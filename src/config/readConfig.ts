@@ -2,13 +2,13 @@
 import { isAbsolute, join } from 'node:path';
 import { PACKAGE_ROOT } from '../base/files/packageFile.ts';
 import { closest } from '../base/text/closest.ts';
-import { parseYaml, YamlError } from '../base/text/yaml.ts';
+import { parsePythonYaml, YamlError } from '../base/text/yaml.ts';
 import { nest, type Tree } from './merge.ts';
 
 /** YAML with merge keys; a key given twice is an error here. Throws a ConfigError that names the file. */
 export function readYaml(text: string, path: string): unknown {
   try {
-    return parseYaml(text);
+    return parsePythonYaml(text);
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
     throw new ConfigError(error.problems.map((problem) => `${path}: ${problem}`));

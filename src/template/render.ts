@@ -3,6 +3,8 @@
  * once for each template; what is wrong with its names, filters and methods is noted on the way, so that a typo stops a run before anything
  * is started or paid.
  */
+
+import { percentFormat } from '../base/python/format.ts';
 import {
   contains,
   equal,
@@ -11,7 +13,9 @@ import {
   isFloat,
   isNumber,
   iterate,
+  NOTHING,
   order,
+  PyTuple,
   PythonError,
   slice,
   text,
@@ -19,8 +23,11 @@ import {
   typeName,
 } from '../base/python/values.ts';
 import { closest } from '../base/text/closest.ts';
-import { applyFilter, applyTest, FILTERS, METHOD_NAMES, methodOf, TESTS } from './filters.ts';
+import { applyFilter, applyTest, FILTERS, Group, LENIENT_TESTS, TESTS } from './filters.ts';
+import { Callable, changes, cycle, Fields, GLOBALS, Namespace } from './globals.ts';
+import { methodOf, wrongCall } from './methods.ts';
 import { type Node, parseTemplate, TemplateError, UndefinedError } from './parse.ts';
+import { misfit } from './signature.ts';
 
 export type Vars = Readonly<Record<string, unknown>>;
 type Template = (vars: Vars) => string;
@@ -77,17 +84,19 @@ interface Found {
 
 function compile(source: string): { template: Template; found: Found } {
   const found: Found = { free: new Set(), asked: new Set(), problems: [] };
-  const write = statements(parseTemplate(source), { bound: new Set(), found });
-  return {
-    found,
-    template(vars) {
-      try {
-        return write(new Scope(vars));
-      } catch (error) {
-        throw error instanceof PythonError ? new TemplateError(error.message, { cause: error }) : error;
-      }
-    },
-  };
+  const write = asTemplateErrors(() => statements(parseTemplate(source), { bound: new Set(), found }));
+  return { found, template: (vars) => asTemplateErrors(() => write(new Scope(vars))) };
+}
+
+function asTemplateErrors<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof PythonError) throw new TemplateError(error.message, { cause: error });
+    if (error instanceof RangeError)
+      throw new TemplateError('it is nested too deeply, or makes a text that is too long');
+    throw error;
+  }
 }
 
 /** Variables by name; a loop opens an inner scope, `if` does not. */
@@ -149,69 +158,104 @@ function all(node: Node | null | undefined, place: Place): Write[] {
     case 'For':
       return [loop(node, place)];
     case 'Set': {
-      const targets: string[] = node.targets.flatMap(names);
-      const given = node.value ? value(node.value, place) : statements(node.body.body, place);
-      for (const name of targets) place.bound.add(name);
+      const [target] = node.targets;
+      const given = expression(node.value, place);
+      if (node.field !== null) return [setField(target, node.field, given, place)];
+      for (const name of names(target)) place.bound.add(name);
       return [
         (scope) => {
-          assign(targets, given(scope), scope);
+          assign(target, given(scope), scope);
           return '';
         },
       ];
     }
+    case 'With': {
+      const given = node.given.map(([target, of]: [Node, Node]) => [target, expression(of, place)]);
+      const inside: Place = { ...place, bound: new Set(place.bound) };
+      for (const [target] of given) for (const name of names(target)) inside.bound.add(name);
+      const body = statements(node.body, inside);
+      return [
+        (scope) => {
+          const inner = new Scope(scope);
+          for (const [target, of] of given) assign(target, of(scope), inner);
+          return body(inner);
+        },
+      ];
+    }
     default:
-      return refuse(node, `templates here have no {% ${node.typename.toLowerCase()} %}`);
+      return refuse(node, `cannot use ${node.typename} as a statement`);
   }
 }
 
-function names(node: Node): string[] {
-  if (node.typename === 'Symbol') return [node.value];
-  if (node.typename === 'Array' || node.typename === 'Group') return node.children.flatMap(names);
-  return refuse(node, 'expected a name to assign to');
-}
+/** The names of a target of an assignment: a name, or an array of targets. */
+const names = (target: Node): string[] =>
+  target.typename === 'Symbol' ? [target.value] : target.children.flatMap(names);
 
-function assign(targets: readonly string[], given: unknown, scope: Scope): void {
-  const parts = targets.length === 1 ? [given] : iterate(given);
-  if (parts.length !== targets.length)
-    throw new TemplateError(`expected ${targets.length} values to unpack, got ${parts.length}`);
-  targets.forEach((name, i) => {
-    scope.set(name, parts[i]);
+function assign(target: Node, given: unknown, scope: Scope): void {
+  if (target.typename === 'Symbol') {
+    scope.set(target.value, given);
+    return;
+  }
+  const parts = iterate(given);
+  if (parts.length !== target.children.length)
+    throw new TemplateError(`expected ${target.children.length} values to unpack, got ${parts.length}`);
+  target.children.forEach((child: Node, i: number) => {
+    assign(child, parts[i], scope);
   });
 }
 
+/** `{% set ns.name = value %}`, of a namespace alone. */
+function setField(target: Node, field: string, given: Expression, place: Place): Write {
+  const owner = value(target, place);
+  return (scope) => {
+    const space = owner(scope);
+    if (!(space instanceof Namespace))
+      throw new TemplateError('cannot assign attribute on non-namespace object');
+    space.fields.set(field, given(scope));
+    return '';
+  };
+}
+
 function loop(node: Node, place: Place): Write {
-  // In Jinja2 an `if` after the iterable always filters.
-  const filtered = node.arr.typename === 'InlineIf';
-  if (filtered && node.arr.else_) refuse(node, 'a loop filter has no else');
-  const targets = names(node.name);
-  const over = value(filtered ? node.arr.body : node.arr, place);
-  const inside: Place = { ...place, bound: new Set([...place.bound, ...targets, 'loop']) };
-  const only = filtered ? value(node.arr.cond, inside) : null;
+  const target: Node = node.name;
+  const over = value(node.arr, place);
+  const inside: Place = { ...place, bound: new Set([...place.bound, ...names(target), 'loop']) };
+  const only = node.test ? value(node.test, inside) : null;
   const body = statements(node.body, inside);
   const otherwise = statements(node.else_, { ...place, bound: new Set(place.bound) });
   const innerOf = (item: unknown, scope: Scope): Scope => {
     const inner = new Scope(scope);
-    assign(targets, item, inner);
+    assign(target, item, inner);
     return inner;
   };
   return (scope) => {
     const items = iterate(over(scope)).filter((item) => !only || truth(only(innerOf(item, scope))));
     if (items.length === 0) return otherwise(scope);
-    return items
-      .map((item, i) => {
-        const inner = innerOf(item, scope);
-        inner.set('loop', {
-          index: i + 1,
-          index0: i,
-          revindex: items.length - i,
-          revindex0: items.length - i - 1,
-          first: i === 0,
-          last: i === items.length - 1,
-          length: items.length,
-        });
-        return body(inner);
-      })
-      .join('');
+    const changed = changes();
+    let out = '';
+    for (const [i, item] of items.entries()) {
+      const inner = innerOf(item, scope);
+      if (!names(target).includes('loop')) inner.set('loop', { ...turn(items, i), changed, cycle: cycle(i) });
+      out += body(inner);
+    }
+    return out;
+  };
+}
+
+function turn(items: readonly unknown[], i: number): Record<string, unknown> {
+  return {
+    index: i + 1,
+    index0: i,
+    revindex: items.length - i,
+    revindex0: items.length - i - 1,
+    first: i === 0,
+    last: i === items.length - 1,
+    length: items.length,
+    // Other depths than these have loops that are recursive, which templates here do not have.
+    depth: 1,
+    depth0: 0,
+    ...(i > 0 ? { previtem: items[i - 1] } : {}),
+    ...(i < items.length - 1 ? { nextitem: items[i + 1] } : {}),
   };
 }
 
@@ -242,6 +286,7 @@ type Read = (node: Node, place: Place) => Expression;
 
 const list: Read = (node, place) => {
   const items: Expression[] = node.children.map((child: Node) => value(child, place));
+  if (node.tuple) return (scope) => PyTuple.holding(items.map((item) => item(scope)));
   return (scope) => items.map((item) => item(scope));
 };
 const unary =
@@ -253,7 +298,7 @@ const unary =
 const logical =
   (goesOn: boolean): Read =>
   (node, place) => {
-    const [left, right] = [value(node.left, place), value(node.right, place)];
+    const [left, right] = [value(node.left, place), expression(node.right, place)];
     return (scope) => {
       const first = left(scope);
       return truth(first) === goesOn ? right(scope) : first;
@@ -265,29 +310,37 @@ const binary =
     const [left, right] = [value(node.left, place), value(node.right, place)];
     return (scope) => of(left(scope), right(scope));
   };
-const arithmetic = (operator: string): Read => binary((left, right) => computed(operator, left, right));
+const arithmetic =
+  (operator: string): Read =>
+  (node, place) => {
+    noMarkup(node.left, place);
+    if (operator === '+') noMarkup(node.right, place);
+    return binary((left, right) => computed(operator, left, right))(node, place);
+  };
 
-const CONSTANTS: Readonly<Record<string, unknown>> = { True: true, False: false, None: null };
+/** Filters whose result Jinja2 marks as safe: what is added to it is escaped there, and here would not be. */
+const MARKUP: ReadonlySet<string> = new Set(['e', 'escape', 'forceescape', 'safe', 'tojson']);
+
+function noMarkup(node: Node, place: Place): void {
+  if (node.typename === 'Filter' && MARKUP.has(node.name.value))
+    place.found.problems.push(
+      `what the filter '${node.name.value}' gives can only be shown, filtered or joined by ~ in templates here`,
+    );
+}
 
 const EXPRESSIONS: Readonly<Record<string, Read>> = {
-  Literal: (node) =>
-    node.value instanceof RegExp
-      ? refuse(node, 'Jinja2 has no regular expression literals')
-      : () => node.value,
+  Literal: (node) => () => node.value,
   Symbol({ value: name }, { bound, found }) {
-    if (Object.hasOwn(CONSTANTS, name)) return () => CONSTANTS[name];
     if (!bound.has(name)) found.free.add(name);
     return Object.assign((scope: Scope) => scope.get(name), { missing: () => `'${name}' is undefined` });
   },
-  Group: (node, place) =>
-    node.children.length === 1 ? expression(node.children[0], place) : list(node, place),
   Array: list,
   Dict(node, place) {
     const pairs: (readonly [Expression, Expression])[] = node.children.map((pair: Node) => [
       value(pair.key, place),
       value(pair.value, place),
     ]);
-    return (scope) => Object.fromEntries(pairs.map(([key, one]) => [text(key(scope)), one(scope)]));
+    return (scope) => Object.fromEntries(pairs.map(([key, one]) => [keyText(key(scope)), one(scope)]));
   },
   LookupVal(node, place) {
     const target = value(node.target, place);
@@ -313,9 +366,15 @@ const EXPRESSIONS: Readonly<Record<string, Read>> = {
   Filter(node, place) {
     const { value: name } = node.name;
     const [target, ...rest] = node.args.children;
-    if (!Object.hasOwn(FILTERS, name)) place.found.problems.push(`there is no filter '${name}'`);
-    const of = asked(target, name === 'default' || name === 'd', place);
-    const args = given(rest, place);
+    const known = Object.hasOwn(FILTERS, name) ? FILTERS[name] : undefined;
+    const wrong = known
+      ? misfit(`filter '${name}'`, known, ...shapeOf(rest))
+      : `there is no filter '${name}'`;
+    if (wrong) place.found.problems.push(wrong);
+    if (name === 'format' || name === 'truncate') noMarkup(target, place);
+    const lenient = name === 'default' || name === 'd';
+    const of = asked(target, lenient, place);
+    const args = given(rest, place, lenient ? expression : value);
     return (scope) => {
       const { positional, named } = args(scope);
       return applyFilter(name, of(scope), positional, named);
@@ -323,7 +382,7 @@ const EXPRESSIONS: Readonly<Record<string, Read>> = {
   },
   Is({ testName: name, left, testArgs }, place) {
     if (!Object.hasOwn(TESTS, name)) place.found.problems.push(`there is no test '${name}'`);
-    const target = asked(left, name === 'defined' || name === 'undefined', place);
+    const target = asked(left, LENIENT_TESTS.has(name), place);
     const args = given(testArgs?.children ?? [], place);
     return (scope) => applyTest(name, target(scope), args(scope).positional);
   },
@@ -332,7 +391,6 @@ const EXPRESSIONS: Readonly<Record<string, Read>> = {
   Pos: unary((target) => signed('+', target)),
   And: logical(true),
   Or: logical(false),
-  In: binary((item, container) => contains(container, item)),
   Compare(node, place) {
     const first = value(node.expr, place);
     const rest: (readonly [Holds, Expression])[] = node.ops.map(({ type, expr }: Node) => [
@@ -340,6 +398,7 @@ const EXPRESSIONS: Readonly<Record<string, Read>> = {
       value(expr, place),
     ]);
     return (scope) => {
+      // Python asks for a value no sooner than it compares it.
       let left = first(scope);
       for (const [holds, next] of rest) {
         const right = next(scope);
@@ -350,8 +409,8 @@ const EXPRESSIONS: Readonly<Record<string, Read>> = {
     };
   },
   InlineIf(node, place) {
-    const [test, yes] = [value(node.cond, place), value(node.body, place)];
-    const no = node.else_ ? value(node.else_, place) : () => undefined;
+    const [test, yes] = [value(node.cond, place), expression(node.body, place)];
+    const no = node.else_ ? expression(node.else_, place) : () => NOTHING;
     return (scope) => (truth(test(scope)) ? yes : no)(scope);
   },
   Capture: (node, place) => statements(node.body, place),
@@ -373,31 +432,41 @@ const HOLDS: Readonly<Record<string, Holds>> = {
   '>': (left, right) => order(left, right) > 0,
   '<=': (left, right) => order(left, right) <= 0,
   '>=': (left, right) => order(left, right) >= 0,
+  in: (left, right) => contains(right, left),
+  'not in': (left, right) => !contains(right, left),
 };
+
+/** Keys of a mapping are texts here; Python's 1 and '1' would be one. */
+function keyText(key: unknown): string {
+  if (typeof key === 'string') return key;
+  throw new TemplateError(`templates here have no mapping with a key that is a ${typeName(key)}`);
+}
 
 /** The target of a filter or test. Those that are `lenient`, and no others, may be asked about a value that is not there. */
 function asked(node: Node, lenient: boolean, place: Place): Expression {
-  const name = named(bare(node));
+  const name = named(node);
   if (lenient && name !== undefined) place.found.asked.add(name);
   return lenient ? expression(node, place) : value(node, place);
 }
 
-/** Without the parentheses around it, and a constant as the literal that it is. */
-function bare(node: Node): Node {
-  if (node.typename === 'Group' && node.children.length === 1) return bare(node.children[0]);
-  const constant = node.typename === 'Symbol' && Object.hasOwn(CONSTANTS, node.value);
-  return constant ? { ...node, typename: 'Literal', value: CONSTANTS[node.value] } : node;
-}
-
 const named = (node: Node): string | undefined => (node.typename === 'Symbol' ? node.value : undefined);
 
-function given(children: readonly Node[], place: Place) {
+/** How many arguments are given by place, and the names of the others. */
+function shapeOf(children: readonly Node[]): [given: number, names: string[]] {
+  const named = children.filter((child) => child.typename === 'KeywordArgs');
+  return [
+    children.length - named.length,
+    named.flatMap(({ children: pairs }) => pairs.map(({ key }: Node) => key.value)),
+  ];
+}
+
+function given(children: readonly Node[], place: Place, read: Read = value) {
   const positional: Expression[] = [];
   const byName: (readonly [string, Expression])[] = [];
   for (const child of children) {
     if (child.typename === 'KeywordArgs')
-      for (const pair of child.children) byName.push([pair.key.value, value(pair.value, place)]);
-    else positional.push(value(child, place));
+      for (const pair of child.children) byName.push([pair.key.value, read(pair.value, place)]);
+    else positional.push(read(child, place));
   }
   return (scope: Scope) => ({
     positional: positional.map((one) => one(scope)),
@@ -405,30 +474,53 @@ function given(children: readonly Node[], place: Place) {
   });
 }
 
+/** A method of a value (`x.split(",")`), a function of Jinja2 (`range(3)`), or what a template has set to one (`joiner()`). */
 function call(node: Node, place: Place): Expression {
-  const callee = bare(node.name);
-  const { problems } = place.found;
-  const name = named(callee);
-  const method = callee.typename === 'LookupVal' && !callee.slice ? bare(callee.val) : null;
-  if (name !== undefined && name !== 'range') problems.push(`'${name}' cannot be called`);
-  else if (name === undefined && method?.typename !== 'Literal') problems.push('only methods can be called');
-  else if (method && !METHOD_NAMES.has(String(method.value)))
-    problems.push(`there is no method '${method.value}' to call`);
-  const [target, key] = method ? [value(callee.target, place), value(method, place)] : [];
-  if (!method && name !== 'range') expression(callee, place);
   const args = given(node.args.children, place);
+  const name = named(node.name);
+  if (name !== undefined && Object.hasOwn(GLOBALS, name) && !place.bound.has(name))
+    return (scope) => {
+      const { positional, named: byName } = args(scope);
+      const shadowed = scope.get(name);
+      return shadowed === undefined
+        ? GLOBALS[name]?.(positional, byName)
+        : called(shadowed, name, positional, byName);
+    };
+  if (node.name.typename === 'LookupVal' && !node.name.slice)
+    return callMethod(node.name, node.args.children, place);
+  if (name === undefined) place.found.problems.push('only methods can be called');
+  else if (!place.bound.has(name)) place.found.problems.push(`'${name}' cannot be called`);
+  const callee = value(node.name, place);
   return (scope) => {
     const { positional, named: byName } = args(scope);
-    if (Object.keys(byName).length > 0) throw new TemplateError('calls here take no named arguments');
-    if (name === 'range' && scope.get('range') === undefined) return range(positional.map(Number));
-    if (!target || !key)
-      throw new TemplateError(
-        name !== undefined ? `'${name}' cannot be called` : 'this value cannot be called',
-      );
-    const [self, called] = [target(scope), text(key(scope))];
-    const bound = methodOf(self, called);
-    if (!bound) throw new UndefinedError(`'${typeName(self)} object' has no attribute '${called}'`);
-    return bound(positional);
+    return called(callee(scope), name, positional, byName);
+  };
+}
+
+function called(callee: unknown, name: string | undefined, args: readonly unknown[], byName: Vars): unknown {
+  if (callee instanceof Callable) return callee.call(args, byName);
+  throw new TemplateError(name !== undefined ? `'${name}' cannot be called` : 'this value cannot be called');
+}
+
+function callMethod(lookup: Node, children: readonly Node[], place: Place): Expression {
+  const { problems } = place.found;
+  noMarkup(lookup.target, place);
+  const args = given(children, place);
+  if (lookup.val.typename !== 'Literal') problems.push('only methods can be called');
+  else {
+    const wrong = wrongCall(String(lookup.val.value), ...shapeOf(children));
+    if (wrong) problems.push(wrong);
+  }
+  const [target, key] = [value(lookup.target, place), value(lookup.val, place)];
+  return (scope) => {
+    const { positional, named: byName } = args(scope);
+    const [self, name] = [target(scope), text(key(scope))];
+    const bound = methodOf(self, name);
+    if (bound) return bound(positional, byName);
+    const field = member(self, name);
+    if (field === undefined)
+      throw new UndefinedError(`'${typeName(self)} object' has no attribute '${name}'`);
+    return called(field, name, positional, byName);
   };
 }
 
@@ -440,6 +532,8 @@ function whole(at: unknown): number | null {
 
 /** Own fields of dicts, elements of lists, characters of text; nothing of the host language. */
 function member(target: unknown, key: unknown): unknown {
+  if (target instanceof Fields) return target.field(text(key));
+  if (target instanceof Group && (key === 'grouper' || key === 'list')) return target.field(key);
   if (isDict(target)) return Object.hasOwn(target, text(key)) ? target[text(key)] : undefined;
   if (typeof key === 'number' && Number.isInteger(key)) {
     if (Array.isArray(target)) return target.at(key);
@@ -448,30 +542,26 @@ function member(target: unknown, key: unknown): unknown {
   return undefined;
 }
 
-/** A template is a prompt: more than this many turns is a mistake. */
-const RANGE_LIMIT = 100_000;
-function range(args: readonly number[]): number[] {
-  const [start, stop, step] =
-    args.length === 1 ? [0, args[0] ?? 0, 1] : [args[0] ?? 0, args[1] ?? 0, args[2] ?? 1];
-  if (step === 0 || Math.abs((stop - start) / step) > RANGE_LIMIT)
-    throw new TemplateError('range is too large');
-  const out: number[] = [];
-  for (let i = start; step > 0 ? i < stop : i > stop; i += step) out.push(i);
-  return out;
-}
-
 const numeric = (n: unknown, operator: string): unknown => {
   if (isNumber(n) || typeof n === 'boolean') return n;
   throw new TemplateError(`unsupported operand type for ${operator}: '${typeName(n)}'`);
 };
-const keepFloat = (result: number, ...from: readonly unknown[]): unknown =>
-  from.some(isFloat) ? float(result) : result;
+/** A whole number stays one; Python's have no end, those of JavaScript are inexact from 2^53 on. */
+function keepFloat(result: number, ...from: readonly unknown[]): unknown {
+  if (from.some(isFloat)) return float(result);
+  if (!Number.isSafeInteger(result)) throw new TemplateError('a number is too large for templates here');
+  return result === 0 ? 0 : result;
+}
 
 function computed(operator: string, left: unknown, right: unknown): unknown {
   if (operator === '+' && typeof left === 'string' && typeof right === 'string') return left + right;
-  if (operator === '+' && Array.isArray(left) && Array.isArray(right)) return [...left, ...right];
-  if (operator === '*' && typeof left === 'string' && isNumber(right))
-    return left.repeat(Math.max(0, Number(right)));
+  if (operator === '+' && left instanceof PyTuple && right instanceof PyTuple)
+    return PyTuple.holding([...left, ...right]);
+  if (operator === '+' && Array.isArray(left) && Array.isArray(right) && typeName(left) === typeName(right))
+    return [...left, ...right];
+  if (operator === '%' && typeof left === 'string') return percentFormat(left, right);
+  if (operator === '*' && isSequence(left)) return repeated(left, right);
+  if (operator === '*' && isSequence(right)) return repeated(right, left);
   const [a, b] = [Number(numeric(left, operator)), Number(numeric(right, operator))];
   switch (operator) {
     case '+':
@@ -481,17 +571,44 @@ function computed(operator: string, left: unknown, right: unknown): unknown {
     case '*':
       return keepFloat(a * b, left, right);
     case '**':
+      if (a === 0 && b < 0) throw new TemplateError('zero to a negative power');
+      if (a < 0 && !Number.isInteger(b)) throw new TemplateError('templates here have no complex numbers');
       return keepFloat(a ** b, left, right, ...(b < 0 ? [0.5] : []));
-    default:
+    default: {
       if (b === 0) throw new TemplateError('division by zero');
       if (operator === '/') return float(a / b);
-      if (operator === '//') return keepFloat(Math.floor(a / b), left, right);
-      // Python's remainder has the sign of the divisor.
-      return keepFloat(a - b * Math.floor(a / b), left, right);
+      const rest = remainder(a, b, isFloat(left) || isFloat(right));
+      if (operator === '%') return keepFloat(rest, left, right);
+      const quotient = Math.round((a - rest) / b);
+      return keepFloat(quotient === 0 ? Math.sign(a) * Math.sign(b) * 0 : quotient, left, right);
+    }
   }
+}
+
+/** Python's remainder has the sign of the divisor, a zero of floats too. */
+function remainder(a: number, b: number, floats: boolean): number {
+  const rest = a % b;
+  if (rest === 0) return floats && b < 0 ? -0 : 0;
+  return rest < 0 !== b < 0 ? rest + b : rest;
+}
+
+/** Long texts are made by mistake, and end the program where they are not bounded. */
+const LONGEST_REPEAT = 10_000_000;
+const isSequence = (value: unknown): value is string | readonly unknown[] =>
+  typeof value === 'string' || Array.isArray(value);
+
+function repeated(value: string | readonly unknown[], times: unknown): unknown {
+  const given = typeof times === 'boolean' ? Number(times) : times;
+  if (typeof given !== 'number' || !Number.isInteger(given))
+    throw new TemplateError(`can't multiply sequence by non-int of type '${typeName(times)}'`);
+  const count = Math.max(0, given);
+  if (value.length * count > LONGEST_REPEAT) throw new TemplateError('a repeated value is too long');
+  if (typeof value === 'string') return value.repeat(count);
+  const items = Array.from({ length: count }, () => value).flat(1);
+  return value instanceof PyTuple ? PyTuple.holding(items) : items;
 }
 
 function signed(sign: '-' | '+', value: unknown): unknown {
   const n = numeric(value, sign);
-  return keepFloat(sign === '-' ? -Number(n) : Number(n), n);
+  return keepFloat(sign === '-' ? -Number(n) || (isFloat(n) ? -Number(n) : 0) : Number(n), n);
 }

@@ -277,6 +277,72 @@ describe('keys', () => {
   });
 });
 
+describe('a default of a class never beats a value that was given', () => {
+  const regex = '<mswea_bash_command>(.*?)</mswea_bash_command>';
+  const file = (text: string) => ({ '/w/f.yaml': text });
+  const loaded = (text: string, ...specs: string[]) => load(['/w/f.yaml', ...specs], file(text)).config;
+
+  test('the regular expression of swebench_xml.yaml stays with a text-based class on the command line', (context) => {
+    const xml = join(configs, 'mini-swe-agent-2.4.6.swebench_xml.yaml');
+    if (!existsSync(xml)) context.skip('../shared is not there');
+    for (const specs of [[xml], ['model.model_class=litellm_textbased', xml]]) {
+      const { config } = load([...specs, 'model.model_class=litellm_textbased']);
+      expect(config.agent).toMatchObject({ protocol: 'bash-block', action_regex: regex });
+    }
+  });
+  test.each(['litellm_textbased', 'openrouter_textbased', 'litellm', 'anthropic', 'portkey'])(
+    'a regular expression before %s',
+    (name) => {
+      const { agent } = loaded('agent: {action_regex: "<a>(.*?)</a>"}', `model.model_class=${name}`);
+      expect(agent).toMatchObject({ protocol: 'bash-block', action_regex: '<a>(.*?)</a>' });
+    },
+  );
+  test('address, key, dialect and protocol', () => {
+    const given = 'model: {base_url: "http://proxy/v1", api_key_env: MINE, dialect: messages}';
+    for (const name of ['openrouter', 'portkey_response', 'requesty', 'litellm_response'])
+      expect(loaded(given, `model.model_class=${name}`).model).toMatchObject({
+        ...{ base_url: 'http://proxy/v1', api_key_env: 'MINE', dialect: 'messages' },
+      });
+    expect(loaded('agent: {protocol: bash-block}', 'model.model_class=litellm').agent.protocol).toBe(
+      'bash-block',
+    );
+  });
+  test('the dialect where a provider is not known', () => {
+    const { model } = loaded(
+      'model: {dialect: messages}',
+      'model.model_kwargs={"custom_llm_provider": "mine"}',
+    );
+    expect(model.dialect).toBe('messages');
+    expect(loaded('{}', 'model.model_kwargs={"custom_llm_provider": "mine"}').model.dialect).toBe('chat');
+  });
+  test('the class that is named last brings its own defaults alone', () => {
+    const { model } = loaded('model: {model_class: openrouter}', 'model.model_class=litellm');
+    expect(model.base_url).toBeUndefined();
+  });
+  test('in arms too', () => {
+    const { arms } = load(
+      ['/w/f.yaml'],
+      file(`agent: {action_regex: "<a>(.*?)</a>"}
+model: {base_url: "http://proxy/v1"}
+arms:
+  - {name: one, model: {model_class: openrouter_textbased}}
+  - {name: two, model: {model_class: openrouter, base_url: "http://two/v1"}}
+`),
+    );
+    expect(arms.map(({ agent, model }) => [agent.action_regex, model.base_url])).toEqual([
+      ['<a>(.*?)</a>', 'http://proxy/v1'],
+      ['<a>(.*?)</a>', 'http://two/v1'],
+    ]);
+  });
+});
+
+test('top-level keys that begin with x- are places for anchors, as numbers with underscores are numbers', () => {
+  const { config } = load(['/w/f.yaml'], {
+    '/w/f.yaml': 'x-limits: &limits {step_limit: 1_000}\nx-note: anything\nagent: *limits\n',
+  });
+  expect(config.agent.step_limit).toBe(1000);
+});
+
 describe('action_regex written for Python', () => {
   test.each([
     ['(?s)<a>(.*?)</a>', '<a>(.*?)</a>'],

@@ -27,3 +27,38 @@ test('of thousands of mistakes the first are told, each with its place', () => {
   expect(tell()).toContain('and 2479 more');
   expect(tell().length).toBeLessThan(3000);
 });
+
+test('values are read as PyYAML reads them, and keys stay as they are written', () => {
+  const text = `a: 1_000
+b: yes
+c: Off
+d: 010
+e: 0x1F
+f: 1:30
+g: 1_0.5
+h: "1_000"
+i: y
+j: 1e3
+k: 08
+l: 12e
+m: 2026-01-01
+env: {NO: on, 1_0: x, on: y}
+`;
+  expect(readYaml(text, 'x')).toEqual({
+    ...{
+      a: 1000,
+      b: true,
+      c: false,
+      d: 8,
+      e: 31,
+      f: 90,
+      g: 10.5,
+      h: '1_000',
+      i: 'y',
+      j: 1000,
+      k: 8,
+      l: '12e',
+    },
+    ...{ m: '2026-01-01', env: { NO: true, '1_0': 'x', on: 'y' } },
+  });
+});

@@ -115,6 +115,69 @@ describe('beyond the golden file', () => {
     expect(text).toBe('1000000 😀😀 😀😀');
     expect(took).toBeLessThan(1000);
   });
+  test('what Jinja2 can do and templates here cannot is refused by name when it is read', () => {
+    const refused: readonly (readonly [string, RegExp])[] = [
+      ['{% macro m() %}{% endmacro %}', /no {% macro %}/],
+      ['{% for x in l recursive %}{% endfor %}', /cannot be recursive/],
+      ['{{ range(*l) }}', /take no '\*'/],
+      ["{{ '\\N{BULLET}' }}", /have no '\\N/],
+      ['{{ 12345678901234567890 }}', /too large/],
+      ['{{ x | wordwrap(10) }}', /no filter 'wordwrap'/],
+      ['{{ x.encode() }}', /no method 'encode'/],
+      ['{{ x.split(",", 1, 2) }}', /at most 2 arguments/],
+      ['{{ x.split(limit=1) }}', /no argument 'limit'/],
+      ['{{ x | indent(widht=2) }}', /no argument 'widht'/],
+      ['{{ (x | tojson) + "<" }}', /joined by ~/],
+      ['{{ (x | e).upper() }}', /joined by ~/],
+    ];
+    for (const [template, problem] of refused)
+      expect(checkTemplate(template, ['x', 'l']).join('; '), template).toMatch(problem);
+  });
+  test('long and deep templates are read in linear time, or refused', () => {
+    const took = cpuMs(() => {
+      const pairs = [
+        ['(', ')'],
+        ['[', ']'],
+        ['{"a": ', '}'],
+        ['-', ''],
+        ['not ', ''],
+        ['x if ', ''],
+        ['', ' + 1'],
+        ['', '.a'],
+        ['', ' | e'],
+        ['x if x else ', ''],
+      ];
+      for (const [open = '', close = ''] of pairs)
+        expect(() => render(`{{ ${open.repeat(20_000)}x${close.repeat(20_000)} }}`, { x: 1 })).toThrow(
+          TemplateError,
+        );
+      for (const block of ['if x', 'for y in x', 'filter e', 'with y = x'])
+        expect(() =>
+          render(`{% ${block} %}`.repeat(20_000) + `{% end${block.split(' ')[0]} %}`.repeat(20_000), {
+            x: [1],
+          }),
+        ).toThrow(TemplateError);
+      const long = `{{ x }}{% if x %}  {% endif %}{# ${'y'.repeat(50)} #}{%- raw %} {{ {% endraw -%}`.repeat(
+        10_000,
+      );
+      expect(render(long, { x: 'a' })).toHaveLength(70_000);
+      for (const open of ['{% ', '{{ ', '{#', '{%-raw', '{%      '])
+        expect(() => compileTemplate(open.repeat(50_000))).toThrow(TemplateError);
+    });
+    expect(took).toBeLessThan(4000);
+  });
+  test('a width, a repetition and a power that no prompt has are refused', () => {
+    for (const expression of [
+      '"x" * 100000000',
+      '[1] * 100000000',
+      '"%999999999d" % 1',
+      '"{:999999999}".format(1)',
+      '"a".center(999999999)',
+      '9 ** 99',
+      'range(999999999)',
+    ])
+      expect(() => render(`{{ ${expression} }}`, {}), expression).toThrow(TemplateError);
+  });
   test('a template is compiled once', () => {
     expect(compileTemplate('a{{ b }}')).toBe(compileTemplate('a{{ b }}'));
   });

@@ -5,7 +5,7 @@
 
 import { asciiOnly, replaceUnits, unitTable, wellFormed } from '../replaceUnits.ts';
 import { byCodePoint, codePoints } from './text.ts';
-import { PyFloat } from './values.ts';
+import { PyFloat, PyObject, PythonError, PyView, typeName } from './values.ts';
 
 interface Style {
   /** null: everything on one line, with a space after each comma. */
@@ -41,6 +41,8 @@ function entriesOf(value: object, { sortKeys }: Style): [string, unknown][] {
 function write(value: unknown, style: Style, depth: number): string {
   if (typeof value === 'string') return quoted(value, style);
   if (value instanceof PyFloat) return value.toString();
+  if (value instanceof PyObject || value instanceof PyView)
+    throw new PythonError(`Object of type ${typeName(value)} is not JSON serializable`);
   if (typeof value !== 'object' || value === null) return JSON.stringify(value ?? null);
   const list = Array.isArray(value);
   const parts = list
@@ -57,8 +59,9 @@ function write(value: unknown, style: Style, depth: number): string {
 export const pythonJson = (value: unknown, indent = 4): string =>
   write(value, { indent, sortKeys: false }, 0);
 
-/** `json.dumps(value, sort_keys=True)` */
-export const sortedPythonJson = (value: unknown): string => write(value, { indent: null, sortKeys: true }, 0);
+/** `json.dumps(value, sort_keys=True, indent=indent)` */
+export const sortedPythonJson = (value: unknown, indent: number | null = null): string =>
+  write(value, { indent, sortKeys: true }, 0);
 
 /** ASCII as Python writes it, without lone surrogates, and with JavaScript's own spaces: indent 0 is one line without any. */
 export const asciiJson = (value: unknown, indent = 2): string =>

@@ -4,13 +4,19 @@ import { byCodePoint, codePoints, sliceText } from './text.ts';
 
 export type Dict = Readonly<Record<string, unknown>>;
 export const isDict = (value: unknown): value is Dict =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof PyFloat);
+  typeof value === 'object' &&
+  value !== null &&
+  !Array.isArray(value) &&
+  !(value instanceof PyFloat || value instanceof PyObject);
 
 export function typeName(value: unknown): string {
   if (value === null) return 'None';
   if (typeof value === 'string') return 'str';
   if (typeof value === 'boolean') return 'bool';
   if (isNumber(value)) return isFloat(value) ? 'float' : 'int';
+  if (value instanceof PyObject) return value.type;
+  if (value instanceof PyTuple) return 'tuple';
+  if (value instanceof PyView) return value.kind;
   return Array.isArray(value) ? 'list' : 'dict';
 }
 
@@ -18,11 +24,12 @@ export function truth(value: unknown): boolean {
   if (typeof value === 'string' || Array.isArray(value)) return value.length > 0;
   if (isNumber(value)) return Number(value) !== 0;
   if (isDict(value)) return Object.keys(value).length > 0;
-  return Boolean(value);
+  return Boolean(value) && value !== NOTHING;
 }
 
 /** str(value) */
 export function text(value: unknown): string {
+  if (value === NOTHING) return '';
   return typeof value === 'string' ? value : repr(value);
 }
 
@@ -32,12 +39,16 @@ export function repr(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'True' : 'False';
   if (value instanceof PyFloat) return value.toString();
   if (typeof value === 'number') return Number.isInteger(value) ? String(value) : floatText(value);
+  if (value instanceof PyView) return value.shown;
+  if (value instanceof PyTuple)
+    return `(${Array.from(value, repr).join(', ')}${value.length === 1 ? ',' : ''})`;
   if (Array.isArray(value)) return `[${value.map(repr).join(', ')}]`;
+  if (value === NOTHING) return 'Undefined';
   if (isDict(value))
     return `{${Object.entries(value)
       .map(([k, v]) => `${stringRepr(k)}: ${repr(v)}`)
       .join(', ')}}`;
-  throw new PythonError(`a ${typeof value} has no text in Python`);
+  throw new PythonError(`a ${value instanceof PyObject ? value.type : typeof value} has no text in Python`);
 }
 
 const SHORT_ESCAPES: Readonly<Record<string, string>> = {
@@ -73,7 +84,8 @@ function escaped(code: number): string {
 export function equal(a: unknown, b: unknown): boolean {
   const [x, y] = [plain(a), plain(b)];
   if (typeof x === 'number' && typeof y === 'number') return x === y;
-  if (Array.isArray(x) && Array.isArray(y)) return x.length === y.length && x.every((v, i) => equal(v, y[i]));
+  if (Array.isArray(x) && Array.isArray(y))
+    return typeName(x) === typeName(y) && x.length === y.length && x.every((v, i) => equal(v, y[i]));
   if (isDict(x) && isDict(y)) {
     const keys = Object.keys(x);
     return (
@@ -108,6 +120,7 @@ export function contains(container: unknown, item: unknown): boolean {
   }
   if (Array.isArray(container)) return container.some((value) => equal(value, item));
   if (isDict(container)) return typeof item === 'string' && Object.hasOwn(container, item);
+  if (container === NOTHING) return false;
   throw new PythonError(`argument of type '${typeName(container)}' is not iterable`);
 }
 
@@ -116,6 +129,7 @@ export function length(value: unknown): number {
   if (typeof value === 'string') return codePoints(value);
   if (Array.isArray(value)) return value.length;
   if (isDict(value)) return Object.keys(value).length;
+  if (value === NOTHING) return 0;
   throw new PythonError(`object of type '${typeName(value)}' has no len()`);
 }
 
@@ -124,6 +138,7 @@ export function iterate(value: unknown): readonly unknown[] {
   if (typeof value === 'string') return Array.from(value);
   if (Array.isArray(value)) return value;
   if (isDict(value)) return Object.keys(value);
+  if (value === NOTHING) return [];
   throw new PythonError(`'${typeName(value)}' object is not iterable`);
 }
 
@@ -139,7 +154,8 @@ export function slice(
     throw new PythonError(`'${typeName(value)}' object cannot be sliced`);
   if (step === 0) throw new PythonError('slice step cannot be zero');
   const spec = { start, stop, step: step ?? 1 };
-  return typeof value === 'string' ? applySlice([...value], spec).join('') : applySlice(value, spec);
+  if (typeof value === 'string') return applySlice([...value], spec).join('');
+  return value instanceof PyTuple ? PyTuple.holding(applySlice(value, spec)) : applySlice(value, spec);
 }
 
 /** An error that Python itself would raise: a wrong type, a step of zero. The caller turns it into an error of its own. */
@@ -197,6 +213,42 @@ export function applySlice<T>(items: readonly T[], { start, stop, step }: SliceS
   for (let i = from; step < 0 ? i > to : i < to; i += step) picked.push(items[i]!);
   return picked;
 }
+
+/** A list that Python would hold as a tuple, so that it prints as `(1, 2)` and equals no list. */
+export class PyTuple extends Array<unknown> {
+  static override get [Symbol.species](): ArrayConstructor {
+    return Array;
+  }
+  static holding(items: Iterable<unknown>): PyTuple {
+    const tuple = new PyTuple();
+    for (const item of items) tuple.push(item);
+    return tuple;
+  }
+}
+
+/** A list that Python would show in another way: `range(0, 2)`, `dict_keys(['a'])`. It equals no list. */
+export class PyView extends Array<unknown> {
+  kind = '';
+  shown = '';
+  static override get [Symbol.species](): ArrayConstructor {
+    return Array;
+  }
+  static over(items: readonly unknown[], kind: string, shown = `${kind}(${repr(items)})`): PyView {
+    const view = new PyView();
+    for (const item of items) view.push(item);
+    return Object.assign(view, { kind, shown });
+  }
+}
+
+/** A value that is no text, number, list or mapping; `type` is its name in Python. */
+export class PyObject {
+  readonly type: string;
+  constructor(type: string) {
+    this.type = type;
+  }
+}
+/** What `'x' if false` comes to in Jinja2, which has no else: empty, false, and not defined. */
+export const NOTHING = new PyObject('Undefined');
 
 /** A number that Python would hold as a float, so that 2.0 prints as `2.0`. A plain JavaScript 2 prints as `2`. */
 export class PyFloat {

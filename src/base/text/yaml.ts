@@ -1,5 +1,5 @@
 /** YAML of people and of strangers: with merge keys, no key twice, and within bounds of length, depth and repetition. */
-import { type Document, LineCounter, parseDocument } from 'yaml';
+import { type Document, isScalar, LineCounter, parseDocument, type ScalarTag, visit } from 'yaml';
 import { errorText } from './errorText.ts';
 
 /** Everything that is wrong with a text, at once. */
@@ -53,16 +53,64 @@ function mistakes({ errors }: Document.Parsed, lines: LineCounter): string[] {
   return more > 0 ? [...shown, `and ${more} more`] : shown;
 }
 
-/** A key given twice is an error here. Throws a YamlError. */
-export function parseYaml(text: string): unknown {
+const wholeOf = (text: string): number => {
+  const digits = text.replaceAll('_', '').replace(/^[-+]/, '');
+  const sign = text.startsWith('-') ? -1 : 1;
+  if (digits.includes(':')) return sign * digits.split(':').reduce((sum, part) => sum * 60 + Number(part), 0);
+  return sign * (/^0\d/.test(digits) ? Number.parseInt(digits, 8) : Number(digits));
+};
+
+/** Plain words that PyYAML (YAML 1.1) reads as a value and YAML 1.2 as a text: `yes`, `1_000`, `010`, `1:30`. Source: `yaml/resolver.py` 6.0. */
+const PYTHON_TAGS: readonly ScalarTag[] = [
+  {
+    tag: 'tag:yaml.org,2002:bool',
+    default: true,
+    test: /^(?:yes|no|on|off|Yes|No|On|Off|YES|NO|ON|OFF)$/,
+    resolve: (word) => /^(?:yes|on)$/i.test(word),
+  },
+  {
+    tag: 'tag:yaml.org,2002:int',
+    default: true,
+    test: /^[-+]?(?:0b[01_]+|0x[\da-fA-F_]+|0[0-7_]+|[1-9][\d_]*(?::[0-5]?\d)*)$/,
+    resolve: wholeOf,
+  },
+  {
+    tag: 'tag:yaml.org,2002:float',
+    default: true,
+    test: /^[-+]?(?:\d[\d_]*\.[\d_]*|\.\d[\d_]*)(?:[eE][-+]?\d+)?$/,
+    resolve: (digits) => Number(digits.replaceAll('_', '')),
+  },
+];
+
+/** A key is a text, as it is written: `NO: 1` names a variable. */
+function keepKeys(document: Document.Parsed): void {
+  visit(document, {
+    Pair(_, { key }) {
+      if (isScalar(key) && key.source !== undefined && /^(?:boolean|number)$/.test(typeof key.value))
+        key.value = key.source;
+    },
+  });
+}
+
+/** YAML as a program in Python reads it. A key given twice is an error here. Throws a YamlError. */
+export const parsePythonYaml = (text: string): unknown => parseYaml(text, PYTHON_TAGS);
+
+/** YAML 1.2. A key given twice is an error here. Throws a YamlError. */
+export function parseYaml(text: string, tags: readonly ScalarTag[] = []): unknown {
   if (text.length > LONGEST) throw new YamlError([`longer than ${LONGEST.toLocaleString('en')} characters`]);
   if (deepestOf(text) > DEEPEST)
     throw new YamlError([`brackets are open more than ${DEEPEST} deep; close them`]);
   const lines = new LineCounter();
   const document = quickly(() =>
-    parseDocument(text, { merge: true, prettyErrors: false, lineCounter: lines }),
+    parseDocument(text, {
+      merge: true,
+      prettyErrors: false,
+      lineCounter: lines,
+      customTags: (known) => [...tags, ...known],
+    }),
   );
   if (document.errors.length > 0) throw new YamlError(mistakes(document, lines));
+  if (tags.length > 0) keepKeys(document);
   try {
     // Aliases and merge keys are followed only here: one that leads nowhere is the person's mistake too.
     return document.toJS();

@@ -11,7 +11,7 @@ import { isRecord } from '../../base/isRecord.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { instanceIdProblem } from '../../base/text/instanceId.ts';
-import { parseYaml } from '../../base/text/yaml.ts';
+import { parsePythonYaml } from '../../base/text/yaml.ts';
 import { type Instance, instanceSchema } from '../../dataset/instance.ts';
 import { normaliseColumns } from '../../dataset/read/row.ts';
 import type { PlannedGrading } from '../../grading/gradingFrame.ts';
@@ -66,7 +66,7 @@ const namesIn = (dir: string): string[] =>
 
 /** Throws what is wrong with the file. */
 function factsIn(task: string): Readonly<Record<string, unknown>> {
-  const facts = parseYaml(taskText(task, TASK) ?? '');
+  const facts = parsePythonYaml(taskText(task, TASK) ?? '');
   if (!isRecord(facts)) throw new TaskFolderError(`${TASK} holds no keys`);
   return facts;
 }

@@ -33,7 +33,8 @@ import { classifyPullMessage } from '../../../src/environment/places/pullFailure
 import { SUSPICION_RULES, scanCommand } from '../../../src/grading/suspicion/commands.ts';
 import { objectOfText } from '../../../src/model/dialects/programSide.ts';
 import type { ModelReply } from '../../../src/model/model.ts';
-import { FILTERS, METHOD_NAMES, methodOf, TESTS } from '../../../src/template/filters.ts';
+import { applyFilter, FILTERS, TESTS } from '../../../src/template/filters.ts';
+import { METHOD_NAMES, methodOf, wrongCall } from '../../../src/template/methods.ts';
 import { TemplateError } from '../../../src/template/parse.ts';
 import { checkTemplate, render } from '../../../src/template/render.ts';
 import { jsonValue, type Reader, readersOf } from './reader.ts';
@@ -123,10 +124,14 @@ const STREAMS = {
   'streams of an engine in one': throughStream(() => ({ push: createDemux(() => undefined) })),
 };
 
+/** As many of these arguments as the method takes. */
+const mostOf = (name: string, args: readonly string[]): readonly string[] =>
+  [2, 1, 0].filter((n) => wrongCall(name, n, []) === null).map((n) => args.slice(0, n))[0] ?? [];
+
 /** Filters, tests and methods as templates call them on a hostile value; what is refused is refused with TemplateError. */
 const templateReads = (): Record<string, (text: string) => unknown> => ({
   ...Object.fromEntries(
-    Object.keys(FILTERS).map((name) => [`filter ${name}`, (v: string) => FILTERS[name]!(v, [], {})]),
+    Object.keys(FILTERS).map((name) => [`filter ${name}`, (v: string) => applyFilter(name, v, [], {})]),
   ),
   ...Object.fromEntries(
     Object.keys(TESTS).map((name) => [`test ${name}`, (v: string) => TESTS[name]!(v, [v])]),
@@ -134,7 +139,7 @@ const templateReads = (): Record<string, (text: string) => unknown> => ({
   ...Object.fromEntries(
     [...METHOD_NAMES].map((name) => [
       `method ${name}`,
-      (v: string) => methodOf(v, name)?.(name === 'join' ? [[v, v]] : ['a', 'b']),
+      (v: string) => methodOf(v, name)?.(name === 'join' ? [[v, v]] : mostOf(name, ['a', 'b']), {}),
     ]),
   ),
 });
