@@ -139,7 +139,7 @@ function groupBy(value: unknown, attribute: unknown, fallback: unknown, caseSens
   return groups.map(({ items }) => Group.ofItems(get(items[0]), items));
 }
 
-const FLOAT_TEXT = /^[-+]?(?:\d+(?:_\d+)*\.?(?:\d+(?:_\d+)*)?|\.\d+(?:_\d+)*)(?:e[-+]?\d+(?:_\d+)*)?$/i;
+const FLOAT_TEXT = /^[-+]?(?:\d+(?:_\d+)*(?:\.(?:\d+(?:_\d+)*)?)?|\.\d+(?:_\d+)*)(?:e[-+]?\d+(?:_\d+)*)?$/i;
 const SPECIAL_FLOAT = /^([-+]?)(?:(inf|infinity)|nan)$/i;
 
 function floatOf(value: unknown): number | undefined {

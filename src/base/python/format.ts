@@ -55,11 +55,17 @@ function exponential(n: number, digits: number): { mantissa: string; exponent: n
 const exponentText = (exponent: number): string =>
   `e${exponent < 0 ? '-' : '+'}${String(Math.abs(exponent)).padStart(2, '0')}`;
 
+/** `1.50` as `1.5`, `2.0` as `2`. */
+function withoutZeros(value: string): string {
+  let end = value.length;
+  while (value[end - 1] === '0') end -= 1;
+  return value.slice(0, value[end - 1] === '.' ? end - 1 : end);
+}
+
 function general(n: number, wanted: number, alternate: boolean): string {
   const digits = Math.max(1, wanted);
   const { mantissa, exponent } = exponential(n, digits - 1);
-  const short = (value: string): string =>
-    alternate || !value.includes('.') ? value : value.replace(/0+$/, '').replace(/\.$/, '');
+  const short = (value: string): string => (alternate || !value.includes('.') ? value : withoutZeros(value));
   return exponent < -4 || exponent >= digits
     ? short(mantissa) + exponentText(exponent)
     : short(fixed(n, digits - 1 - exponent));
