@@ -253,15 +253,15 @@ interface Manifest {
   readonly peerDependencies?: object;
 }
 
-/** A sentence for each name that an installed package would look for in vain. `files`: what dist holds beside those that are read. */
+/** A sentence for each name that an installed package would look for in vain. */
 export function missingNames(
-  files: Readonly<Record<string, string>>,
+  named: readonly Named[],
   manifest: Manifest,
-  isThere: (path: string) => boolean = (path) => Object.hasOwn(files, path),
+  isThere: (path: string) => boolean,
 ): string[] {
   const { dependencies, optionalDependencies, peerDependencies } = manifest;
   const brought = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies });
-  return namesOf(files).flatMap(({ name, where, form }) => {
+  return named.flatMap(({ name, where, form }) => {
     if (name === undefined)
       return LOADERS.some((one) => where.startsWith(`${one}-`))
         ? []
@@ -271,6 +271,15 @@ export function missingNames(
     if (isBuiltin(name) || brought.some((one) => name === one || name.startsWith(`${one}/`))) return [];
     return [`${where} names ${name}, which package.json does not bring: ${form}`];
   });
+}
+
+/** The files that are loaded when these are, at once or when they are needed. */
+export function reachedFrom(entries: readonly string[], named: readonly Named[]): Set<string> {
+  const reached = new Set(entries);
+  for (const file of reached)
+    for (const { name, where } of named)
+      if (name?.startsWith('./') && where.startsWith(`${file}:`)) reached.add(name.slice(2));
+  return reached;
 }
 
 /** The scripts of a folder and the declarations beside them. */
@@ -284,7 +293,7 @@ export const scriptsOf = (folder: string): Record<string, string> =>
 if (import.meta.main) {
   const dist = join(ROOT, 'dist');
   const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
-  const missing = missingNames(scriptsOf(dist), manifest, (path) => existsSync(join(dist, path)));
+  const missing = missingNames(namesOf(scriptsOf(dist)), manifest, (path) => existsSync(join(dist, path)));
   for (const line of missing) process.stderr.write(`build: ${line}\n`);
   if (missing.length > 0) process.exitCode = 1;
 }

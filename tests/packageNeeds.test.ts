@@ -1,8 +1,14 @@
 // The check of dist finds each form of a name that an installed package would look for in vain.
 import { expect, test } from 'vitest';
-import { missingNames, namesOf } from '../scripts/packageNeeds.ts';
+import * as needs from '../scripts/packageNeeds.ts';
 
 const BROUGHT = { dependencies: { zod: '4' }, peerDependencies: { '@azure/identity': '4' } };
+const { namesOf, reachedFrom } = needs;
+const missingNames = (
+  files: Readonly<Record<string, string>>,
+  manifest: object,
+  isThere = (path: string) => path in files,
+) => needs.missingNames(namesOf(files), manifest, isThere);
 const MAKER = "import { createRequire as made } from 'node:module';\n";
 
 test.each([
@@ -75,4 +81,9 @@ test('a name that is made in mid-run', () => {
   expect(missingNames({ 'a.js': 'await import(given);' }, BROUGHT)).toEqual([
     'a.js:1 asks for a name that is made in mid-run: import(given);',
   ]);
+});
+
+test('what a file loads, and what that loads', () => {
+  const files = { 'a.js': "import './b.js';", 'b.js': "import('./c.js');", 'c.js': '', 'old.js': '' };
+  expect([...reachedFrom(['a.js'], namesOf(files))]).toEqual(['a.js', 'b.js', 'c.js']);
 });

@@ -34,11 +34,7 @@ export function npm(...args) {
 function ensurePackages() {
   const missing = missingPackages(REPO_ROOT);
   if (missing.length === 0) return;
-  const names =
-    missing.length > 5
-      ? `${missing.slice(0, 5).join(', ')} and ${missing.length - 5} more`
-      : missing.join(', ');
-  say(`packages: npm ci, because of ${names}`);
+  say(`packages: npm ci for ${missing.length} of them, about half a minute`);
   npm('ci', '--no-audit', '--no-fund');
 }
 
