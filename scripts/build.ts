@@ -157,24 +157,36 @@ const builtinsWhenNeeded: Plugin = {
   },
 };
 
+/** Packages that others ask for in case somebody has them: colours of `debug`, watched templates. Nobody has them beside an installed swebatch. */
+const ABSENT = ['supports-color', 'chokidar'];
+const absentHere: Plugin = {
+  name: 'absent-here',
+  resolveId: (id) => (ABSENT.includes(id) ? `\0absent:${id}` : null),
+  load: (id) => (id.startsWith('\0absent:') ? "throw new Error('this package is not there');" : null),
+};
+
 /** Packages of others: nobody reads them there, and a stack still names their functions. */
 const WITHOUT_BLANKS = {
   compress: { keepNames: { function: true, class: true } },
   mangle: { keepNames: true },
 };
 
-/** Loaded at once when they are first needed, which only `require` can do: each is a file of its own. */
+/**
+ * Loaded at once when they are first needed, which only `require` can do: each is a small package of its own in dist, with its main file and its
+ * manifest where `require` and `require.resolve` find them in the package itself.
+ */
 const REQUIRED: Readonly<Record<string, string>> = {
   '@pydantic/genai-prices': 'prices',
   'string-width': 'stringWidth',
 };
+const MAIN_FILE = join('dist', 'index.cjs');
 const required: Plugin = {
   name: 'required',
   transform(code, id) {
     if (!id.startsWith(SOURCE) || !code.includes('createRequire')) return null;
-    const changed = Object.entries(REQUIRED).reduce((text, [name, file]) => {
-      const path = relative(dirname(id), join(SOURCE, 'packages', `${file}.cjs`));
-      return text.replaceAll(`('${name}') as`, `('${path}') as`);
+    const changed = Object.entries(REQUIRED).reduce((text, [name, folder]) => {
+      const path = relative(dirname(id), join(SOURCE, 'packages', folder, MAIN_FILE));
+      return text.replaceAll(`('${name}')`, `('${path}')`);
     }, code);
     return changed === code ? null : { code: changed, map: null };
   },
@@ -182,24 +194,28 @@ const required: Plugin = {
 
 /** Resolves to the modules that they are made of. */
 async function bundleRequired(): Promise<string[]> {
-  const made = Object.entries(REQUIRED).map(async ([name, file]) => {
+  const made = Object.entries(REQUIRED).map(async ([name, folder]) => {
     const build = await rolldown({
-      input: { [file]: name },
+      input: { index: name },
       platform: 'node',
       external: (id) => staysPackage(id),
-      plugins: [widthWhenNeeded],
+      plugins: [absentHere, widthWhenNeeded],
       cwd: ROOT,
     });
+    const home = join(TARGET, 'packages', folder);
     const { output } = await build.write({
-      dir: join(TARGET, 'packages'),
+      file: join(home, MAIN_FILE),
       format: 'cjs',
       exports: 'named',
-      entryFileNames: '[name].cjs',
       comments: false,
       codeSplitting: false,
       minify: WITHOUT_BLANKS,
     });
     await build.close();
+    const { version } = JSON.parse(
+      readFileSync(join(ROOT, 'node_modules', name, 'package.json'), 'utf8'),
+    ) as { readonly version: string };
+    writeFileSync(join(home, 'package.json'), `${JSON.stringify({ name, version })}\n`);
     return output.flatMap((one) => (one.type === 'chunk' ? one.moduleIds : []));
   });
   return (await Promise.all(made)).flat();
@@ -262,6 +278,7 @@ export async function bundle(): Promise<void> {
     platform: 'node',
     external: (id) => staysPackage(id),
     plugins: [
+      absentHere,
       required,
       ownPlace,
       engineInBundle,
@@ -341,7 +358,16 @@ async function declarations(): Promise<void> {
   const build = await rolldown({
     input: { index: join(SOURCE, 'index.ts') },
     external: (id) => !/^[./]/.test(id) && !Object.hasOwn(OPAQUE, id),
-    plugins: [opaque, dts({ dtsOnly: true, tsconfig: join(ROOT, 'tsconfig.build.json') })],
+    checks: { bundlerTimings: false },
+    plugins: [
+      opaque,
+      dts({
+        dtsOnly: true,
+        tsconfig: join(ROOT, 'tsconfig.build.json'),
+        // TypeScript is pinned: that the generator for it is an old one asks nothing of whoever builds.
+        logger: { info() {}, warn() {}, error: console.error },
+      }),
+    ],
   });
   await build.write({ dir: TARGET, format: 'esm' });
   await build.close();
@@ -363,6 +389,7 @@ if (import.meta.main) {
   mkdirSync(TARGET, { recursive: true });
   for (const file of readdirSync(TARGET, { recursive: true, encoding: 'utf8' }))
     if (/^[^/]*\.js(?:\.map)?$|\.d\.ts$/.test(file)) rmSync(join(TARGET, file));
+  rmSync(join(TARGET, 'packages'), { recursive: true, force: true });
   rmSync(join(ROOT, '.cache', 'code'), { recursive: true, force: true });
   const declared = declarations();
   copyAssets();

@@ -48,6 +48,7 @@ export const EXIT_REASONS = {
   config_invalid: { class: 'config', retry: false, says: 'the configuration cannot work' },
   env_image_missing: { class: 'infra', retry: true, says: 'the image does not exist' },
   env_image_pull_failed: { class: 'infra', retry: true, says: 'the image could not be pulled' },
+  env_image_build_failed: { class: 'infra', retry: false, says: 'the image could not be built' },
   env_start_failed: { class: 'infra', retry: true, says: 'the container or its setup did not start' },
   env_died: { class: 'infra', retry: true, says: 'the container died' },
   history_unsealed: {

@@ -19,7 +19,7 @@ function newest(folder) {
 
 export function ensureBuild() {
   if (existsSync(COMMAND) && statSync(COMMAND).mtimeMs >= newest(join(REPO_ROOT, 'src'))) return;
-  say('build: npm run build');
+  say('build: npm run build, some seconds');
   npm('run', 'build', '--silent');
 }
 

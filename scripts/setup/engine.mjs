@@ -3,7 +3,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SetupError, say } from './say.mjs';
+import { runQuietly, SetupError, say } from './say.mjs';
 
 const LOG = join(tmpdir(), 'swebatch-dockerd.log');
 const PID_FILE = '/var/run/docker.pid';
@@ -54,16 +54,14 @@ export function advice({ platform, root, debian, text }) {
 
 export function aptInstall(packages) {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  const options = { stdio: ['ignore', 2, 2], env };
-  say(`engine: apt-get install ${packages.join(' ')}`);
-  spawnSync('apt-get', ['update', '-qq'], options);
-  const done = spawnSync(
-    'apt-get',
-    ['install', '-y', '-qq', '--no-install-recommends', ...packages],
-    options,
-  );
-  if (done.status !== 0)
-    throw new SetupError(`apt-get could not install ${packages.join(' ')}; what it said stands above.`);
+  say(`apt-get install ${packages.join(' ')}`);
+  try {
+    runQuietly('apt-get', ['update', '-qq'], 'apt-get update', { env });
+  } catch {
+    // The lists of packages that are there may be good enough.
+  }
+  const install = ['install', '-y', '-qq', '--no-install-recommends', ...packages];
+  runQuietly('apt-get', install, `apt-get install ${packages.join(' ')}`, { env });
 }
 
 /** Newer Debian has the command line in a package of its own, older ones do not know that name. */

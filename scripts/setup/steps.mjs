@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ensureEngine } from './engine.mjs';
 import { missingPackages } from './packages.mjs';
-import { SetupError, say } from './say.mjs';
+import { runQuietly, SetupError, say } from './say.mjs';
 import { ensureTestTools } from './testTools.mjs';
 
 export const REPO_ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -15,8 +15,8 @@ export function projectNode() {
   return join(REPO_ROOT, 'node_modules', '.bin', 'node');
 }
 
-/** Runs a step of our own in the foreground, with everything it says on stderr. */
-export function runStep(program, args, what) {
+/** Runs a step of our own in the foreground: it says a line for each thing that it does. */
+function runStep(program, args, what) {
   const done = spawnSync(program, args, { cwd: REPO_ROOT, stdio: ['inherit', 2, 2] });
   if (done.error) throw new SetupError(`${what}: ${done.error.message}`);
   if (done.status !== 0)
@@ -28,17 +28,13 @@ export function npm(...args) {
   const cli = process.env.npm_execpath;
   const fromNpm = cli !== undefined && /npm-cli\.c?js$/.test(cli) && existsSync(cli);
   const [program, first] = fromNpm ? [process.execPath, [cli]] : ['npm', []];
-  runStep(program, [...first, ...args], `npm ${args[0]}`);
+  runQuietly(program, [...first, ...args], `npm ${args.join(' ')}`, { cwd: REPO_ROOT });
 }
 
 function ensurePackages() {
   const missing = missingPackages(REPO_ROOT);
   if (missing.length === 0) return;
-  const names =
-    missing.length > 5
-      ? `${missing.slice(0, 5).join(', ')} and ${missing.length - 5} more`
-      : missing.join(', ');
-  say(`packages: npm ci, because of ${names}`);
+  say(`packages: npm ci for ${missing.length} of them, about half a minute`);
   npm('ci', '--no-audit', '--no-fund');
 }
 

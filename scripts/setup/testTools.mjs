@@ -1,10 +1,9 @@
 // What tests use beside packages and Docker. As root on Debian or Ubuntu it is installed; elsewhere the person is told, and the tests that need it do not run.
-import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { aptInstall, onDebian } from './engine.mjs';
-import { SetupError, say } from './say.mjs';
+import { runQuietly, SetupError, say } from './say.mjs';
 
 const MODULES = fileURLToPath(new URL('../../node_modules', import.meta.url));
 
@@ -33,9 +32,7 @@ export function missingTools(folders) {
 function installFromPlaywright() {
   say('tests: Chromium from Playwright');
   const args = [join(MODULES, 'playwright-core', 'cli.js'), 'install', '--with-deps', 'chromium'];
-  const done = spawnSync(join(MODULES, '.bin', 'node'), args, { stdio: ['ignore', 2, 2] });
-  if (done.status !== 0)
-    throw new SetupError('Playwright could not install Chromium; what it said stands above.');
+  runQuietly(join(MODULES, '.bin', 'node'), args, 'playwright install chromium');
 }
 
 const isUbuntu = () => /^ID="?ubuntu"?$/m.test(readFileSync('/etc/os-release', 'utf8'));

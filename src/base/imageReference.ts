@@ -18,6 +18,18 @@ export const OWN_HOST = 'swebatch.internal';
 
 /** End states of containers: such an image is on the engine where it was made, and nowhere else. */
 export const WORK_IMAGES = `${OWN_HOST}/work`;
+
+export const isMadeHere = (image: string): boolean => image.startsWith(`${OWN_HOST}/`);
+
+/** "2 to pull, 1 to build": how the images that are not here come. */
+export function comingText(images: readonly string[]): string {
+  const built = images.filter(isMadeHere).length;
+  const pulled = images.length - built;
+  return [
+    ...(pulled > 0 || built === 0 ? [`${pulled} to pull`] : []),
+    ...(built > 0 ? [`${built} to build`] : []),
+  ].join(', ');
+}
 const HUB_NAMES = new Set([
   'docker.io',
   'index.docker.io',

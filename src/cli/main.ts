@@ -66,7 +66,7 @@ async function byYargs(
     .wrap(Math.min(100, process.stdout.columns || 100))
     .exitProcess(false)
     .epilogue(
-      `${verbs.length > 1 ? `more: ${FURTHER_VERBS.join(', ')}\n\n` : ''}Exit codes: 0 done, 1 gate failed, 2 usage or config, 3 incomplete, 4 budget reached, 5 storage or internal error, 130/143 interrupted.`,
+      `${verbs.length > 1 ? `more: ${FURTHER_VERBS.join(', ')}\n\n` : ''}Exit codes: 0 done, 1 a gate or check failed, 2 usage or config, 3 incomplete, 4 budget reached, 5 storage or internal error, 130/143 interrupted.`,
     )
     .fail((message, error) => {
       // yargs' own errors are the person's; any other one comes from a verb.

@@ -225,6 +225,7 @@ export interface Doorway {
 export type EnvironmentErrorCode =
   | 'image_missing'
   | 'image_pull_failed'
+  | 'image_build_failed'
   | 'start_failed'
   | 'setup_failed'
   | 'died'

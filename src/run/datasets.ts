@@ -11,11 +11,14 @@ import { imagesProblem } from '../dataset/imageNames.ts';
 import { type Instance, imageOf } from '../dataset/instance.ts';
 import { addedDataset, nameProblem, rememberDataset } from '../dataset/read/addedDatasets.ts';
 import type { HubEnv } from '../dataset/read/locate.ts';
+import { environmentConfigSchema } from '../environment/environments.ts';
 import { clientVariable } from '../model/names.ts';
 import type { Calibrated, GoldStanding } from '../store/records/evaluations.ts';
 import { type LoadOptions, loadDataset } from '../suites/loadDataset.ts';
 import { isTaskAddress, needsOf, planGrading } from '../suites/suites.ts';
+import type { Variables } from './caller.ts';
 import { cloned, fetchTasks } from './namedTasks.ts';
+import { withinEngines } from './plan/unsupported.ts';
 import { UserError } from './userError.ts';
 
 /**
@@ -187,6 +190,17 @@ export function checkDataset(dataset: Dataset, known: Iterable<Calibrated> = [])
     ...(wants.size > 0 && { wants: Object.fromEntries(wants) }),
     ...(oracle && { oracle }),
   };
+}
+
+/** The same with what the engine of this machine refuses, as a run would. */
+export async function checkDatasetHere(
+  dataset: Dataset,
+  env: Variables,
+  known: Iterable<Calibrated> = [],
+): Promise<CheckedDataset> {
+  const arms = [{ environment: environmentConfigSchema.parse({}) }];
+  const rows = await withinEngines(dataset.rows, { arms, grading: { enabled: true } }, env);
+  return checkDataset({ ...dataset, rows }, known);
 }
 
 interface AddOptions {

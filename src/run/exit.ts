@@ -76,6 +76,7 @@ const CODES: Record<string, ExitReason> = {
 const ENVIRONMENT: Record<EnvironmentErrorCode, ExitReason> = {
   image_missing: 'env_image_missing',
   image_pull_failed: 'env_image_pull_failed',
+  image_build_failed: 'env_image_build_failed',
   start_failed: 'env_start_failed',
   setup_failed: 'env_start_failed',
   died: 'env_died',

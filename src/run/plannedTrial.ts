@@ -2,7 +2,7 @@
 
 import { withGivenVariables } from '../base/containerNeeds.ts';
 import type { VariableValues } from '../base/hostVariables.ts';
-import { OWN_HOST } from '../base/imageReference.ts';
+import { isMadeHere } from '../base/imageReference.ts';
 import { type Instance, instanceSchema } from '../dataset/instance.ts';
 import type { StartRequest } from '../environment/environment.ts';
 import { onEngines } from '../environment/environments.ts';
@@ -77,7 +77,7 @@ export const plannedTrial = (
 export function imageToBring(trial: PlannedTrial): string | undefined {
   const { arm, image } = trial;
   if (!onEngines(arm.environment)) return undefined;
-  if (image.startsWith(`${OWN_HOST}/`)) rememberBuilds(trial.instance);
+  if (isMadeHere(image)) rememberBuilds(trial.instance);
   return image;
 }
 

@@ -59,6 +59,8 @@ export interface TaskNeeds {
   readonly container?: ContainerNeeds;
   /** The most processors that one of its containers asks for, those of its grading included. */
   readonly processors?: number;
+  /** Likewise of memory. */
+  readonly memoryMb?: number;
   /** One of its containers, those of its grading included, reaches the hosts of a list. */
   readonly opensHosts?: boolean;
   /** Seconds that the task gives its agent. */

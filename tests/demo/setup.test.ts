@@ -23,6 +23,9 @@ interface Lock {
   unlockedPackages(lock: unknown): { name: string; optional: boolean }[];
   platformOf(name: string): Record<string, string[]>;
 }
+interface Say {
+  runQuietly(program: string, args: string[], what: string, options: { log: string }): void;
+}
 interface RunId {
   demoRunIds(runs: { run: string; status: string }[]): string[];
 }
@@ -34,7 +37,23 @@ const { debianLike, advice, flagsFor, wasCleaningUp, complaints } = (await load(
 const { missingPackages } = (await load('setup/packages.mjs')) as Packages;
 const { missingTools } = (await load('setup/testTools.mjs')) as Tools;
 const { unlockedPackages, platformOf } = (await load('setup/lock.mjs')) as Lock;
+const { runQuietly } = (await load('setup/say.mjs')) as Say;
 const { demoRunIds } = (await load('demo/runId.mjs')) as RunId;
+
+describe('what is installed', () => {
+  const log = join(mkdtempSync(join(tmpdir(), 'swebatch-setup-')), 'setup.log');
+  const shell = (script: string) => runQuietly('sh', ['-c', script], 'apt-get install x', { log });
+  test('keeps what it says in a log', () => {
+    shell('echo Unpacking x; echo Warning >&2');
+    expect(readFileSync(log, 'utf8')).toBe('Unpacking x\nWarning\n');
+  });
+  test('shows the end of it when it fails', () => {
+    expect(() => shell('seq 1 500; echo no such package >&2; exit 3')).toThrow(
+      /^apt-get install x ended with 3\. The end of .*setup\.log:\n(?!1\n)[\s\S]*500\nno such package$/,
+    );
+    expect(() => runQuietly('no-such-program', [], 'it', { log })).toThrow(/^it: .*ENOENT/);
+  });
+});
 
 describe('setup', () => {
   test.each([

@@ -9,12 +9,10 @@ import { buildProgramImage, docker } from '../support/program/programImage.ts';
 
 const NAME = `swebatch-test/started:${process.pid}`;
 const NODE = `swebatch-test/started-node:${process.pid}`;
-/** A third of all bytes; none is loaded before a run. */
-const HEAVY = ['openai', '@types', '@pydantic'];
 
 describe.skipIf(!(await dockerAvailable()))('the image', () => {
   beforeAll(() => {
-    buildProgramImage({ work: tempDir('swebatch-started-'), name: NAME, node: NODE, without: HEAVY });
+    buildProgramImage({ work: tempDir('swebatch-started-'), name: NAME, node: NODE });
   });
   afterAll(() => {
     docker('rmi', '-f', NAME, NODE);

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { AgentResult } from '../../src/agent/contract.ts';
 import { EnvironmentError } from '../../src/environment/environment.ts';
+import { pullError } from '../../src/environment/places/pullFailure.ts';
 import { EXIT_REASONS } from '../../src/outcome.ts';
 import { endingOfError, endingOfResult, StopReason } from '../../src/run/exit.ts';
 
@@ -41,6 +42,18 @@ describe('endings', () => {
     );
     expect(ending).toMatchObject({ reason: 'env_died', detail: 'oom', evidence: { exitCode: 137 } });
     expect(EXIT_REASONS[ending.reason].class).toBe('infra');
+  });
+
+  test('a failed build is no failed pull', () => {
+    const facts = {
+      image: 'swebatch.internal/harbor:1',
+      registry: 'swebatch.internal',
+      hasCredentials: false,
+    };
+    const error = pullError('build_failed', { ...facts, engineMessage: 'the build failed: no cc' });
+    const ending = endingOfError(error, new AbortController().signal);
+    expect(ending.reason).toBe('env_image_build_failed');
+    expect(`${EXIT_REASONS[ending.reason].says}; ${ending.message}`).not.toMatch(/pull/);
   });
 
   test('an abort counts as ours only when our signal fired', () => {

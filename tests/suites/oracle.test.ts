@@ -77,6 +77,28 @@ describe.skipIf(!available)('solutions of tasks', () => {
     expect(report.stdout).toContain('Passes here without any work (1): untouched');
   });
 
+  test('what no engine here can give is told by check, by gold and by the grading of predictions alike', async () => {
+    const dir = tempDir('oracle-');
+    const more = (room: string) => toml().replace('[agent]', `${room}\n[agent]`);
+    harborTask(join(dir, 'tasks'), 'many', { 'task.toml': more('cpus = 512') });
+    harborTask(join(dir, 'tasks'), 'large', { 'task.toml': more('memory_mb = 99999999') });
+    const preds = ['many', 'large'].map((instance_id) => ({
+      instance_id,
+      model_name_or_path: 'm',
+      model_patch: PATCHES.gold,
+    }));
+    writeFileSync(join(dir, 'preds.json'), JSON.stringify(preds));
+    const check = await cli(['datasets', 'check', 'tasks'], { cwd: dir });
+    expect([check.code, check.stdout]).toEqual([1, expect.stringContaining('0 can be graded')]);
+    const gold = await cli(['evaluate', 'gold', '--subset', 'tasks'], { cwd: dir });
+    const graded = await cli(['evaluate', 'preds.json', '--subset', 'tasks'], { cwd: dir });
+    for (const said of [check.stdout, gold.stderr, graded.stderr]) {
+      expect(said).toMatch(/it asks for 512 processors, and the engine has \d+/);
+      expect(said).toMatch(/it asks for 97656\.2 GiB of memory, and the engine has [\d.]+ GiB/);
+    }
+    expect([gold.code, graded.code]).toEqual([2, 2]);
+  });
+
   test('the gold patch of a row is applied where an agent works; arms of both agents need no model', async () => {
     const dir = tempDir('oracle-');
     const sum = await derivedImage(SUM_REPO_SCRIPT);
@@ -123,7 +145,10 @@ describe.skipIf(!available)('solutions of tasks', () => {
     harborTask(tasks, 'honest', { ...files, 'solution/solve.sh': solve('echo yes > answer.txt') });
     const out = join(dir, 'out');
     const gold = await cli(['evaluate', 'gold', '--subset', tasks, '-o', out, '--json']);
-    expect(gold.code, gold.stderr).toBe(0);
+    expect(gold.code, gold.stderr).toBe(1);
+    expect(gold.stderr).toMatch(
+      /1 task is not resolved by the task's own solution: slow; "swebatch show \S+ slow/,
+    );
     expect(gold.stderr).toContain('leads out of the task');
     const [part] = JSON.parse(gold.stdout) as Part[];
     expect(part!.report).toMatchObject({ resolved_ids: ['honest'], unresolved_ids: ['slow'] });

@@ -67,6 +67,19 @@ test('a task that asks for more processors than the engine has is refused, also 
     'it asks for 16 processors, and the engine has 4',
   ]);
   expect(beyondEngine(loaded.dataset.rows, Number.POSITIVE_INFINITY)).toEqual(loaded.dataset.rows);
+
+  harborTask(folder, 'enough', { 'task.toml': `${IMAGE}memory_mb = 16384\n` });
+  harborTask(folder, 'many', { 'task.toml': `${IMAGE}memory = "32G"\ncpus = 8\n` });
+  harborTask(folder, 'verifier', { 'task.toml': `${IMAGE}[verifier.environment]\nmemory_mb = 65536\n` });
+  const large = await loadDataset(folder);
+  if (!large.ok) throw new Error(large.problems[0]!.message);
+  // A machine that is sold with 16 GB.
+  expect(beyondEngine(large.dataset.rows, 4, 15.4 * 2 ** 30).map(({ refused }) => refused)).toEqual([
+    undefined,
+    'it asks for 8 processors, and the engine has 4; it asks for 32 GiB of memory, and the engine has 15.4 GiB',
+    undefined,
+    'it asks for 64 GiB of memory, and the engine has 15.4 GiB',
+  ]);
 });
 
 test('a task with MCP servers is refused for every agent that does not take them, each with its reason', async () => {

@@ -1,5 +1,6 @@
-// The built program, command after command in one process: what it loads is loaded once. Started by cli.ts, which sends the lines.
-const BIN = new URL('../../dist/cli/bin.js', import.meta.url).href;
+// The built program, command after command in one process: what it loads is loaded once. Started by cli.ts, which sends the lines. A word names
+// another program than that of this checkout.
+const BIN = process.argv[2] ?? new URL('../../dist/cli/bin.js', import.meta.url).href;
 const started = process.listeners('uncaughtException');
 let count = 0;
 

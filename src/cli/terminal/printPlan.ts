@@ -1,5 +1,6 @@
 /** `run --dry-run` as a person reads it: what would run, what it needs, and what it can show. */
 
+import { comingText, isMadeHere } from '../../base/imageReference.ts';
 import { inert } from '../../base/text/inert.ts';
 import { plural } from '../../base/text/numbers.ts';
 import { gigabytes } from '../../base/text/units.ts';
@@ -92,7 +93,7 @@ function rowsOf(total: number, plan: DiskPlan): Rows {
   return [
     [
       'images',
-      `${total}${on}: ${here} here, ${toPull.length} to pull${unknown.length ? `, ${unknown.length} not known` : ''}`,
+      `${total}${on}: ${here} here, ${comingText(toPull)}${unknown.length ? `, ${unknown.length} not known` : ''}`,
     ],
     ...[...problems].map(([problem, list]): [string, string] => [
       '',
@@ -116,7 +117,7 @@ function rowsOf(total: number, plan: DiskPlan): Rows {
   ];
 }
 
-/** "here", "pull" or "?" of each image, for the list of instances; on any of several engines is here. */
+/** "here", "pull", "build" or "?" of each image, for the list of instances; on any of several engines is here. */
 function imageStates(answer: DiskAnswer | null): (image: string) => string {
   if (answer === null || 'problem' in answer) return () => '?';
   const somewhere = (of: (plan: DiskPlan) => readonly string[]) => {
@@ -125,7 +126,7 @@ function imageStates(answer: DiskAnswer | null): (image: string) => string {
   };
   const coming = somewhere((plan) => [...plan.toPull, ...plan.unknown.map((u) => u.image)]);
   const unknown = somewhere((plan) => plan.unknown.map((u) => u.image));
-  return (image) => (unknown(image) ? '?' : coming(image) ? 'pull' : 'here');
+  return (image) => (unknown(image) ? '?' : !coming(image) ? 'here' : isMadeHere(image) ? 'build' : 'pull');
 }
 
 /** Which parts the forecast of time includes. */

@@ -13,7 +13,7 @@ import { DATASET_ALIASES, KNOWN_DATASETS, locateDataset } from '../../dataset/re
 import {
   addDataset,
   type CheckedDataset,
-  checkDataset,
+  checkDatasetHere,
   pinTasks,
   requireDataset,
   type Unfit,
@@ -239,7 +239,11 @@ async function add(options: Options): Promise<number> {
 
 /** Exit 1 when something will not run or cannot be graded. */
 async function check(options: Options): Promise<number> {
-  const found = checkDataset(await load(options), standingsIn(resultsRoot(options.output)));
+  const found = await checkDatasetHere(
+    await load(options),
+    process.env,
+    standingsIn(resultsRoot(options.output)),
+  );
   printResult(options.json, found, () => checkText(found));
   return found.unfit.length > 0 ? EXIT.gate : EXIT.done;
 }

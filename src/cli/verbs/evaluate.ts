@@ -149,7 +149,26 @@ async function predictions(args: EvaluateArgs, target: string): Promise<number> 
   );
   const code = concludeEvaluation(evaluation, args.json, target === 'gold' ? 'resume' : 'evaluate');
   if (args.verifyGold && !args.json) showCalibration(evaluation.calibration);
-  return code;
+  // A calibration measures how many pass.
+  return target === 'gold' && !args.verifyGold && code === EXIT.done ? unresolvedGold(evaluation) : code;
+}
+
+const NAMED = 5;
+
+/** A task that its own solution does not solve is solved by no model. */
+function unresolvedGold({ run, root, reports }: Evaluation): number {
+  const failed = reports.flatMap(({ report }) => {
+    const resolved = new Set(report.resolved_ids);
+    return report.submitted_ids.filter((id) => !resolved.has(id));
+  });
+  if (failed.length === 0) return EXIT.done;
+  const named = failed.slice(0, NAMED).map(inert).join(', ');
+  const more = failed.length > NAMED ? ` and ${failed.length - NAMED} more` : '';
+  const many = failed.length === 1 ? '1 task is' : `${failed.length} tasks are`;
+  say(
+    `${many} not resolved by the task's own solution: ${named}${more}; ${commandOn(root, `show ${run} ${inert(failed[0]!)}`)} shows why`,
+  );
+  return EXIT.gate;
 }
 
 /** One line for each verdict. */

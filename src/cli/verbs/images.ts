@@ -1,7 +1,7 @@
 /** `swebatch images plan | pull | build | ls | gc | check`: the images of a dataset, before and after the runs. */
 
 import { z } from 'zod';
-import { imageKey, OWN_HOST } from '../../base/imageReference.ts';
+import { comingText, imageKey, isMadeHere } from '../../base/imageReference.ts';
 import { inert } from '../../base/text/inert.ts';
 import { plural } from '../../base/text/numbers.ts';
 import { parseSize } from '../../base/text/units.ts';
@@ -9,7 +9,7 @@ import { imageOf } from '../../dataset/instance.ts';
 import { selectInstances } from '../../dataset/select.ts';
 import { buildDemoImages } from '../../demo/demoDataset.ts';
 import { EnvironmentError } from '../../environment/environment.ts';
-import { type ImagePlan, tooMuch } from '../../environment/places/imagePlan.ts';
+import { type ImagePlan, tooMuch, toPullOf } from '../../environment/places/imagePlan.ts';
 import type { ImageService } from '../../environment/places/imageService.ts';
 import {
   type ImagesConfig,
@@ -114,7 +114,7 @@ async function imagesOf(args: ImagesArgs): Promise<string[]> {
   const usable = selection.rows.filter(({ row }) => row.refused === undefined);
   // A large dataset has its rows in its file, and is read again only where an image is built.
   const built = usable.flatMap(({ row }) =>
-    row.head && !imageOf(row.head).startsWith(`${OWN_HOST}/`) ? [] : rememberBuilds(row.instance),
+    row.head && !isMadeHere(imageOf(row.head)) ? [] : rememberBuilds(row.instance),
   );
   const images = usable.map(({ row }) => imageOf(row.instance));
   return [...new Set([...images, ...built])];
@@ -124,14 +124,15 @@ async function imagesOf(args: ImagesArgs): Promise<string[]> {
 function speaker(): (event: StageEvent) => void {
   let last = 0;
   return (event) => {
-    if (event.type === 'started') say(`pulling ${event.image}`);
+    if (event.type === 'started') say(`${isMadeHere(event.image) ? 'building' : 'pulling'} ${event.image}`);
     else if (event.type === 'retry')
       say(`${event.image}: ${inert(event.message)}; trying again in ${Math.round(event.waitMs / 1000)} s`);
     else if (event.type === 'paused')
       say(`pulls pause until ${new Date(event.until).toISOString()}: ${inert(event.message)}`);
     else if (event.type === 'ready') {
       const { image, pulled, pullMs, warnings } = event.ready;
-      say(`${image}: ${pulled ? `pulled in ${(pullMs / 1000).toFixed(1)} s` : 'is here'}`);
+      const came = isMadeHere(image) ? 'built' : 'pulled';
+      say(`${image}: ${pulled ? `${came} in ${(pullMs / 1000).toFixed(1)} s` : 'is here'}`);
       for (const warning of warnings) say(`warning: ${warning}`);
     } else if (event.type === 'progress' && Date.now() - last > 5000) {
       last = Date.now();
@@ -143,7 +144,7 @@ function speaker(): (event: StageEvent) => void {
 
 const planText = (plan: ImagePlan, free: number | undefined): string =>
   [
-    `${plural(plan.images.length, 'image')}: ${plan.here} here, ${plan.toPull} to pull, ${plan.unknown.length} not known`,
+    `${plural(plan.images.length, 'image')}: ${plan.here} here, ${comingText(toPullOf(plan))}, ${plan.unknown.length} not known`,
     `to download ${gb(plan.downloadBytes)} (layers that images share counted once), about ${gb(plan.diskBytes)} on disk`,
     ...(plan.estimated > 0
       ? [
@@ -195,7 +196,7 @@ async function pull(args: ImagesArgs, service: ImageService): Promise<Result> {
 
 /** Those that the dataset builds; others are pulled. */
 async function build(args: ImagesArgs, service: ImageService): Promise<Result> {
-  const image = (await imagesOf(args)).filter((name) => name.startsWith(`${OWN_HOST}/`));
+  const image = (await imagesOf(args)).filter(isMadeHere);
   if (image.length === 0)
     throw new UserError(`no image of ${args.source} is built from a Dockerfile`, {
       hint: 'swebatch images pull fetches those that have a name',

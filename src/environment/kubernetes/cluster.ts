@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { startTimer, within } from '../../base/async/timer.ts';
 import { recordOf } from '../../base/isRecord.ts';
+import { isMissingPackage } from '../../base/missingPackage.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { EnvironmentError, type EnvironmentErrorCode } from '../environment.ts';
 import type { ClusterConfig } from './clusterConfig.ts';
@@ -54,6 +55,11 @@ const PACKAGE = '@kubernetes/client-node';
 /** Nothing says where the cluster is, or what says it cannot be used: a person has to change it. */
 export class ClusterConfigError extends Error {
   override readonly name = 'ClusterConfigError';
+  readonly fix: string;
+  constructor(message: string, fix = 'correct environment.kubernetes or the kubeconfig') {
+    super(message);
+    this.fix = fix;
+  }
 }
 
 type Client = typeof import('@kubernetes/client-node');
@@ -66,9 +72,10 @@ async function loadClient() {
     ]);
     return { client, sockets };
   } catch (error) {
-    throw new ClusterConfigError(
-      `environment_class kubernetes needs a package that is not installed; npm install ${PACKAGE} (${errorText(error)})`,
-    );
+    if (!isMissingPackage(error)) throw error;
+    const fix = `npm install ${PACKAGE}`;
+    const missing = `environment_class kubernetes needs a package that is not installed: ${PACKAGE}`;
+    throw new ClusterConfigError(`${missing}; ${fix}`, fix);
   }
 }
 

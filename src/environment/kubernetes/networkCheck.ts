@@ -188,7 +188,7 @@ async function oneCluster(given: Parameters<typeof connectCluster>[0], closed: b
     cluster = await connectCluster(given);
   } catch (error) {
     if (!(error instanceof ClusterConfigError)) throw error;
-    return [bad('Kubernetes', error.message, 'correct environment.kubernetes or the kubeconfig')];
+    return [bad('Kubernetes', error.message, error.fix)];
   }
   const what = `Kubernetes context ${cluster.context}`;
   try {

@@ -26,6 +26,10 @@ export interface ImagePlan {
   readonly unknown: readonly { readonly image: string; readonly problem: string }[];
 }
 
+/** Those that are not here, and come. */
+export const toPullOf = ({ images }: Pick<ImagePlan, 'images'>): string[] =>
+  images.flatMap(({ image, state }) => (state === 'to_pull' ? [image] : []));
+
 const unknownImage = (message: string): ManifestAnswer => ({
   ok: false,
   status: 0,

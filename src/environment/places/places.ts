@@ -64,7 +64,9 @@ interface RunImagesConfig {
   readonly memoryBytes?: number | undefined;
 }
 
-const NOT_HERE: ReadonlySet<string> = new Set(['image_missing', 'image_pull_failed', 'disk_full']);
+const NOT_HERE: ReadonlySet<string> = new Set([
+  ...['image_missing', 'image_pull_failed', 'image_build_failed', 'disk_full'],
+]);
 
 /** An engine that is slow to say where an image is must not hold up the trials of others. */
 const ANSWER_MS = 2000;

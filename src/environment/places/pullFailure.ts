@@ -16,7 +16,7 @@ export const PULL_FAILURES = {
   interrupted: { code: 'image_pull_failed', again: true },
   unreachable: { code: 'image_pull_failed', again: true },
   disk_full: { code: 'disk_full', again: false },
-  build_failed: { code: 'image_pull_failed', again: false },
+  build_failed: { code: 'image_build_failed', again: false },
   unknown: { code: 'image_pull_failed', again: true },
 } as const satisfies Record<string, { code: EnvironmentErrorCode; again: boolean }>;
 export type PullFailureKind = keyof typeof PULL_FAILURES;

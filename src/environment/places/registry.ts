@@ -7,7 +7,7 @@ import {
   candidatesOf,
   DOCKER_HUB,
   type ImageReference,
-  OWN_HOST,
+  isMadeHere,
   sourceOf,
 } from '../../base/imageReference.ts';
 import { stripChars } from '../../base/python/text.ts';
@@ -235,7 +235,6 @@ export const askManifest = (
 
 /** Built on the engine: nobody knows its size before, and no registry is asked. */
 const BUILT_HERE: ManifestAnswer = { ok: true, digest: '', layers: [], platforms: [] };
-const isOwn = (image: string): boolean => image.startsWith(`${OWN_HOST}/`);
 
 /** What is asked of the registries of an image, mirrors first, with the logins that the docker CLI keeps. */
 export function createRegistryQuestions({
@@ -274,7 +273,7 @@ export function createRegistryQuestions({
     question: typeof askManifest,
     signal: AbortSignal | undefined,
   ): Promise<ManifestAnswer> => {
-    if (isOwn(image)) return BUILT_HERE;
+    if (isMadeHere(image)) return BUILT_HERE;
     let answer: ManifestAnswer | undefined;
     for (const [i, reference] of sourcesOf(image).entries()) {
       // Behind a mirror that lacks images, each question for sizes would use up a pull of Docker Hub's.

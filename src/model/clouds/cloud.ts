@@ -3,6 +3,7 @@
  * got when they are needed, kept by their library while they are good, and got anew when the cloud refuses them.
  */
 
+import { isMissingPackage } from '../../base/missingPackage.ts';
 import type { Dialect, StreamEvent } from '../dialects/dialect.ts';
 import { formatDuration, systemClock } from '../limits/clock.ts';
 import { ModelConfigError } from '../model.ts';
@@ -51,11 +52,6 @@ export interface Cloud {
   prepare?(): Promise<void>;
 }
 
-const isMissing = (error: unknown): boolean =>
-  (error as { code?: string }).code === 'ERR_MODULE_NOT_FOUND' ||
-  // Vite's own words for it.
-  /^(Cannot find|Failed to (load|resolve)) (package|module|import|url)/i.test((error as Error).message);
-
 export const missingText = (cloud: string, packages: readonly string[]) => ({
   message: `${cloud}/ needs ${packages.length > 1 ? 'packages that are' : 'a package that is'} not installed: ${packages.join(', ')}`,
   fix: `npm install ${packages.join(' ')}`,
@@ -70,7 +66,7 @@ export async function loadPackages<T>(
   try {
     return await load();
   } catch (error) {
-    if (!isMissing(error)) throw error;
+    if (!isMissingPackage(error)) throw error;
     const { message, fix } = missingText(cloud, packages);
     throw new ModelConfigError(`${message}; ${fix}`);
   }

@@ -26,6 +26,7 @@ import { createGrader, type Grader } from '../../run/grader/grader.ts';
 import { openSuite } from '../../run/grader/judge.ts';
 import { openGradingImages } from '../../run/places/openImages.ts';
 import { plannedArm, plannedSuite } from '../../run/plan/planRecord.ts';
+import { withinEngines, withoutUnsupported } from '../../run/plan/unsupported.ts';
 import type { PlannedInstance } from '../../run/plannedTrial.ts';
 import { exportRunReports, type GradedWhole } from '../../run/record/runReports.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
@@ -94,6 +95,8 @@ export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evalu
       { hint: `export ${unset[0]}=...` },
     );
   const arms = armsOf(store, run.id);
+  const asked = (g: Gradable) => !task.only || task.only.has(instances.get(g.instance_pk)!.row.instance_id);
+  const fits = await fittingHere(task, instances, asked, caller);
   const redactor = redactorOfArms(caller.env, run, arms);
   const events = createEvents(undefined, cleanedBy(redactor));
   const work = { run: run.name, root, workers: config.workers, events };
@@ -127,9 +130,8 @@ export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evalu
     gradedOn: { images },
   };
   const grader = await createGrader(graded, caller.cwd);
-  const asked = (g: Gradable) => !task.only || task.only.has(instances.get(g.instance_pk)!.row.instance_id);
   try {
-    await gradeAll(task, grader, asked, attendant);
+    await gradeAll(task, grader, (g) => asked(g) && fits.has(g.instance_pk), attendant);
   } finally {
     attendant.over?.();
     await grader.close();
@@ -139,6 +141,26 @@ export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evalu
     attendant.end?.();
   }
   return evaluationOf(task, grader.summary(asked).ungraded, stop.interruptedBy);
+}
+
+/** The instances whose containers the engines can give what their tasks ask for; the others are told, and stay without a verdict. */
+async function fittingHere(
+  { store, run }: GradingTask,
+  instances: ReadonlyMap<number, PlannedInstance>,
+  asked: (g: Gradable) => boolean,
+  { env, tell }: Caller,
+): Promise<ReadonlySet<number>> {
+  const pks = new Set(
+    gradableTrials(store, run.id)
+      .filter(asked)
+      .map((g) => g.instance_pk),
+  );
+  const tasks = [...pks].map((pk) => ({ pk, instance: instances.get(pk)!.instance }));
+  const arms = armsOf(store, run.id).map((arm) => ({
+    environment: environmentOf(plannedArm(arm).environment),
+  }));
+  const judged = await withinEngines(tasks, { arms, grading: { enabled: true } }, env);
+  return new Set(withoutUnsupported(judged, true, tell).supported.map(({ pk }) => pk));
 }
 
 /** What was graded, with its reports, which are written. */

@@ -14,7 +14,9 @@ import { createBreaker } from './breaker.ts';
 
 /** An image that is gone does not come back by itself: other instances are asked at once whether theirs are there. */
 const waitMayHelp = ({ reason, detail }: Ending): boolean =>
-  reason !== 'env_image_missing' && (reason !== 'env_image_pull_failed' || pullMayHelp(detail));
+  reason !== 'env_image_missing' &&
+  reason !== 'env_image_build_failed' &&
+  (reason !== 'env_image_pull_failed' || pullMayHelp(detail));
 
 /** Its container is judged itself, or its agent is not expected to work. */
 const saysNothingByPatch = ({ arm, instance }: PlannedTrial): boolean =>

@@ -1,7 +1,7 @@
 /** Opens the images of a run on the engines of its arms; their messages become events of the run. */
 
 import { join } from 'node:path';
-import { imageKey } from '../../base/imageReference.ts';
+import { imageKey, isMadeHere } from '../../base/imageReference.ts';
 import { parseSize } from '../../base/text/units.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import type { EngineImageSource } from '../../environment/environmentKind.ts';
@@ -199,9 +199,9 @@ const seconds = (ms: number) => (ms / 1000).toFixed(ms < 10_000 ? 1 : 0);
 
 /** Only events that are worth a line in the log; displays read progress elsewhere. */
 function sentence(event: StageEvent): string | undefined {
-  if (event.type === 'started') return `pulling ${event.image}`;
+  if (event.type === 'started') return `${isMadeHere(event.image) ? 'building' : 'pulling'} ${event.image}`;
   if (event.type === 'ready' && event.ready.pulled)
-    return `pulled ${event.ready.image} in ${seconds(event.ready.pullMs)} s, ${(event.ready.bytes / 1e6).toFixed(0)} MB`;
+    return `${isMadeHere(event.ready.image) ? 'built' : 'pulled'} ${event.ready.image} in ${seconds(event.ready.pullMs)} s, ${(event.ready.bytes / 1e6).toFixed(0)} MB`;
   if (event.type === 'retry')
     return `${event.image}: ${event.message}; the pull is tried again in ${seconds(event.waitMs)} s`;
   if (event.type === 'paused')

@@ -3,13 +3,14 @@
  * A trial whose image is not available still takes its slot, so that it ends with an attempt and a reason like every other.
  */
 
+import { comingText } from '../../base/imageReference.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { gigabytes } from '../../base/text/units.ts';
 import type { RunConfig } from '../../config/configSchema.ts';
 import { type EnvironmentError, isLoss, type Place } from '../../environment/environment.ts';
 import type { EngineWatch } from '../../environment/places/engineWatch.ts';
 import type { Collected } from '../../environment/places/imageLedger.ts';
-import { tooMuch } from '../../environment/places/imagePlan.ts';
+import { tooMuch, toPullOf } from '../../environment/places/imagePlan.ts';
 import type { EnginePlan, RunImages } from '../../environment/places/places.ts';
 import { isFinalReason } from '../../outcome.ts';
 import type { Store } from '../../store/open.ts';
@@ -200,7 +201,7 @@ function sentencesOf(
   const problem = tooMuch(plan, { freeBytes, floorBytes, policy, engines });
   return [
     ...problems,
-    `images${on}: ${plan.here} here, ${plan.toPull} to pull${sizes}`,
+    `images${on}: ${plan.here} here, ${comingText(toPullOf(plan))}${sizes}`,
     ...(problem === undefined ? [] : [`warning${on}: ${problem}`]),
   ];
 }

@@ -2,7 +2,7 @@
 
 import { parseSize } from '../../base/text/units.ts';
 import { onEngines } from '../../environment/environments.ts';
-import { type DiskRoom, type ImagePlan, tooMuch } from '../../environment/places/imagePlan.ts';
+import { type DiskRoom, type ImagePlan, tooMuch, toPullOf } from '../../environment/places/imagePlan.ts';
 import { imagesConfigSchema, parsePolicy } from '../../environment/places/imagesConfig.ts';
 import type { Variables } from '../caller.ts';
 import { openImages } from '../places/engines.ts';
@@ -90,7 +90,7 @@ export function diskPlanOf(
   const windows = budget.pulls > 0 ? Math.ceil(pulls / budget.pulls) - 1 : 0;
   return {
     here: plan.here,
-    toPull: plan.images.filter((i) => i.state === 'to_pull').map((i) => i.image),
+    toPull: toPullOf(plan),
     unknown: plan.unknown,
     downloadBytes: plan.downloadBytes / room.engines,
     diskBytes: plan.diskBytes / room.engines,

@@ -142,8 +142,14 @@ export function refuseWrong({ wrong }: CheckedPlan): void {
   if (wrong.length > 0) throw new UserError(wrong.join('\n'));
 }
 
+/** What says where containers run. */
+export interface Placed {
+  readonly arms: readonly Pick<ResolvedConfig['arms'][number], 'environment'>[];
+  readonly grading: { readonly enabled: boolean };
+}
+
 /** Engines that containers will run on; undefined is the default one. Empty when no container is needed. */
-export function enginesNeeded({ arms, grading }: Pick<Checked, 'arms' | 'grading'>): (string | undefined)[] {
+export function enginesNeeded({ arms, grading }: Placed): (string | undefined)[] {
   const needs = arms.map(({ environment }) => environmentKindOf(environment).engines);
   if (!needs.includes('all') && !(grading.enabled && needs.includes('gradings'))) return [];
   const hosts = [...new Set(arms.flatMap((arm) => arm.environment.hosts.map((h) => h.host)))];

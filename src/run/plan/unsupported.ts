@@ -18,7 +18,7 @@ import { needsOf, planGrading, solutionOf, suiteOf } from '../../suites/suites.t
 import type { Tell, Variables } from '../caller.ts';
 import { requireEngine } from '../places/engines.ts';
 import { UserError } from '../userError.ts';
-import { enginesNeeded } from './preflight.ts';
+import { enginesNeeded, type Placed } from './preflight.ts';
 import type { ResolvedConfig } from './resolveConfig.ts';
 
 interface UnsupportedTask {
@@ -26,7 +26,7 @@ interface UnsupportedTask {
   readonly reason: string;
 }
 
-type Row = Pick<LoadedRow, 'instance' | 'head' | 'refused'>;
+type Task = Pick<LoadedRow, 'instance' | 'head' | 'refused'>;
 
 /** More would push what matters off the screen. */
 const SHOWN = 20;
@@ -38,7 +38,7 @@ const linesOf = (tasks: readonly UnsupportedTask[]): string => {
 };
 
 /** Throws a UserError with each reason, unless `skip`. `graded`: each of them can run, and some cannot be graded. */
-export function withoutUnsupported<R extends Row>(
+export function withoutUnsupported<R extends Task>(
   selected: readonly R[],
   skip: boolean,
   tell: Tell,
@@ -59,7 +59,7 @@ export function withoutUnsupported<R extends Row>(
 }
 
 /** Rows that would be run and paid, and could get no verdict. Each is read once more, as it is when its run is recorded. */
-export async function beyondGraders<R extends Row>(
+export async function beyondGraders<R extends Task>(
   rows: readonly R[],
   { harness, parsers }: GradingConfig,
   cwd: string,
@@ -178,7 +178,7 @@ async function refusalOfSolving(instance: Instance, { agent }: ArmFacts): Promis
 }
 
 /** A row that was left in its file is of a kind that has none, and of a refused one nothing was read. */
-const isOpen = (row: LoadedRow): boolean => !row.head && row.refused === undefined;
+const isOpen = (row: Task): boolean => !row.head && row.refused === undefined;
 
 export async function beyondAgents<R extends LoadedRow>(
   rows: readonly R[],
@@ -216,27 +216,49 @@ export async function beyondAgents<R extends LoadedRow>(
 /** What is not refused here fails when it starts: a slow engine has its time. */
 const ANSWER_MS = 15_000;
 
-/** A row that was left in its file is of a kind that asks for nothing, and of a refused one nothing was read. */
-const askedBy = (row: LoadedRow): number =>
-  row.head || row.refused !== undefined ? 0 : (needsOf(row.instance).processors ?? 0);
+const NOTHING = { processors: 0, memoryMb: 0 };
 
-/** `cpus`: of the smallest engine that is used. */
-export const beyondEngine = <R extends LoadedRow>(rows: readonly R[], cpus: number): readonly R[] =>
+/** A row that was left in its file is of a kind that asks for nothing, and of a refused one nothing was read. */
+function askedBy(row: Task): { readonly processors: number; readonly memoryMb: number } {
+  if (row.head || row.refused !== undefined) return NOTHING;
+  const { processors = 0, memoryMb = 0 } = needsOf(row.instance);
+  return { processors, memoryMb };
+}
+
+/** A machine that is sold with 16 GB tells of 15.4: its kernel and its firmware keep some. */
+const KEPT_BACK = 1.1;
+
+/** Of the smallest engine that is used. A limit of memory beyond it would be no limit, and the task would have less than its author gave it. */
+export const beyondEngine = <R extends Task>(
+  rows: readonly R[],
+  cpus: number,
+  memoryBytes = Number.POSITIVE_INFINITY,
+): readonly R[] =>
   rows.map((row) => {
-    const asked = askedBy(row);
-    return asked > cpus
-      ? { ...row, refused: `it asks for ${asked} processors, and the engine has ${cpus}` }
-      : row;
+    const { processors, memoryMb } = askedBy(row);
+    const reasons = [
+      ...(processors > cpus ? [`it asks for ${processors} processors, and the engine has ${cpus}`] : []),
+      ...(memoryMb * 2 ** 20 > memoryBytes * KEPT_BACK
+        ? [
+            `it asks for ${gibibytes(memoryMb * 2 ** 20)} of memory, and the engine has ${gibibytes(memoryBytes)}`,
+          ]
+        : []),
+    ];
+    return reasons.length > 0 ? { ...row, refused: reasons.join('; ') } : row;
   });
 
+const gibibytes = (bytes: number): string => `${Number((bytes / 2 ** 30).toFixed(1))} GiB`;
+
 /** An engine that does not answer refuses nothing here: that it does not is told later, and a plan can be made without it. */
-export async function withinEngines<R extends LoadedRow>(
+export async function withinEngines<R extends Task>(
   rows: readonly R[],
-  resolved: Pick<ResolvedConfig, 'arms' | 'grading'>,
+  resolved: Placed,
   env: Variables,
 ): Promise<readonly R[]> {
   const { enabled: graded } = resolved.grading;
-  if (!rows.some((row) => askedBy(row) > 0 || hasServices(row) || gpusOf(row) > 0)) return rows;
+  const isAsking = (row: R) =>
+    Math.max(...Object.values(askedBy(row))) > 0 || hasServices(row) || gpusOf(row) > 0;
+  if (!rows.some(isAsking)) return rows;
   const asked = enginesNeeded(resolved).map(async (host) => {
     const docker = host === undefined ? undefined : requireEngine(env, host).docker;
     return engineInfo(docker, { answerMs: ANSWER_MS });
@@ -244,15 +266,17 @@ export async function withinEngines<R extends LoadedRow>(
   const answered = (await Promise.allSettled(asked)).flatMap((one) =>
     one.status === 'fulfilled' && one.value.ok ? [one.value] : [],
   );
-  const cpus = answered.map((engine) => (engine.cpus > 0 ? engine.cpus : Number.POSITIVE_INFINITY));
+  const least = (told: readonly number[]) => Math.min(...told.filter((one) => one > 0));
   const engines = answered.map(({ name }) => name);
-  return beyondGpus(beyondServices(beyondEngine(rows, Math.min(...cpus)), { graded, engines }), answered);
+  const cpus = least(answered.map((engine) => engine.cpus));
+  const fitting = beyondEngine(rows, cpus, least(answered.map((engine) => engine.memoryBytes)));
+  return beyondGpus(beyondServices(fitting, { graded, engines }), answered);
 }
 
-const gpusOf = (row: LoadedRow): number => (isOpen(row) ? (needsOf(row.instance).gpus ?? 0) : 0);
+const gpusOf = (row: Task): number => (isOpen(row) ? (needsOf(row.instance).gpus ?? 0) : 0);
 
 /** An engine with NVIDIA's runtime says nothing of how many it has; with CDI it names each. */
-export const beyondGpus = <R extends LoadedRow>(
+export const beyondGpus = <R extends Task>(
   rows: readonly R[],
   engines: readonly Pick<Extract<EngineInfo, { ok: true }>, 'gpus'>[],
 ): readonly R[] =>
@@ -270,11 +294,11 @@ export const beyondGpus = <R extends LoadedRow>(
     };
   });
 
-const hasServices = (row: LoadedRow): boolean =>
+const hasServices = (row: Task): boolean =>
   !row.head && row.refused === undefined && needsOf(row.instance).container?.services !== undefined;
 
 /** `engines`: what those that are used are. */
-export function beyondServices<R extends LoadedRow>(
+export function beyondServices<R extends Task>(
   rows: readonly R[],
   { graded, engines }: { readonly graded: boolean; readonly engines: readonly string[] },
 ): readonly R[] {

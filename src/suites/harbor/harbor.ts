@@ -76,12 +76,14 @@ export const harbor: Suite = {
     const task = harborTaskOf(instance);
     const { room, verifier, steps, services, network, setup_network } = task;
     const verifiers = steps?.map((step) => step.verifier) ?? [verifier];
+    const rooms = [room, ...verifiers.flatMap(({ separate }) => separate?.room ?? [])];
+    const beside = services?.containers ?? [];
     return {
       container: containerOf(task),
-      processors: Math.max(
-        room.cpus ?? 0,
-        ...verifiers.map(({ separate }) => separate?.room.cpus ?? 0),
-        ...(services?.containers.map(({ cpus = 0 }) => cpus) ?? []),
+      processors: Math.max(...rooms.map(({ cpus = 0 }) => cpus), ...beside.map(({ cpus = 0 }) => cpus)),
+      memoryMb: Math.max(
+        ...rooms.map(({ memory_mb = 0 }) => memory_mb),
+        ...beside.map(({ memoryBytes = 0 }) => memoryBytes / 2 ** 20),
       ),
       ...([network, setup_network, ...verifiers.map((one) => one.network)].some(isAllowList) && {
         opensHosts: true,
@@ -90,7 +92,7 @@ export const harbor: Suite = {
       toolServers: task.mcp_servers ?? [],
       skillsFolder: task.skills_dir,
       variables: variablesOf(task),
-      gpus: Math.max(room.gpus ?? 0, ...verifiers.map(({ separate }) => separate?.room.gpus ?? 0)),
+      gpus: Math.max(...rooms.map(({ gpus = 0 }) => gpus)),
       // Of a task of several steps each end state is kept as it goes on.
       ...(steps
         ? { keepsEndStates: 'it has several steps, whose end states' }

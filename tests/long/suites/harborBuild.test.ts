@@ -50,7 +50,7 @@ describe.skipIf(!available)('images from Dockerfiles', () => {
       );
     const state = join(dir, 'state');
     const planned = await cli(['images', 'plan', join(dir, 'tasks')], { env: { XDG_STATE_HOME: state } });
-    expect(planned.stdout, planned.stderr).toContain('5 images: 0 here, 5 to pull');
+    expect(planned.stdout, planned.stderr).toContain('5 images: 0 here, 5 to build');
     const done = await cli(
       [
         ...['run', '--subset', join(dir, 'tasks'), '--model', `scripted:${join(dir, 'model')}`, '-o', dir],

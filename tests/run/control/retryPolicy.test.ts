@@ -18,6 +18,11 @@ test('a pull that a registry will refuse again ends its trial; what another try 
     expect(settlementOf(policy(), 1, pull(detail))).toBe('again');
 });
 
+test('a build that failed ends its trial: the same recipe would fail again', () => {
+  const built = { reason: 'env_image_build_failed' as ExitReason, detail: 'build_failed' };
+  expect(settlementOf(policy(), 1, built)).toBe('seal');
+});
+
 test('a number of attempts that was asked for counts more', () => {
   expect(settlementOf(policy({ env_image_pull_failed: 2 }), 1, pull('no_access'))).toBe('again');
 });
