@@ -30,9 +30,11 @@ export async function derivedImage(
   script: string,
   base = BASE_IMAGE,
   entry: readonly string[] = [],
+  settings: { readonly User?: string; readonly Volumes?: Readonly<Record<string, object>> } = {},
 ): Promise<string> {
+  const named = Object.keys(settings).length > 0 ? [JSON.stringify(settings)] : [];
   const tag = createHash('sha256')
-    .update([base, script, ...entry].join('\n'))
+    .update([base, script, ...entry, ...named].join('\n'))
     .digest('hex')
     .slice(0, 16);
   const name = `${REPOSITORY}:${tag}`;
@@ -54,7 +56,7 @@ export async function derivedImage(
     await container.commit({
       // It has ended; rootless Podman could not pause it.
       _query: { container: container.id, repo: REPOSITORY, tag, pause: false },
-      _body: { Entrypoint: [...entry], Cmd: ['bash'] },
+      _body: { Entrypoint: [...entry], Cmd: ['bash'], ...settings },
     });
   } finally {
     await container.remove({ force: true });

@@ -115,7 +115,7 @@ async function openChannel(
  * Commands as another user, each by a process of the engine's: nothing of ours runs as that user between them. Undefined where the container's
  * own run as that user.
  */
-async function channelAs(
+export async function channelAs(
   user: string,
   container: Container,
   config: EnvironmentConfig,

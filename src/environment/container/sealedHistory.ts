@@ -2,8 +2,9 @@
  * History after the base commit is removed from a repository, and that it is gone is proven. The scripts beside this file do the work; what
  * they print is read here. An engine decides whether this happens once an image or in every environment.
  */
-import { EnvironmentError, type StartRequest } from '../environment.ts';
+import { EnvironmentError, type HistoryState, type StartRequest } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
+import type { Channel } from '../exec/channel.ts';
 import type { ScriptRunner } from '../patch/capture.ts';
 import { shellScript } from '../shellScript.ts';
 
@@ -40,15 +41,50 @@ function parseVerdict(output: string, code: number): HistoryVerdict {
 }
 
 type WorkTree = Pick<EnvironmentConfig, 'cwd'>;
+/** Undefined where the container's user is root, absent where nobody can be. */
+type AsRoot = () => Promise<Pick<Channel, 'harness'> | undefined>;
 
-/** `baseCommit`: what HEAD must fit; '' where that is checked later. */
+/**
+ * By the container's user, so that what is that user's stays so; as root where the repository is somebody else's, as in an image that ends with
+ * `USER dev` and has a work tree of root. `baseCommit`: what HEAD must fit; '' where that is checked later.
+ */
 export async function sealHistory(
   run: ScriptRunner,
   { cwd }: WorkTree,
   baseCommit = '',
+  asRoot?: AsRoot,
 ): Promise<HistoryVerdict> {
-  const done = await run(SEAL_HISTORY, { timeoutS: SEAL_TIMEOUT_S, env: { W: cwd, BASE: baseCommit } });
-  return parseVerdict(done.output, done.code);
+  const sealedBy = async (by: ScriptRunner) => {
+    const done = await by(SEAL_HISTORY, { timeoutS: SEAL_TIMEOUT_S, env: { W: cwd, BASE: baseCommit } });
+    return parseVerdict(done.output, done.code);
+  };
+  const verdict = await sealedBy(run);
+  if (verdict.state !== 'failed') return verdict;
+  const root = await asRoot?.();
+  return root ? sealedBy(root.harness) : verdict;
+}
+
+/** In the one container whose agent is to work there, where no image of the sealed state serves others. */
+export async function sealInside(
+  run: ScriptRunner,
+  config: EnvironmentConfig,
+  request: StartRequest,
+  notes: string[],
+  asRoot?: AsRoot,
+): Promise<HistoryState> {
+  const sealed = await sealHistory(run, config, request.baseCommit, asRoot);
+  notes.push(...sealed.notes);
+  if (sealed.state === 'absent') {
+    notes.push(`history absent: ${sealed.text}`);
+    return 'absent';
+  }
+  const verified =
+    sealed.state === 'sealed' ? await verifySealed(run, config, sealed.text, request.baseCommit) : undefined;
+  const reason = verified ? verified.reason : sealed.text;
+  if (reason === undefined) return 'sealed';
+  notes.push(`history failed: ${reason}`);
+  refuseUnlessAllowed(config, request, reason);
+  return 'failed';
 }
 
 /** Is this the sealed state, and does it fit the instance? undefined when it is; else the reason. */

@@ -32,6 +32,8 @@ interface ContainerOptions {
   readonly capAdd?: readonly string[];
   /** Of the engine that it has. */
   readonly devices?: Docker.DeviceRequest[] | undefined;
+  /** Somebody in it is not root: of the image's USER, or whom the task names. */
+  readonly others?: boolean;
   /** Bytes of the storage driver's own quota; 0 where it has none. */
   readonly storageBytes: number;
   readonly programVolume?: string | undefined;
@@ -88,7 +90,9 @@ export function containerSpec(options: SpecOptions, name: string): Docker.Contai
       Init: false,
       NetworkMode: config.network,
       ...place?.host,
-      SecurityOpt: ['no-new-privileges'],
+      // With that a root that is exec'd where the USER is another has no capabilities, and `sudo` of an image has none to give: tests that
+      // install something, or remove what the agent owns, failed for it. Root of a container is as much as where everybody is root.
+      ...(!options.others && { SecurityOpt: ['no-new-privileges'] }),
       ...(options.capAdd?.length ? { CapAdd: [...options.capAdd] } : {}),
       ...(options.devices ? { DeviceRequests: options.devices } : {}),
       ...(memory > 0 ? { Memory: memory, MemorySwap: memory } : {}),

@@ -10,6 +10,7 @@ import { parseDuration, parseSize } from '../../base/text/units.ts';
 import {
   type Channels,
   type Container,
+  channelAs,
   environmentWhenReady,
   type OwnConfig,
   openChannels,
@@ -17,7 +18,7 @@ import {
 } from '../container/container.ts';
 import { createPreparedStarts } from '../container/preparedStarts.ts';
 import { createRemovals } from '../container/removals.ts';
-import { refuseUnlessAllowed } from '../container/sealedHistory.ts';
+import { refuseUnlessAllowed, sealInside } from '../container/sealedHistory.ts';
 import { phasesOf, setUp } from '../container/setup.ts';
 import { createEgressDoor, type EgressDoor, type EgressWays, reachedByProxy } from '../egress/egressDoor.ts';
 import {
@@ -33,6 +34,7 @@ import {
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { EnvironmentOptions } from '../environmentKind.ts';
 import { HARNESS } from '../exec/channel.ts';
+import type { StartProcess } from '../exec/transport.ts';
 import { ownerLabels, WORK_LABELS } from '../owner.ts';
 import { engineClient } from '../places/chosenEngine.ts';
 import { daemonAnswer, ifThere, readFault, withDaemonRetry } from '../places/dockerFault.ts';
@@ -285,13 +287,19 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
     refuseUnlessAllowed(config, request, reason);
   };
   let sealed: Awaited<ReturnType<Sealer['seal']>> | undefined;
-  if (config.seal_history) {
+  // What lies in a volume is in no image that is made of the container: there each container is sealed for itself.
+  const inVolumes = (image.volumes ?? []).length > 0;
+  if (config.seal_history && !inVolumes) {
     phase('seal');
     // The image is committed from this container: no variable of this run's configuration may be in it for other runs.
     const bare = { ...shared, config: { ...config, env: {} }, options: { ...options, quietEnv: false } };
     sealed = await sealer.seal(image, config, async () => {
       const { container, channels } = await openContainer(bare, request, image, []);
-      return { container, channel: channels.own };
+      return {
+        container,
+        channel: channels.own,
+        asRoot: () => channelAs('0', container, config, channels.own),
+      };
     });
     history = sealed.state;
     if (sealed.state === 'failed') unsealed(sealed.reason);
@@ -331,6 +339,11 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
       });
       notes.push(...verified.notes);
       if (verified.reason !== undefined) unsealed(verified.reason);
+    }
+    if (config.seal_history && inVolumes) {
+      phase('seal');
+      const asRoot = () => channelAs('0', container, config, channels.own);
+      history = await sealInside(channels.own.harness, config, request, notes, asRoot);
     }
     const known = made?.snapshot;
     const snapshot = await setUp(channels, config, request, { snapshot: options.snapshot, known });
@@ -454,6 +467,7 @@ async function openContainer(
   const spec = {
     config,
     devices,
+    others: !sameUser(user, 'root') || !sameUser(more.worker, 'root'),
     image: image.id,
     ownLoopback: !place && (await hasLoopback(config.network, user)),
     request,
@@ -507,7 +521,8 @@ async function openContainer(
     watchDisk: createDiskWatch(writtenBytes(docker, handle.id), parseSize(config.disk), options.diskPollMs),
     listen,
     async keep({ running = false }) {
-      const image = await keepWork(docker, handle, Object.keys(door?.variables ?? {}));
+      const lent = [...Object.keys(door?.variables ?? {}), ...AGENTS_ALONE];
+      const image = await keepWork(docker, handle, lent);
       // It was ended with everything of its user, and a next step of the task may need it.
       if (!running && !(await entered?.runs())) await enter();
       return image;
@@ -518,9 +533,14 @@ async function openContainer(
       const { Config } = await withDaemonRetry(() => daemonAnswer(docker.getImage(Image).inspect()));
       const named = request.container?.user ?? 'image';
       const user = named === 'image' ? Config.User || '0' : named;
+      const env = AGENTS_ALONE.map((name) => ofImage(Config.Env, name));
+      const judge =
+        (start: StartProcess): StartProcess =>
+        (argv, more) =>
+          start(argv, { ...more, env: [...env, ...(more?.env ?? [])] });
       return {
-        startProcess: starterAs(user),
-        as: async (other) => (sameUser(other, user) ? undefined : starterAs(other)),
+        startProcess: judge(starterAs(user)),
+        as: async (other) => (sameUser(other, user) ? undefined : judge(starterAs(other))),
       };
     },
     watchWrites: (folders) => startWatch(shared, handle.id, request, folders),
@@ -610,6 +630,12 @@ async function stateOf(container: Docker.Container): Promise<Record<string, unkn
 /** A large layer on a slow disk. */
 const COMMIT_LIMIT_MS = 600_000;
 
+/** Every bash of a verifier would read the file that it names, which an agent may write. */
+const AGENTS_ALONE = ['BASH_ENV'];
+/** As the image has it, else empty. */
+const ofImage = (env: readonly string[] | null | undefined, name: string): string =>
+  env?.find((one) => one.startsWith(`${name}=`)) ?? `${name}=`;
+
 /** `lent`: variables that were the container's alone. The image has its own again, or empty ones: a commit cannot take one away. */
 export async function keepWork(
   docker: Docker,
@@ -622,7 +648,7 @@ export async function keepWork(
   const image = await ifThere(withDaemonRetry(() => daemonAnswer(docker.getImage(Image).inspect())));
   const entry = image && entryOf(image);
   const changes = await systemChangesOf(container, entry?.program);
-  const before = (name: string) => image?.Config.Env?.find((one) => one.startsWith(`${name}=`)) ?? `${name}=`;
+  const before = (name: string) => ofImage(image?.Config.Env, name);
   const committed = commitContainer(container, {
     _query: { repo: WORK_IMAGES, tag, comment: 'work of an agent' },
     _body: {

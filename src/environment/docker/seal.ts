@@ -53,6 +53,7 @@ const inspectImage = async (docker: Docker, name: string) =>
 export interface SealRoom {
   readonly container: { readonly handle: Docker.Container; remove(): Promise<void> };
   readonly channel: Channel;
+  readonly asRoot: () => Promise<Channel | undefined>;
 }
 export type Sealer = ReturnType<typeof createSealer>;
 
@@ -122,9 +123,9 @@ async function sealIn(
   config: EnvironmentConfig,
   image: ImageFacts,
 ): Promise<SealResult> {
-  const { container, channel } = await openRoom();
+  const { container, channel, asRoot } = await openRoom();
   try {
-    const verdict = await sealHistory(channel.harness, config);
+    const verdict = await sealHistory(channel.harness, config, '', asRoot);
     if (verdict.state !== 'sealed') return { state: verdict.state, reason: verdict.text };
     const snapshot = await takeSnapshot(channel.harness, config.cwd, FOLDER_NAME, config.capture_timeout);
     // What the scripts may have left is not committed.

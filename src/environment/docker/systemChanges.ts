@@ -17,10 +17,11 @@ const LIBRARY = /^(?:\/usr(?:\/local)?)?\/lib(?:32|64|x32|exec)?\/|^\/opt\/.*\/(
 /** What the loader, shells and Python read unasked. */
 const STARTUP_FILES = [
   ...['/etc/ld.so.preload', '/etc/ld.so.conf', '/etc/profile', '/etc/bash.bashrc', '/etc/environment'],
-  ...['.bashrc', '.bash_profile', '.bash_login', '.profile'].map((name) => `/root/${name}`),
 ];
+const HOME_STARTUP = /^\/(?:root|home\/[^/]+)\/\.(?:bashrc|bash_profile|bash_login|profile)$/;
 const isStartup = (path: string): boolean =>
   STARTUP_FILES.includes(path) ||
+  HOME_STARTUP.test(path) ||
   ['/etc/ld.so.conf.d/', '/etc/profile.d/'].some((folder) => path.startsWith(folder)) ||
   ['/sitecustomize.py', '/usercustomize.py', '.pth'].some((ending) => path.endsWith(ending));
 /** Python writes them whenever it runs. */

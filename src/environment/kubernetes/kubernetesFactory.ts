@@ -5,7 +5,7 @@ import type { ContainerNeeds } from '../../base/containerNeeds.ts';
 import { type Container, environmentWhenReady, ownConfig } from '../container/container.ts';
 import { createPreparedStarts } from '../container/preparedStarts.ts';
 import { createRemovals } from '../container/removals.ts';
-import { refuseUnlessAllowed, sealHistory, verifySealed } from '../container/sealedHistory.ts';
+import { sealInside } from '../container/sealedHistory.ts';
 import { phasesOf, setUp } from '../container/setup.ts';
 import {
   type Environment,
@@ -144,7 +144,7 @@ async function startPod(arm: PodShared, network: NetworkCheck, request: StartReq
     let history: HistoryState = 'skipped';
     if (config.seal_history) {
       phase('seal');
-      history = await sealInside(config, request, opened, notes);
+      history = await sealInside(opened.channels.own.harness, config, request, notes);
     }
     const snapshot = await setUp(channels, config, request, { snapshot: arm.options.snapshot });
     if (program) {
@@ -179,30 +179,6 @@ const amongServices = (container: Container, services: PodServices, shared: PodS
   beside: async () => ({ startProcess: podProcesses(shared, container.id) }),
   watchWrites: async () => ({ refused: 'a pod does not tell who writes in it' }),
 });
-
-/** There are no derived images in a cluster: each pod removes the history of its own repository, and proves it. */
-async function sealInside(
-  config: EnvironmentConfig,
-  request: StartRequest,
-  { channels: { own } }: OpenPod,
-  notes: string[],
-): Promise<HistoryState> {
-  const sealed = await sealHistory(own.harness, config, request.baseCommit);
-  notes.push(...sealed.notes);
-  if (sealed.state === 'absent') {
-    notes.push(`history absent: ${sealed.text}`);
-    return 'absent';
-  }
-  const verified =
-    sealed.state === 'sealed'
-      ? await verifySealed(own.harness, config, sealed.text, request.baseCommit)
-      : undefined;
-  const reason = verified ? verified.reason : sealed.text;
-  if (reason === undefined) return 'sealed';
-  notes.push(`history failed: ${reason}`);
-  refuseUnlessAllowed(config, request, reason);
-  return 'failed';
-}
 
 /** The working directory that the image names is that of its first process. */
 async function folderOf({ channels: { own } }: OpenPod): Promise<string> {

@@ -16,6 +16,7 @@ export interface LocalImage {
   readonly architecture: string;
   /** Who its programs run as; '' for root. */
   readonly user: string;
+  readonly volumes?: readonly string[];
   /** Bytes on disk, layers shared with other images included. */
   readonly size: number;
   readonly layers: readonly string[];
@@ -99,6 +100,7 @@ export function dockerImageEngine(docker: Docker, logDir?: string): ImageEngine 
           os: image.Os,
           architecture: image.Architecture,
           user: image.Config?.User ?? '',
+          volumes: Object.keys(image.Config?.Volumes ?? {}),
           size: image.Size,
           layers: image.RootFS?.Layers ?? [],
         }

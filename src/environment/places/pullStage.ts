@@ -37,6 +37,8 @@ export interface ReadyImage {
   readonly architecture: string;
   /** Who its programs run as; '' for root. */
   readonly user: string;
+  /** Of its own instructions and those that it inherits; what lies there is no part of an image that is made of its container. */
+  readonly volumes?: readonly string[];
   readonly pulled: boolean;
   readonly from: string;
   readonly bytes: number;
@@ -123,11 +125,11 @@ export function createPullStage(options: StageOptions) {
     for (const heldAs of [image, ...sources]) {
       const local = await engine.inspect(heldAs);
       if (!local) continue;
-      const { id, architecture, user } = local;
+      const { id, architecture, user, volumes = [] } = local;
       const warnings = await warningsOf(image, local, true);
       const digest = local.digests[0] ?? (await digestPulled(image, id)) ?? id;
       const nothing = { pulled: false, from: image, bytes: 0, pullMs: 0 };
-      return { image, heldAs, id, digest, architecture, user, ...nothing, warnings };
+      return { image, heldAs, id, digest, architecture, user, volumes, ...nothing, warnings };
     }
     return undefined;
   }
@@ -245,7 +247,7 @@ export function createPullStage(options: StageOptions) {
     const result = await pullImage(image, context, closing.signal);
     if (!result.ok) throw result.cancelled ? cancelled(image) : result.error;
     const { local, from, heldAs, digest, bytes } = result;
-    const { id, architecture, user, size } = local;
+    const { id, architecture, user, volumes = [], size } = local;
     const pullMs = clock.now() - begun - job.restedMs;
     // An image that was here before, even in an older version, belongs to whoever pulled it.
     if (!before) {
@@ -255,7 +257,20 @@ export function createPullStage(options: StageOptions) {
     }
     // The engine takes an image of another platform without a word when its name has only one.
     const warnings = await warningsOf(image, local, false);
-    return { image, heldAs, id, digest, architecture, user, pulled: true, from, bytes, pullMs, warnings };
+    return {
+      image,
+      heldAs,
+      id,
+      digest,
+      architecture,
+      user,
+      volumes,
+      pulled: true,
+      from,
+      bytes,
+      pullMs,
+      warnings,
+    };
   }
 
   /** A registry that refuses for hours must not keep out the images that another one would give. */
@@ -385,7 +400,7 @@ const cancelled = (image: string): EnvironmentError =>
     engineMessage: 'the run was stopped',
   });
 
-export type ImageFacts = Pick<ReadyImage, 'id' | 'digest' | 'architecture' | 'user' | 'pulled'>;
+export type ImageFacts = Pick<ReadyImage, 'id' | 'digest' | 'architecture' | 'user' | 'volumes' | 'pulled'>;
 
 /** How the start of a container gets its image onto the engine. Resolves to what an engine has under that name, however it got there. */
 export type EnsureImage = (
@@ -396,6 +411,6 @@ export type EnsureImage = (
 export const ensureBy =
   (stage: Pick<PullStage, 'ensure'>): EnsureImage =>
   async (image, { signal } = {}) => {
-    const { id, digest, architecture, user, pulled } = await stage.ensure(image, signal);
-    return { id, digest, architecture, user, pulled };
+    const { id, digest, architecture, user, volumes = [], pulled } = await stage.ensure(image, signal);
+    return { id, digest, architecture, user, volumes, pulled };
   };

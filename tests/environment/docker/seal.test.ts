@@ -47,6 +47,31 @@ describe.skipIf(!available)('sealing', () => {
     return Id;
   };
 
+  test.each([
+    ['a work tree of root under a USER that is not', LEAKY, { User: 'daemon' }],
+    ['a work tree that is a VOLUME', LEAKY, { Volumes: { '/testbed': {} } }],
+    [
+      'a VOLUME of a USER where the start tree would be kept',
+      `${LEAKY}chown -R daemon /testbed /var/lib`,
+      {
+        User: 'daemon',
+        Volumes: { '/var/lib': {} },
+      },
+    ],
+  ])('%s is sealed, and its work is captured [T-48]', async (_, script, settings) => {
+    const image = await derivedImage(script, undefined, [], settings);
+    await forget(image);
+    for (const _again of [1, 2]) {
+      const env = await bench.start({ image });
+      expect(env.info.history).toBe('sealed');
+      const git = 'git -c safe.directory=/testbed';
+      expect((await env.execute(`${git} log --all -1 --format=%ct`)).output.trim()).toBe('1577836800');
+      await env.as!('root').execute('echo done > /testbed/answer');
+      const { state, patch } = await env.capturePatch();
+      expect([state, Buffer.from(patch).includes('+done')]).toEqual(['ok', true]);
+    }
+  });
+
   test('every later commit is gone, the work tree and the index are as they were, and the image is made once [T-48]', async () => {
     const image = await derivedImage(LEAKY);
     await forget(image);

@@ -154,6 +154,7 @@ __sb_run() {
     export SWEBATCH_CMD=$__sb_mark
     # shellcheck disable=SC2163
     for __sb_var in "${__sb_vars[@]}"; do export "$__sb_var"; done
+. ./ownStartup.sh
     if (( __sb_mode == 2 )); then exec bash -p -c "$__sb_cmd"; fi
     exec "${__sb_interp[@]}" "$__sb_cmd"
   } &

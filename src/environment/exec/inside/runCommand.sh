@@ -30,6 +30,7 @@ _sb_counters; _sb_b=$_sb_o; _sb_r=$_sb_p
 trap '_sb_counters; [ "$_sb_p" -gt "$_sb_r" ] || exit 1; _sb_end 126 nofork' EXIT
 (
   unset OLDPWD SHLVL
+. ./ownStartup.sh
   printf 800 >/proc/self/oom_score_adj
   exec "$@" </dev/null 2>&1
 ) 2>/dev/null
