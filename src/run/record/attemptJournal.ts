@@ -334,9 +334,9 @@ export function createRecorder({ store, redactor, budget, answered }: Run, attem
         });
         insertProgramCall(store, { attempt_id: attemptId, ...row });
       },
-      async onCallWanted(ctx, estimateNano, signal) {
+      async onCallWanted(ctx, estimateNano, signal, waits) {
         mustBeOpen();
-        const settle = await budget.reserve(estimateNano, signal, () => heard.onPhase('rate_wait'));
+        const settle = await budget.reserve(estimateNano, signal, waits);
         if (closed) settle(0);
         else granted.set(callOf(ctx) ?? 0, settle);
       },
