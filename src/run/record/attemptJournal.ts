@@ -146,14 +146,12 @@ export function openJournal(run: Run, { trial, slot, waitedMs }: Turn, abort: Ab
     }: AttemptFacts): boolean {
       const stepCount = agent.steps ?? recorder.steps();
       const message = ending.message === null ? null : redactor.text(ending.message);
-      // Work in the tree that an agent left out of what it submitted, which is nothing: it may have committed its work.
+      // Work in the tree that no prediction has: of an agent that submitted nothing, or that was ended before it did.
       const noPatch = isJudgedByState(trial.instance);
-      const unused =
-        !noPatch && ending.reason === 'submitted' && patch.modelPatch === ''
-          ? (captured?.patch.length ?? 0)
-          : 0;
+      const unused = !noPatch && patch.modelPatch === '' ? (captured?.patch.length ?? 0) : 0;
       notes.push(...patch.notes);
-      if (unused > 0)
+      // An agent may have committed its work.
+      if (unused > 0 && ending.reason === 'submitted')
         note(
           `it submitted nothing, and its work tree has changes of ${unused} bytes: the prediction is what it submitted (run.patch), so it is empty`,
         );
