@@ -51,11 +51,12 @@ export interface AgentCallbacks {
   onCommand?(ctx: AgentContext, command: CommandRecord): void;
   /** After its messages: a call of a program that was answered, or failed for good. */
   onProgramCall?(ctx: AgentContext, call: ProgramCallRecord): void;
-  /** Before a call that may cost money: resolves when it may be made. */
+  /** Before a call that may cost money: resolves when it may be made; `waits` is called where that takes a while. */
   onCallWanted?(
     ctx: AgentContext,
     estimateNano: number | null,
     signal: AbortSignal | undefined,
+    waits: () => void,
   ): Promise<void>;
   onCallBegan?(
     ctx: AgentContext,
@@ -89,6 +90,8 @@ export interface AgentResult {
   readonly messages: readonly Message[];
   readonly steps: number;
   readonly costNano: number | null;
+  /** Milliseconds of its wall-clock limit that it used; absent: all that passed. */
+  readonly workedMs?: number;
   /** For the record: what an installed program left, such as its exit code. It decides nothing. */
   readonly evidence?: Readonly<Record<string, unknown>>;
 }

@@ -310,8 +310,9 @@ export interface StartRequest {
 /** A place for one environment on one of several engines. */
 export interface Place {
   readonly host: string;
-  /** Waits until the engine may hold one more environment; rejects with daemon_lost when it is lost meanwhile, or with the signal. */
-  enter(signal?: AbortSignal): Promise<void>;
+  /** Waits until the engine may hold one more environment; rejects with daemon_lost when it is lost meanwhile, or with the signal.
+   *  `waits`: of an attempt, whose clocks stand still meanwhile. */
+  enter(signal?: AbortSignal, waits?: () => void): Promise<void>;
   /** Nobody would have to wait at this moment. */
   hasRoom(): boolean;
   release(): void;
@@ -342,6 +343,8 @@ export interface EnvironmentFactory {
   systemChanges?(image: string): Promise<SystemChanges | undefined>;
   /** Removes an image that `keepWork` made; one that is gone is no error. */
   discardWork?(image: string): Promise<void>;
+  /** Milliseconds that its engine was away, where nobody else watches that engine: they are no time of an attempt. */
+  awayMs?(): number;
   /** Releases pooled connections and containers started ahead. */
   close(): Promise<void>;
 }

@@ -164,8 +164,10 @@ export interface CallRecord {
  * returns. A throw here ends the run.
  */
 export interface CallListener {
-  /** Asked before `began`: resolves when the call may be paid. A model that does not ask is only refused. */
-  wanted?(estimateNano: number | null, signal: AbortSignal | undefined): Promise<void>;
+  /** The call asks for its turn: until `began` nothing that passes is the work of whoever asks, whatever it waits for. */
+  asks?(): void;
+  /** Asked before `began`: resolves when the call may be paid, and calls `waits` where that takes a while. A model that does not ask is only refused. */
+  wanted?(estimateNano: number | null, signal: AbortSignal | undefined, waits: () => void): Promise<void>;
   began(call: {
     readonly try: number;
     readonly modelAsked: string;

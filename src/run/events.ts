@@ -49,7 +49,7 @@ export type RunEvent =
       patchBytes: number;
       /** Its container is judged, and no patch; absent where that is not so. */
       noPatch?: boolean;
-      /** It submitted nothing, and this much work is in its tree; absent where that is not so. */
+      /** Its prediction is empty, and this much work was captured and is kept; absent where that is not so. */
       unusedBytes?: number;
     }
   | {

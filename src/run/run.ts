@@ -247,6 +247,11 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   const floorBytes = parseSize(config.disk_floor);
   const clock = awakeClock(() => performance.now());
   closing.add(() => clock.stop());
+  const awayMs = () =>
+    Math.max(
+      engine?.awayMs() ?? 0,
+      ...[...arms.values()].map(({ environmentFactory }) => environmentFactory.awayMs?.() ?? 0),
+    );
   const owner = currentOwner(row.name, 'run', row.created_at);
   const stepGrading = createStepGrading(graded);
   const run: Run = {
@@ -262,7 +267,7 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
     stepGrading,
     leaseOwner: `${owner.host}:${owner.bootId}:${owner.pid}:${owner.pidStart}`,
     retry: { ...config.retry, made: new Map(), outages: new Map() },
-    now: () => clock.now() - (engine?.awayMs() ?? 0),
+    now: () => clock.now() - awayMs(),
     // The disk of a remote engine cannot be seen from here.
     disk:
       floorBytes === 0

@@ -80,8 +80,8 @@ export function programLines({ attempt: { program } }: AttemptDocument, options:
 }
 
 /** The patch of an attempt, under a rule like a message's. */
-export function patchLines(patch: string, options: LineOptions = {}): string[] {
-  return [rule(undefined, 'patch'), ...fold(inert(patch).split('\n'), options.maxLines ?? 40)];
+export function patchLines(patch: string, options: LineOptions = {}, title = 'patch'): string[] {
+  return [rule(undefined, title), ...fold(inert(patch).split('\n'), options.maxLines ?? 40)];
 }
 
 function* headLines(doc: AttemptDocument): Generator<string> {

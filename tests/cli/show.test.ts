@@ -49,6 +49,15 @@ beforeAll(() => {
     `INSERT INTO leases (attempt_id, engine, began_at, ended_at, how)
      VALUES (1, 'tcp://a:2375', '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:01.000Z', 'moved'), (1, ?, '2026-01-01T00:00:02.000Z', NULL, 'lost')`,
   ).run('tcp://b:2375\u001b[2J');
+  const cut = addRun(store, { name: 'cut-short', instances: 1, steps: 2, day: 3 });
+  statement(store, 'DELETE FROM evaluations WHERE trial_id IN (SELECT id FROM trials WHERE run_id = ?)').run(
+    cut,
+  );
+  statement(
+    store,
+    `UPDATE attempts SET model_patch = '', submission = NULL, captured_patch = ?, patch_source = 'captured_at_exit', exit_reason = 'limit_steps',
+     exit_class = 'limit' WHERE trial_id IN (SELECT id FROM trials WHERE run_id = ?)`,
+  ).run(Buffer.from(`${PATCH}\xff`, 'latin1'), cut);
   store.close();
 });
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -69,6 +78,21 @@ test('the patch comes once, and what is long loses its middle without --full', a
   expect(short).toMatch(/\+line 1\n(?:.*\n)* {2}… 440 lines left out …\n(?:.*\n)*\+line 499/);
   expect(short).not.toContain('+line 250');
   expect((await show(OTHER, '--full')).stdout).toContain('+line 250');
+});
+
+test('work that was captured and not submitted is shown, and said to be that', async () => {
+  const on = ['cut-short', ID, '-o', dir];
+  const { stdout } = await cli(['show', ...on]);
+  expect(stdout).toContain('It submitted no patch; its work (');
+  expect(stdout).toContain('── patch, captured when the attempt ended, not submitted ──');
+  expect(stdout).toContain('diff --git a/x b/x');
+  expect(stdout).not.toContain('left no patch');
+  const patch = await cli(['show', ...on, '--patch']);
+  expect(patch.stdout).toContain('diff --git a/x b/x');
+  expect(patch.stderr).toMatch(/^\d+ bytes, captured when the attempt ended, not submitted/);
+  expect((await cli(['report', 'cut-short', '-o', dir])).stdout).toMatch(
+    /Submitted nothing.*captured[^:]*: django/s,
+  );
 });
 
 test('a run names the agents of its arms, and how many processes the memory limit killed', async () => {

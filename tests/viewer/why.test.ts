@@ -85,6 +85,11 @@ describe('why an attempt failed', () => {
     expect(whyOf('night', limit, PATCH, verdict({}))!.says).toContain('the step limit was reached');
     expect(whyOf('night', ended, PATCH, undefined)).toMatchObject({ next: { command: 'evaluate night' } });
     expect(whyOf('night', ended, '', undefined)).toMatchObject({ says: 'It left no patch.', next: null });
+    const said = /^It submitted no patch; its work \(\d+ bytes\) was captured/;
+    expect(whyOf('night', limit, '', undefined, PATCH)!.says).toMatch(said);
+    const empty = verdict({ outcome: 'empty_patch' });
+    expect(whyOf('night', limit, '', empty, PATCH)!.says).toMatch(said);
+    expect(whyOf('night', limit, '', empty)!.says).toMatch(/^It left no patch\./);
     expect(whyOf('night', ended, PATCH, verdict({ outcome: 'infra', resolved: null }))!.next!.does).toBe(
       'grades it again',
     );

@@ -1,6 +1,7 @@
 /** One attempt at the gateway: what its program may ask, what it has used, and when it has to end. */
 
 import { createHash } from 'node:crypto';
+import { createRoom, type Room } from '../../base/async/room.ts';
 import { within } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import type {
@@ -374,9 +375,10 @@ function createWaitingCalls() {
         left: () => void waiting.delete(mine),
         /** Around its listener. `mayBeMade` throws where the call must not begin; it is asked before and after the wait for money. */
         listen: (to: CallListener, mayBeMade: () => void): CallListener => ({
-          async wanted(amount, stop) {
+          ...to,
+          async wanted(amount, stop, waits) {
             mayBeMade();
-            await to.wanted?.(amount, stop);
+            await to.wanted?.(amount, stop, waits);
             mayBeMade();
           },
           began(call) {
@@ -388,7 +390,6 @@ function createWaitingCalls() {
             to.ended(call);
             waiting.add(mine);
           },
-          phase: (phase) => to.phase?.(phase),
         }),
       };
     },
@@ -540,55 +541,41 @@ interface Amount {
  * Calls that are out together could pass a limit together, so one goes out only where its estimate fits beside what is used and what is out.
  * One alone always may: the limit itself is checked elsewhere.
  */
-function createRoom(limits: SessionSpec['limits'], used: () => Amount) {
+function roomWithin(limits: SessionSpec['limits'], used: () => Amount): Room<Amount, () => void> {
   const out = new Set<Amount>();
-  const waiting = new Set<() => void>();
   const within = (limit: number, part: (amount: Amount) => number, amount: Amount): boolean =>
     limit <= 0 || [used(), ...out, amount].reduce((sum, one) => sum + part(one), 0) <= limit;
   const fits = (amount: Amount): boolean =>
     out.size === 0 ||
     (within(limits.costDollars, ({ nano }) => nanoToDollars(nano), amount) &&
       within(limits.tokens, ({ tokens }) => tokens, amount));
-  return {
-    /** Waits for its turn; rejects with the signal's reason. The result gives the room back. */
-    async take(amount: Amount, signal: AbortSignal | undefined, onWait: () => void): Promise<() => void> {
-      while (!fits(amount)) {
-        signal?.throwIfAborted();
-        onWait();
-        const turn = Promise.withResolvers<void>();
-        const leave = (): void => turn.reject(signal?.reason);
-        signal?.addEventListener('abort', leave, { once: true });
-        waiting.add(turn.resolve);
-        try {
-          await turn.promise;
-        } finally {
-          waiting.delete(turn.resolve);
-          signal?.removeEventListener('abort', leave);
-        }
-      }
-      out.add(amount);
-      return () => {
-        if (!out.delete(amount)) return;
-        for (const wake of waiting) wake();
-      };
-    },
-  };
+  /** A share gives itself back. */
+  const room = createRoom<Amount, () => void>((amount) => {
+    if (!fits(amount)) return { laterMs: undefined };
+    out.add(amount);
+    const leave = (): void => {
+      if (out.delete(amount)) room.look(true);
+    };
+    return { share: leave };
+  });
+  return room;
 }
 
 /** A call's listener, which takes room before the call and gives it back after it. */
 function listening(
   to: CallListener,
   mayUse: number,
-  room: ReturnType<typeof createRoom>,
+  room: Room<Amount, () => void>,
   count: (call: CallRecord, estimate: NanoDollars | null) => void,
 ): { listener: CallListener; left(): void } {
   let estimate: NanoDollars | null = null;
   let left = (): void => {};
   const listener: CallListener = {
-    async wanted(amount, signal) {
+    ...to,
+    async wanted(amount, signal, waits) {
       const asked = { nano: amount ?? 0, tokens: mayUse };
-      left = await room.take(asked, signal, () => to.phase?.('rate_wait'));
-      await to.wanted?.(amount, signal);
+      left = await room.enter(asked, signal, waits);
+      await to.wanted?.(amount, signal, waits);
     },
     began(call) {
       estimate = call.estimateNano;
@@ -599,7 +586,6 @@ function listening(
       left();
       to.ended(call);
     },
-    phase: (phase) => to.phase?.(phase),
   };
   return { listener, left: () => left() };
 }
@@ -610,7 +596,7 @@ function createSessionMeter(limits: SessionSpec['limits']): SessionMeter {
   let spent = 0;
   let unknown = false;
   let tokens = 0;
-  const room = createRoom(limits, () => ({ nano: spent, tokens }));
+  const room = roomWithin(limits, () => ({ nano: spent, tokens }));
   const count = ({ costNano, state, usage }: CallRecord, estimate: NanoDollars | null): void => {
     spent += costNano ?? (state === 'ok' ? (estimate ?? 0) : 0);
     unknown ||= costNano === null;

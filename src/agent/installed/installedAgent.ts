@@ -98,7 +98,8 @@ async function work(
   const session = openSession(gateway, parts, follow);
   try {
     const run = await runBehind(session, program, parts, deadline, promptOf(parts, task, extraVars));
-    return conclude(run, follow.transcript, program, config.wall_time_limit_seconds);
+    const ended = conclude(run, follow.transcript, program, config.wall_time_limit_seconds);
+    return { ...ended, workedMs: deadline.elapsedMs() };
   } catch (error) {
     try {
       follow.transcript.breakOff();
@@ -125,7 +126,7 @@ interface Follow {
 }
 
 /** What the attempt as a whole waits for: its model, if one call is out; else what the newest of the others waits for; else the program. */
-function createWaits(tell: (phase: string) => void) {
+export function createWaits(tell: (phase: string) => void) {
   const open = new Map<number, string>();
   let told = '';
   const say = (phase: string): void => {
@@ -229,7 +230,9 @@ async function runBehind(
   let summary: GatewaySummary;
   const folders = programFolders(environment);
   try {
-    door = await environment.listen!(PORT, (connection) => session.handle(connection));
+    door = await deadline.outside(() =>
+      environment.listen!(PORT, (connection) => session.handle(connection)),
+    );
     const over = Promise.race([
       session.ended.then((decided) => {
         end = decided;

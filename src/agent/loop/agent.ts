@@ -211,7 +211,7 @@ export class DefaultAgent implements Agent {
     announce(end, this.context(), this.callbacks);
     const message = this.behaviour.exitMessage(end, submission) as Message;
     this.addMessage({ ...message, extra: exitExtra(end, submission) });
-    return resultOf(end, this.messages, this.meter);
+    return { ...resultOf(end, this.messages, this.meter), workedMs: this.deadline.elapsedMs() };
   }
 
   /** A failed query ends the attempt, but for a reply that came and was empty, or called a tool so that its server could not read it. */

@@ -19,6 +19,8 @@ export interface Deadline {
   during<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** Around the listener of one call: hears when it waits. */
   listen(to: CallListener): CallListener;
+  /** Work of ours that the agent waits for. */
+  outside<T>(work: () => Promise<T>): Promise<T>;
   stop(): void;
 }
 
@@ -69,6 +71,19 @@ function createWorkClock(now: () => number, changed: () => void) {
       const at = now();
       return at - started - waitedUntil(at);
     },
+    async outside<T>(work: () => Promise<T>): Promise<T> {
+      look();
+      const held: OpenCall = { held: true, since: seen, alone: false };
+      open.add(held);
+      changed();
+      try {
+        return await work();
+      } finally {
+        look();
+        open.delete(held);
+        changed();
+      }
+    },
     standsStill(): boolean {
       const still = stillSince();
       return still !== null && still <= now();
@@ -84,7 +99,11 @@ function createWorkClock(now: () => number, changed: () => void) {
         changed();
       };
       return {
-        wanted: async (estimate, signal) => to.wanted?.(estimate, signal),
+        ...to,
+        asks() {
+          becomes(true);
+          to.asks?.();
+        },
         began(begun) {
           becomes(false);
           return to.began(begun);
@@ -168,6 +187,7 @@ export function startDeadline({
       }
     },
     listen: clock.listen,
+    outside: clock.outside,
     stop() {
       stopped = true;
       timer?.cancel();

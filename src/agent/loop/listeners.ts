@@ -45,7 +45,7 @@ export const debugData = (error: unknown): Readonly<Record<string, unknown>> =>
 
 /** Every try waits for the budget, is counted, and told to the record. */
 export const callListener = (callbacks: AgentCallbacks, context: () => AgentContext): CallListener => ({
-  wanted: async (estimate, signal) => callbacks.onCallWanted?.(context(), estimate, signal),
+  wanted: async (estimate, signal, waits) => callbacks.onCallWanted?.(context(), estimate, signal, waits),
   began: (call) => callbacks.onCallBegan?.(context(), call),
   ended: (call) => callbacks.onCallEnded?.(context(), call),
   phase: (phase) => callbacks.onPhase?.(context(), phase),

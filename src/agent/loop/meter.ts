@@ -59,7 +59,7 @@ export function createMeter() {
     listen(to: CallListener): CallListener {
       const estimates = new Map<number, NanoDollars | null>();
       return {
-        wanted: async (estimate, signal) => to.wanted?.(estimate, signal),
+        ...to,
         began(call) {
           estimates.set(call.try, call.estimateNano);
           return to.began(call);
@@ -69,7 +69,6 @@ export function createMeter() {
           count(call.costNano, call.state === 'ok' ? (estimates.get(call.try) ?? null) : 0, call.usage);
           to.ended(call);
         },
-        phase: (phase) => to.phase?.(phase),
       };
     },
     /** For models that do not report their calls. */

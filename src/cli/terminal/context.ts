@@ -53,7 +53,7 @@ export function printData(text: string): void {
 }
 
 /** Without a line end of its own: a program reads these bytes. */
-export function printExactly(text: string): void {
+export function printExactly(text: string | Uint8Array): void {
   if (!stdoutGone) process.stdout.write(text);
 }
 

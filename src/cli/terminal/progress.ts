@@ -24,6 +24,7 @@ import {
   reasonsText,
   type SlotState,
   type State,
+  unusedText,
   workDone,
 } from './progressState.ts';
 
@@ -70,9 +71,7 @@ function lineOf(state: State, event: RunEvent): string | null {
       // The code of a model's error says less than its message, which follows: a 500 is no NETWORK_ERROR to a person.
       const said = event.detail && event.exitClass === 'infra' && !/^[A-Z_]+$/.test(event.detail);
       const detail = said ? ` (${event.detail})` : '';
-      const unused = event.unusedBytes
-        ? ` (it submitted nothing; its work tree has changes of ${event.unusedBytes} B)`
-        : '';
+      const unused = event.unusedBytes ? ` (${unusedText(event)})` : '';
       const patch = event.noPatch ? '' : ` · patch ${event.patchBytes} B${unused}`;
       const message =
         event.exitClass === 'infra' || event.exitClass === 'config' ? `: ${inert(event.message ?? '')}` : '';

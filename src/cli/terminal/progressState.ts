@@ -22,6 +22,15 @@ export interface SlotState {
   costNano: number | null;
 }
 
+/** Work that no prediction has. */
+export const unusedText = ({
+  exitReason,
+  unusedBytes,
+}: Pick<Extract<RunEvent, { type: 'trial_ended' }>, 'exitReason' | 'unusedBytes'>): string =>
+  exitReason === 'submitted'
+    ? `it submitted nothing; its work tree has changes of ${unusedBytes} B`
+    : `${unusedBytes} B of its work were captured, not submitted`;
+
 export type State = ReturnType<typeof newState>;
 
 export const newState = () => ({
@@ -103,8 +112,7 @@ const APPLY: Appliers = {
     state.spentNano += event.costNano ?? 0;
     if (event.sealed) state.done += 1;
     if (event.sealed && SEALED_CLASSES.has(event.exitClass) && state.grading) state.grading.open += 1;
-    if (event.unusedBytes)
-      state.lastNote = `${event.trial.instanceId} submitted nothing, and its work tree has changes of ${event.unusedBytes} B`;
+    if (event.unusedBytes) state.lastNote = `${event.trial.instanceId}: ${unusedText(event)}`;
     if (event.message && (event.exitClass === 'infra' || event.exitClass === 'config'))
       state.lastNote = state.lastFailure = `${event.trial.instanceId} ${event.exitReason}: ${event.message}`;
   },

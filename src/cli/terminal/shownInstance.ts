@@ -13,6 +13,7 @@ import { attemptsOf, type TrialLine, trialLines, trialLinesNamed } from '../../s
 import { viewerQueries } from '../../store/records/viewerQueries.ts';
 import type { AttemptDocument, MessageChunk } from '../../viewer/documents/attemptDocuments.ts';
 import { targetText } from '../../viewer/documents/documents.ts';
+import { KEPT_WORK, keptWork } from '../../viewer/documents/keptWork.ts';
 import { createDocuments } from '../../viewer/documents/resources.ts';
 import { byThread, patchLines, programLines, trajectoryLines } from '../../viewer/trajectoryLines.ts';
 import { commandOn, onTerminal, printData, printExactly, printJson, say } from './context.ts';
@@ -100,9 +101,12 @@ export function showInstance(store: Store, named: NamedTrials, args: Asked): voi
     return;
   }
   if (args.patch) {
-    const patch = attempt.model_patch ?? '';
+    const documents = createDocuments(viewerQueries(store), { title: '' });
+    const isKept = keptWork(documents.read(`attempts/${attempt.id}`) as AttemptDocument) !== null;
+    const patch = (isKept ? attempt.captured_patch : attempt.model_patch) ?? '';
+    if (isKept) say(`${patch.length} bytes, ${KEPT_WORK}: the prediction is empty (run.patch)`);
     // To a file or to git every byte counts; on a terminal nothing of a patch may steer it.
-    if (process.stdout.isTTY) printData(inert(patch));
+    if (process.stdout.isTTY) printData(inert(patch.toString()));
     else printExactly(patch);
     return;
   }
@@ -119,12 +123,14 @@ function conversation(store: Store, attemptId: number, full: boolean): string {
     (_, chunk) => (documents.read(`attempts/${attemptId}/messages/${chunk}`) as MessageChunk).messages,
   );
   // The last message of an attempt that submitted is the patch itself.
+  const kept = keptWork(attempt);
   const shown = messages.at(-1)?.content === attempt.patch ? messages.slice(0, -1) : messages;
   return [
     ...trajectoryLines(attempt, byThread(attempt, shown), { maxLines }),
     ...programLines(attempt, { maxLines }),
     ...connectionLines(attempt.attempt.connections ?? []),
     ...(attempt.patch ? ['', ...patchLines(attempt.patch, { maxLines })] : []),
+    ...(kept === null ? [] : ['', ...patchLines(kept, { maxLines }, `patch, ${KEPT_WORK}`)]),
   ].join('\n');
 }
 

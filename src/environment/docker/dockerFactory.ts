@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
-import pLimit, { type LimitFunction } from 'p-limit';
+import { createTurns, type Turns } from '../../base/async/room.ts';
 import { WORK_IMAGES } from '../../base/imageReference.ts';
 import type { Services } from '../../base/services.ts';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
@@ -139,7 +139,7 @@ export function createDockerFactory(
     config,
     options,
     ensure,
-    starting: pLimit(CONCURRENT_STARTS),
+    starting: createTurns(CONCURRENT_STARTS),
     sealer: createSealer(docker),
     programs: createProgramVolumes(docker, discard),
     quotaBytes: createQuotaProbe(docker, config.disk),
@@ -233,7 +233,7 @@ interface DockerShared<C = EnvironmentConfig> {
   readonly config: C;
   readonly options: DockerFactoryOptions;
   readonly ensure: EnsureImage;
-  readonly starting: LimitFunction;
+  readonly starting: Turns;
   readonly sealer: Sealer;
   readonly quotaBytes: QuotaProbe;
   readonly hasLoopback: ReturnType<typeof createLoopbackProbe>;
@@ -294,7 +294,7 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
     // The image is committed from this container: no variable of this run's configuration may be in it for other runs.
     const bare = { ...shared, config: { ...config, env: {} }, options: { ...options, quietEnv: false } };
     sealed = await sealer.seal(image, config, async () => {
-      const { container, channels } = await openContainer(bare, request, image, []);
+      const { container, channels } = await openContainer(bare, request, image, [], { phase: 'seal' });
       return {
         container,
         channel: channels.own,
@@ -454,9 +454,10 @@ async function openContainer(
     readonly beside?: RunningServices | undefined;
     readonly door?: EgressDoor | undefined;
     readonly worker?: string | undefined;
+    readonly phase?: string;
   } = {},
 ): Promise<OpenContainer> {
-  const { program: programVolume, entry, beside, door } = more;
+  const { program: programVolume, entry, beside, door, phase = 'start' } = more;
   const { docker, config, options, quotaBytes, hasLoopback, watch, discard, starting } = shared;
   const { quietEnv = true, capAdd = [] } = options;
   const beforeStart = request.putBack && putBackFrom(shared, request, request.putBack);
@@ -480,7 +481,8 @@ async function openContainer(
     place,
   };
   const since = watch.mark();
-  const handle = await starting(async () => {
+  const turn = inTurn(starting, request, phase);
+  const handle = await turn(async () => {
     const storageBytes = await quotaBytes.bytes();
     try {
       return await createContainer(docker, { ...spec, storageBytes });
@@ -552,6 +554,21 @@ async function openContainer(
   return { container, channels: await openChannels(container, config, notes, more.worker), enter };
 }
 
+/** Work of the engine in turn. Waiting for that is the phase `queue`, which has no deadline; then `phase` goes on. */
+const inTurn =
+  (starting: Turns, { signal, onPhase }: StartRequest, phase: string) =>
+  <T>(work: () => Promise<T>): Promise<T> => {
+    let waited = false;
+    const begin = (): Promise<T> => {
+      if (waited) onPhase?.(phase);
+      return work();
+    };
+    return starting(begin, signal, () => {
+      waited = true;
+      onPhase?.('queue');
+    });
+  };
+
 // A port inside of a container without network. A second container shares its network namespace and nothing else: the agent can connect to
 // the relay there, and can neither see nor end it. The connections come out over the relay's attached streams.
 
@@ -565,7 +582,12 @@ async function startRelay(
 ): Promise<Doorway> {
   const { docker, starting, discard } = shared;
   try {
-    return await starting(async () => {
+    // The attempt's phase by then is that of its program.
+    return await inTurn(
+      starting,
+      request,
+      'program',
+    )(async () => {
       const reach = { NetworkMode: `container:${containerId}` };
       const of = { args: [String(port)], user: '65534:65534', reach };
       const container = await createOwnContainer(docker, 'relay', request, of);

@@ -85,6 +85,7 @@ export async function createKubernetesFactory(
   return {
     kind: 'kubernetes',
     prepare: prepared.prepare,
+    awayMs: watch.awayMs,
     async start(request) {
       if (closing.signal.aborted)
         throw new EnvironmentError('start_failed', 'the environment factory is closed');

@@ -156,9 +156,11 @@ export function createEnginePool(
     return {
       host,
       hasRoom: () => (beside ? takes(engine(host)) : hasRoom(state, engine(host))),
-      async enter(signal) {
+      async enter(signal, waits) {
         signal?.throwIfAborted();
-        await orAborted(wait(), signal);
+        const turn = wait();
+        if (waiters.has(ticket)) waits?.();
+        await orAborted(turn, signal);
       },
       release() {
         waiters.delete(ticket);

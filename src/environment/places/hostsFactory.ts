@@ -110,7 +110,8 @@ export function createHostsFactory({
   /** An environment that ends with its engine. */
   async function startOn(place: Place, request: StartRequest): Promise<Environment> {
     const { host } = place;
-    await place.enter(request.signal);
+    // The phase has no deadline; the factory of the engine tells the next.
+    await place.enter(request.signal, () => request.onPhase?.('queue'));
     /** Fires when the engine is lost. */
     const end = pool.endOf(host);
     const endLease = pool.lease(host, request.owner.attempt);

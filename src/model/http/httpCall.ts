@@ -96,6 +96,7 @@ async function wantedOr(giveBack: () => void, wanted: Promise<void> | undefined)
 }
 
 interface Failed {
+  readonly queuedMs: number;
   readonly exchange: Exchange;
   readonly failure: Failure;
   readonly wait: Wait;
@@ -105,7 +106,7 @@ interface Failed {
 function failedTry(
   shared: Pick<Shared, 'accepted'>,
   { endpoint, begun }: HttpCall,
-  { exchange, failure, wait, message }: Failed,
+  { exchange, failure, wait, message, queuedMs }: Failed,
 ): FailedTry {
   const { what, last } = failure;
   const said = judged(shared, endpoint, failure.verdict, exchange);
@@ -116,6 +117,7 @@ function failedTry(
     what,
     last,
     wait,
+    queuedMs,
     metadata: {
       provider: endpoint.host,
       model: endpoint.model,
@@ -145,14 +147,17 @@ export async function tryOnce(
   // Before its turn and again with its end, so that those who wait in the limiter hear of it too.
   const heedOthers = () => limiter.block(shared.rates?.pausedMs() ?? 0);
   heedOthers();
-  const release: Release = await limiter.acquire(signal, () => listener?.phase?.('rate_wait'));
+  const asks = clock.now();
+  listener?.asks?.();
+  const waits = () => listener?.phase?.('rate_wait');
+  const release: Release = await limiter.acquire(signal, waits);
   let taken: Taken | undefined;
   let end: CallEnd = { overloaded: false, succeeded: false };
   try {
-    taken = await shared.rates?.take(requestBytes, signal, () => listener?.phase?.('rate_wait'));
+    taken = await shared.rates?.take(requestBytes, signal, waits);
     const asked = new Date(clock.wall());
     const estimate = call.free ? 0 : estimateNano(endpoint.config, requestBytes, call.maxOutput, asked);
-    await wantedOr(() => taken?.end(null, true, {}), listener?.wanted?.(estimate, signal));
+    await wantedOr(() => taken?.end(null, true, {}), listener?.wanted?.(estimate, signal, waits));
     const startedAt = clock.wall();
     // Before its row, so that both are written together.
     listener?.phase?.('model');
@@ -181,7 +186,8 @@ export async function tryOnce(
         value: { message, content, toolCalls, finishReason, modelId, usage, costNano, raw: result.body },
       };
     }
-    return failedTry(shared, call, { exchange, failure: failure!, wait, message: record.errorMessage });
+    const failed = { exchange, failure: failure!, wait, message: record.errorMessage };
+    return failedTry(shared, call, { ...failed, queuedMs: start - asks });
   } finally {
     heedOthers();
     release(end);

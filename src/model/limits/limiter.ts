@@ -3,6 +3,7 @@
  * 429s halve the number of requests at a time, and successes win it back one by one.
  */
 
+import { createRoom } from '../../base/async/room.ts';
 import { abortError, type ModelLoad } from '../model.ts';
 import type { Clock } from './clock.ts';
 import type { RateHint } from './retryAfter.ts';
@@ -21,15 +22,11 @@ export interface CallEnd {
 export type Release = (end: CallEnd) => void;
 
 export interface Limiter {
-  /** Rejects with AbortError when the signal fires while waiting. `onWait` is called when it has to wait at all. */
-  acquire(signal?: AbortSignal, onWait?: () => void): Promise<Release>;
+  /** Rejects with AbortError when the signal fires while waiting. `onWait` is called when it has to wait, and again once others had answers. */
+  acquire(signal: AbortSignal | undefined, onWait: () => void): Promise<Release>;
   /** Nobody may start for this long: another process was asked to wait. */
   block(ms: number): void;
   state(): ModelLoad;
-}
-
-interface Waiter {
-  readonly grant: (release: Release) => void;
 }
 
 const CHANGES_KEPT = 50;
@@ -79,54 +76,24 @@ function createWidth(ceiling: number, clock: Clock) {
   };
 }
 
-/** Until when nobody may start. `wake` is called when that is over, while somebody waits. */
-function createHold(clock: Clock, wake: () => void) {
-  let blockedUntil = Number.NEGATIVE_INFINITY;
-  let alarm: AbortController | undefined;
-  const blockedMs = (): number => Math.max(0, blockedUntil - clock.now());
-  return {
-    blockedMs,
-    /** An alarm set for an earlier end finds the hold longer and is set again. */
-    block(ms: number): void {
-      if (ms <= 0) return;
-      blockedUntil = Math.max(blockedUntil, clock.now() + ms);
-    },
-    /** 0: nobody waits for it. */
-    setAlarm(wait: number): void {
-      if (wait === 0) {
-        alarm?.abort();
-        alarm = undefined;
-        return;
-      }
-      if (alarm) return;
-      const mine = new AbortController();
-      alarm = mine;
-      const ring = () => {
-        if (alarm === mine) alarm = undefined;
-        if (!mine.signal.aborted) wake();
-      };
-      clock.sleep(wait, mine.signal).then(ring, ring);
-    },
-  };
-}
-
 export function createLimiter(maxConcurrent: number, clock: Clock): Limiter {
   const width = createWidth(maxConcurrent > 0 ? maxConcurrent : Number.POSITIVE_INFINITY, clock);
-  const hold = createHold(clock, pump);
-  const waiters = new Set<Waiter>();
+  let blockedUntil = Number.NEGATIVE_INFINITY;
   let inFlight = 0;
   let peak = 0;
   let rateLimited = 0;
-
-  function pump(): void {
+  /** Calls that had an answer. */
+  let answered = 0;
+  const room = createRoom<void, Release>(() => {
     // Read once: a gate that opened between two looks would have neither let anybody in nor an alarm.
-    const blockedMs = hold.blockedMs();
-    for (const waiter of waiters) {
-      if (blockedMs > 0 || inFlight >= width.current()) break;
-      waiters.delete(waiter);
-      waiter.grant(start());
-    }
-    hold.setAlarm(waiters.size > 0 ? blockedMs : 0);
+    const laterMs = blockedMs();
+    if (laterMs > 0) return { laterMs };
+    return inFlight < width.current() ? { share: start() } : { laterMs: undefined };
+  }, clock.sleep);
+
+  const blockedMs = (): number => Math.max(0, blockedUntil - clock.now());
+  function block(ms: number): void {
+    if (ms > 0) blockedUntil = Math.max(blockedUntil, clock.now() + ms);
   }
 
   function start(): Release {
@@ -142,45 +109,34 @@ export function createLimiter(maxConcurrent: number, clock: Clock): Limiter {
         rateLimited += 1;
         width.overloaded(inFlight + 1, cutsAtStart);
       } else if (end.succeeded) width.succeeded(peak);
-      hold.block(Math.max(end.waitMs ?? 0, end.hint?.blockedMs ?? 0));
+      if (end.succeeded) answered += 1;
+      block(Math.max(end.waitMs ?? 0, end.hint?.blockedMs ?? 0));
       if (end.hint) width.heed(end.hint);
-      pump();
+      room.look(true);
     };
   }
 
-  function wait(signal?: AbortSignal): Promise<Release> {
-    return new Promise<Release>((resolve, reject) => {
-      const stop = () => {
-        waiters.delete(waiter);
-        pump();
-        reject(abortError(signal!));
-      };
-      const waiter: Waiter = {
-        grant(release) {
-          signal?.removeEventListener('abort', stop);
-          resolve(release);
-        },
-      };
-      waiters.add(waiter);
-      signal?.addEventListener('abort', stop, { once: true });
-      pump();
-    });
-  }
-
   return {
-    acquire(signal, onWait) {
-      if (signal?.aborted) return Promise.reject(abortError(signal));
-      const open = waiters.size === 0 && hold.blockedMs() === 0 && inFlight < width.current();
-      if (open) return Promise.resolve(start());
-      onWait?.();
-      return wait(signal);
+    async acquire(signal, onWait) {
+      // Where a server refuses everybody the line stands still, however often its turn comes.
+      let told = -1;
+      const waits = () => {
+        if (told === answered) return;
+        told = answered;
+        onWait();
+      };
+      try {
+        return await room.enter(undefined, signal, waits);
+      } catch (error) {
+        throw signal?.aborted ? abortError(signal) : error;
+      }
     },
-    block: hold.block,
+    block,
     state: () => ({
       limit: shown(width.current()),
       inFlight,
-      waiting: waiters.size,
-      blockedMs: hold.blockedMs(),
+      waiting: room.waiting(),
+      blockedMs: blockedMs(),
       rateLimited,
       changes: [...width.changes],
     }),

@@ -3,6 +3,7 @@
  * tokens a call takes is known only afterwards, so it is estimated from the calls before and corrected.
  */
 
+import { createRoom } from '../../base/async/room.ts';
 import { abortError, type Usage } from '../model.ts';
 import type { Clock } from './clock.ts';
 import { allowance } from './retryAfter.ts';
@@ -22,7 +23,7 @@ export interface RateBook {
 }
 
 export interface RateShare {
-  /** Waits for its turn. `onWait` is called when it has to wait at all. */
+  /** Waits for its turn. `onWait` is called when it has to wait, and again as long as it does. */
   take(requestBytes: number, signal: AbortSignal | undefined, onWait: () => void): Promise<Taken>;
   limits(): MinuteLimits;
   /** The provider asked this process to wait: the others wait too. */
@@ -56,24 +57,16 @@ const NEW_SHARE = 0.05;
 
 export function createRateShare(options: RateShareOptions): RateShare {
   const { book, configured, countsCached, clock } = options;
-  let turn: Promise<unknown> = Promise.resolve();
   const estimate = createEstimate(countsCached);
   const limits = knownLimits(book, configured, clock);
   const pauses = sharedPause(options);
-  const enter = async (tokens: number, signal: AbortSignal | undefined, onWait: () => void) => {
-    for (;;) {
-      if (signal?.aborted) throw abortError(signal);
-      const at = clock.wall();
-      const waitMs = pauses.pausedMs() || book.take({ ...limits.now(), at, tokens });
-      if (waitMs === 0) return at;
-      onWait();
-      try {
-        await clock.sleep(Math.min(waitMs, LONGEST_WAIT_MS) * (0.5 + clock.random() / 2), signal);
-      } catch (error) {
-        throw signal?.aborted ? abortError(signal) : error;
-      }
-    }
-  };
+  /** Shares are moments at which they were taken. */
+  const room = createRoom<number, number>((tokens) => {
+    const at = clock.wall();
+    const waitMs = pauses.pausedMs() || book.take({ ...limits.now(), at, tokens });
+    if (waitMs === 0) return { share: at };
+    return { laterMs: Math.min(waitMs, LONGEST_WAIT_MS) * (0.5 + clock.random() / 2) };
+  }, clock.sleep);
   return {
     limits: limits.now,
     ...pauses,
@@ -83,16 +76,18 @@ export function createRateShare(options: RateShareOptions): RateShare {
       if (rpm === null && tpm === null)
         return { end: (usage, _refused, headers) => settle(usage, headers, requestBytes) };
       const tokens = estimate.of(requestBytes);
-      const mine = turn.then(() => enter(tokens, signal, onWait));
-      turn = mine.catch(() => undefined);
-      const at = await mine;
-      return {
-        end(usage, refused, headers) {
-          const took = refused ? 0 : usage ? estimate.tokens(usage) : tokens;
-          if (took !== tokens) book.correct(at, took - tokens);
-          settle(usage, headers, requestBytes);
-        },
-      };
+      try {
+        const at = await room.enter(tokens, signal, onWait);
+        return {
+          end(usage, refused, headers) {
+            const took = refused ? 0 : usage ? estimate.tokens(usage) : tokens;
+            if (took !== tokens) book.correct(at, took - tokens);
+            settle(usage, headers, requestBytes);
+          },
+        };
+      } catch (error) {
+        throw signal?.aborted ? abortError(signal) : error;
+      }
     },
   };
   function settle(usage: Usage | null, headers: Readonly<Record<string, string>>, requestBytes: number) {

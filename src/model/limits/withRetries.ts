@@ -31,6 +31,8 @@ export interface FailedTry {
   /** The server's own words, shortened and without secrets. */
   readonly last: string | null;
   readonly wait: Wait;
+  /** How long it stood in queues, and in pauses that others were asked for, before it left. */
+  readonly queuedMs?: number;
   readonly metadata: ProviderErrorMetadata;
 }
 export type TryResult<T> = { readonly ok: true; readonly value: T } | FailedTry;
@@ -49,7 +51,7 @@ const PATIENT_MS = 1000;
 
 /**
  * What to do after a try that failed like `tried` others before it. `heldMs`: how long what is waited for with patience has kept this call by
- * now; undefined for other failures.
+ * now, without the time in queues; undefined for other failures.
  */
 export function planRetry(
   config: RetryConfig,
@@ -110,7 +112,8 @@ export async function withRetries<T>({
     const result = await ask(tried);
     if (result.ok) return modelSuccess(result.value);
     const patient = result.verdict.code === 'RATE_LIMITED' || (answered && isAway(result));
-    if (patient && held === 0) heldSince = clock.now();
+    // Queues and the pauses of others use up nobody's patience.
+    heldSince = patient && held === 0 ? clock.now() : heldSince + (result.queuedMs ?? 0);
     const heldMs = patient ? clock.now() - heldSince : undefined;
     const plan = planRetry(config, result, patient ? held : failures, clock.random, heldMs);
     held = patient ? held + 1 : 0;

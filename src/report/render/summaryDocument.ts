@@ -188,7 +188,10 @@ function lists(arm: ArmSummary): Block[] {
       'Ended on an error of the provider that is not known here: it counts against nobody, `show` has its words',
       arm.unknownErrors,
     ),
-    ...named('Submitted nothing, with changes in the work tree (run.patch decides)', arm.unusedWork),
+    ...named(
+      'Submitted nothing, with changes in the work tree, which are captured (run.patch decides)',
+      arm.unusedWork,
+    ),
     ...named('Tried more than once', arm.retried.ids),
   ];
 }

@@ -29,7 +29,8 @@ export function ledAttempt(parts: {
 }): LedAttempt {
   const { environment, journal, signal, now, gradeRequest } = parts;
   const { recorder } = journal;
-  const began = now();
+  /** What its runs used of the wall-clock limit: waiting, and the gradings between them, are none of it. */
+  let workedMs = 0;
   let steps = 0;
   let cost: number | null = 0;
   return {
@@ -37,7 +38,8 @@ export function ledAttempt(parts: {
     signal,
     gradeRequest,
     async runAgent(part) {
-      const config = configFor(parts.config, recorder, steps, (now() - began) / 1000, part);
+      const config = configFor(parts.config, recorder, steps, workedMs / 1000, part);
+      const began = now();
       const result =
         'limit' in config
           ? usedUp(config.limit)
@@ -47,6 +49,7 @@ export function ledAttempt(parts: {
               recorder.callbacksFor(part.name, steps),
               part.name,
             );
+      workedMs += result.workedMs ?? now() - began;
       steps += result.steps;
       cost = cost === null || result.costNano === null ? null : cost + result.costNano;
       const { reason, message } = endingOfResult(result);

@@ -2,6 +2,7 @@
  * The budget of a run. Money is reserved before each call and settled after it, so that the overshoot is at most one call a slot.
  * What was spent comes from the ledger: a restart grants no money.
  */
+import { createRoom } from '../../base/async/room.ts';
 import { formatCost, type NanoDollars } from '../../money.ts';
 import type { Store } from '../../store/open.ts';
 import { type RunRow, spentNano } from '../../store/records/runs.ts';
@@ -22,12 +23,6 @@ export function budgetOf(store: Store, row: RunRow, events: RunEvents): RunBudge
   return budget;
 }
 
-interface Waiting {
-  readonly amount: NanoDollars;
-  grant(settle: Settle): void;
-  refuse(error: StopReason): void;
-}
-
 export function createBudget(
   startLimitNano: NanoDollars | null,
   alreadySpentNano: NanoDollars,
@@ -35,7 +30,6 @@ export function createBudget(
 ) {
   let limitNano = startLimitNano;
   let limit = limitNano ?? Number.POSITIVE_INFINITY;
-  const waiting = new Set<Waiting>();
   let spent = alreadySpentNano;
   let reserved = 0;
   let stopped = spent >= limit;
@@ -62,19 +56,15 @@ export function createBudget(
       spent += cost;
       if (spent >= limit) stopped = true;
       thresholds.announce(spent);
-      serve();
+      room.look(true);
     };
   };
   /** In order of arrival, so that an expensive call is not passed over for ever. */
-  const serve = () => {
-    for (const one of waiting) {
-      const refused = refusal(one.amount);
-      if (!refused && spent + reserved + one.amount > limit) return;
-      waiting.delete(one);
-      if (refused) one.refuse(refused);
-      else one.grant(take(one.amount));
-    }
-  };
+  const room = createRoom<NanoDollars, Settle>((amount) => {
+    const refused = refusal(amount);
+    if (refused) throw refused;
+    return spent + reserved + amount <= limit ? { share: take(amount) } : { laterMs: undefined };
+  });
   const asked = (estimateNano: NanoDollars | null): NanoDollars => {
     const amount = estimateNano ?? dearest;
     const refused = refusal(amount);
@@ -91,7 +81,7 @@ export function createBudget(
       limit = value ?? Number.POSITIVE_INFINITY;
       stopped = spent >= limit;
       thresholds = createThresholds(value, spent, onThreshold);
-      serve();
+      room.look();
     },
     spent: () => spent,
     /** True once no further call fits: nothing new is started. */
@@ -104,14 +94,10 @@ export function createBudget(
      */
     async reserve(
       estimateNano: NanoDollars | null,
-      signal?: AbortSignal,
-      onWait?: () => void,
+      signal: AbortSignal | undefined,
+      onWait: () => void,
     ): Promise<Settle> {
-      const amount = asked(estimateNano);
-      if (waiting.size === 0 && spent + reserved + amount <= limit) return take(amount);
-      signal?.throwIfAborted();
-      onWait?.();
-      return waitIn(waiting, amount, signal, serve);
+      return room.enter(asked(estimateNano), signal, onWait);
     },
   };
 }
@@ -121,25 +107,6 @@ const reached = (limitNano: NanoDollars | null, spent: NanoDollars): StopReason 
     'budget_stopped',
     `the run budget of ${formatCost(limitNano)} is reached: ${formatCost(spent)} spent`,
   );
-
-/** Waits until it is granted or refused. When the signal fires it leaves, and others may fit. */
-function waitIn(
-  waiting: Set<Waiting>,
-  amount: NanoDollars,
-  signal: AbortSignal | undefined,
-  onLeave: () => void,
-): Promise<Settle> {
-  const turn = Promise.withResolvers<Settle>();
-  const one: Waiting = { amount, grant: turn.resolve, refuse: turn.reject };
-  const leave = () => {
-    waiting.delete(one);
-    turn.reject(signal?.reason);
-    onLeave();
-  };
-  signal?.addEventListener('abort', leave, { once: true });
-  waiting.add(one);
-  return turn.promise.finally(() => signal?.removeEventListener('abort', leave));
-}
 
 /** Tells once of each share of the budget that is passed. */
 function createThresholds(

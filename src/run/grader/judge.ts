@@ -202,7 +202,7 @@ const requestKey = (
     .digest('hex');
 
 /** One verification: every recorded answer is given once, in the order in which it came. */
-function recordOfJudge({ attemptId }: Graded, { store, redactor, budget }: Around) {
+function recordOfJudge({ attemptId, instanceId }: Graded, { store, redactor, budget, note }: Around) {
   const known = new Map<string, JudgeCallRow[]>();
   for (const row of judgeCallsOf(store, attemptId)) known.set(row.key, [...(known.get(row.key) ?? []), row]);
   let played = 0;
@@ -273,7 +273,9 @@ function recordOfJudge({ attemptId }: Graded, { store, redactor, budget }: Aroun
       const begun = new Map<number, number>();
       return {
         async wanted(estimate, signal) {
-          mine = await budget.reserve(estimate, signal);
+          // The clock of the tests is in their container, and goes on.
+          const waits = () => note(`${instanceId}: the judge waits until the run's budget has room`);
+          mine = await budget.reserve(estimate, signal, waits);
           granted.add(mine);
         },
         began({ try: tried, startedAt, modelAsked, estimateNano }) {

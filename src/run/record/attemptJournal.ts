@@ -146,14 +146,12 @@ export function openJournal(run: Run, { trial, slot, waitedMs }: Turn, abort: Ab
     }: AttemptFacts): boolean {
       const stepCount = agent.steps ?? recorder.steps();
       const message = ending.message === null ? null : redactor.text(ending.message);
-      // Work in the tree that an agent left out of what it submitted, which is nothing: it may have committed its work.
+      // Work in the tree that no prediction has: of an agent that submitted nothing, or that was ended before it did.
       const noPatch = isJudgedByState(trial.instance);
-      const unused =
-        !noPatch && ending.reason === 'submitted' && patch.modelPatch === ''
-          ? (captured?.patch.length ?? 0)
-          : 0;
+      const unused = !noPatch && patch.modelPatch === '' ? (captured?.patch.length ?? 0) : 0;
       notes.push(...patch.notes);
-      if (unused > 0)
+      // An agent may have committed its work.
+      if (unused > 0 && ending.reason === 'submitted')
         note(
           `it submitted nothing, and its work tree has changes of ${unused} bytes: the prediction is what it submitted (run.patch), so it is empty`,
         );
@@ -334,9 +332,9 @@ export function createRecorder({ store, redactor, budget, answered }: Run, attem
         });
         insertProgramCall(store, { attempt_id: attemptId, ...row });
       },
-      async onCallWanted(ctx, estimateNano, signal) {
+      async onCallWanted(ctx, estimateNano, signal, waits) {
         mustBeOpen();
-        const settle = await budget.reserve(estimateNano, signal, () => heard.onPhase('rate_wait'));
+        const settle = await budget.reserve(estimateNano, signal, waits);
         if (closed) settle(0);
         else granted.set(callOf(ctx) ?? 0, settle);
       },

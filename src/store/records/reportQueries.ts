@@ -180,7 +180,8 @@ const TRIALS =
     f.exit_detail AS exitDetail, f.exit_status AS exitStatus, t.not_run_reason AS notRunReason, coalesce(f.steps, 0) AS steps,
     f.elapsed_ms AS elapsedMs, f.working_ms AS workingMs, f.patch_source AS patchSource, f.patch_state AS patchState,
     f.patch_sha256 AS patchSha256, octet_length(f.model_patch) = 0 AS patchEmpty, f.id IS NOT NULL AND octet_length(f.model_patch) IS NULL AS patchUnknown,
-    f.exit_reason = 'submitted' AND octet_length(f.model_patch) = 0 AND length(f.captured_patch) > 0 AND f.work_image IS NULL AS workUnused,
+    octet_length(f.model_patch) = 0 AND length(f.captured_patch) > 0 AND f.work_image IS NULL
+      AND coalesce(e.outcome, 'empty_patch') = 'empty_patch' AS workUnused,
     f.suspicion, coalesce(f.oom_kills, 0) AS oomKills, f.history, f.image_digest AS imageDigest, e.outcome, e.resolved,
     e.resolved_strict AS resolvedStrict, ${plausibleReward('e')}, e.rewards, e.suspicion AS gradeSuspicion, e.harness, e.spec_hash AS specHash
   FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id LEFT JOIN evaluations e ON e.id = ${newestVerdict('f')}`);

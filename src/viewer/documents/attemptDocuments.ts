@@ -16,6 +16,7 @@ import type {
 } from '../../store/records/viewerQueries.ts';
 import { answersByCode, parts, type StepAction, type StepFacts, stepFacts } from '../steps/stepFacts.ts';
 import { MESSAGES_PER_CHUNK } from './documents.ts';
+import { keptWork } from './keptWork.ts';
 import {
   lenientJson,
   readBytes,
@@ -73,6 +74,8 @@ export function attemptDocument(record: ViewedRecord, attemptId: number) {
   };
   const current = evaluations.find((evaluation) => evaluation.current);
   const patch = attempt.model_patch ?? '';
+  const captured = readBytes(attempt.captured_patch);
+  const kept = keptWork({ patch, captured, evaluations });
   return {
     run: { id: head.run_id, name: head.run, imported: head.imported === 1 },
     trial: {
@@ -135,9 +138,9 @@ export function attemptDocument(record: ViewedRecord, attemptId: number) {
       ...(engines.length > 0 && { engines }),
     },
     patch,
-    why: whyOf(head.run, ended, patch, current && evaluationDocument(record, current.id)),
+    why: whyOf(head.run, ended, patch, current && evaluationDocument(record, current.id), kept),
     submission: readBytes(attempt.submission),
-    captured: readBytes(attempt.captured_patch),
+    captured,
     phases: record.phases(attemptId),
     outline,
     /** The agent's own first; empty for the built-in agent. */

@@ -1,6 +1,8 @@
 /** Why an attempt did not resolve its instance, for the head of its page and for `swebatch show`. */
 import { settleLines, stripEscapes } from '../../base/text/inert.ts';
+import { plural } from '../../base/text/numbers.ts';
 import { EXIT_REASONS, type ExitReason } from '../../outcome.ts';
+import { KEPT_WORK } from './keptWork.ts';
 
 interface Ended {
   readonly state: string;
@@ -39,16 +41,29 @@ export interface Why {
 }
 
 /** Null for what is resolved, and for what still runs. */
-export function whyOf(run: string, attempt: Ended, patch: string, verdict: Verdict | undefined): Why | null {
+export function whyOf(
+  run: string,
+  attempt: Ended,
+  patch: string,
+  verdict: Verdict | undefined,
+  kept: string | null = null,
+): Why | null {
   if (attempt.state === 'running' || verdict?.resolved === 1) return null;
-  const nothing = { notPassed: [], broken: [], firstError: null, logEnd: [], touched: touchedBy(patch) };
+  const nothing = {
+    notPassed: [],
+    broken: [],
+    firstError: null,
+    logEnd: [],
+    touched: touchedBy(kept ?? patch),
+  };
+  const left = kept === null ? 'It left no patch.' : `It submitted no patch; its ${keptText(kept)}`;
   const reason = attempt.exitReason as ExitReason | null;
   const ended = reason && EXIT_REASONS[reason];
   const detail = attempt.exitDetail ? ` (${attempt.exitDetail})` : '';
   if (ended && (ended.class === 'infra' || ended.class === 'config' || ended.class === 'cancelled'))
     return {
       ...nothing,
-      says: `It has no result: ${ended.says}${detail}.`,
+      says: `It has no result: ${ended.says}${detail}.${kept === null ? '' : ` Its ${keptText(kept)}`}`,
       firstError: attempt.error,
       next: {
         command: `resume ${run}${ended.class === 'infra' ? ' --retry infra' : ''}`,
@@ -63,7 +78,7 @@ export function whyOf(run: string, attempt: Ended, patch: string, verdict: Verdi
   if (!verdict)
     return {
       ...nothing,
-      says: patch === '' ? `It left no patch.${how}` : `It has no verdict yet.${how}`,
+      says: patch === '' ? `${left}${how}` : `It has no verdict yet.${how}`,
       next: patch === '' ? null : { command: `evaluate ${run}`, does: 'grades it' },
     };
   const failed = (group: string) =>
@@ -72,7 +87,7 @@ export function whyOf(run: string, attempt: Ended, patch: string, verdict: Verdi
   const infra = verdict.outcome === 'infra';
   return {
     ...nothing,
-    says: `${SAYS[verdict.outcome] ?? `The grader says: ${verdict.outcome}.`}${how}`,
+    says: `${verdict.outcome === 'empty_patch' ? left : (SAYS[verdict.outcome] ?? `The grader says: ${verdict.outcome}.`)}${how}`,
     notPassed: failed('FAIL_TO_PASS'),
     broken: failed('PASS_TO_PASS'),
     firstError: firstErrorIn(output) ?? verdict.error ?? verdict.infraReason,
@@ -81,9 +96,11 @@ export function whyOf(run: string, attempt: Ended, patch: string, verdict: Verdi
   };
 }
 
+const keptText = (kept: string): string =>
+  `work (${plural(Buffer.byteLength(kept), 'byte')}) was ${KEPT_WORK}.`;
+
 const SAYS: Readonly<Record<string, string>> = {
   unresolved: 'The patch was tested and does not resolve the instance.',
-  empty_patch: 'It left no patch.',
   apply_failed: 'Its patch does not apply.',
   timeout: 'Its tests did not end in time.',
   infra: 'The grading failed, not the patch.',

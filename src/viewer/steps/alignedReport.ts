@@ -1,7 +1,8 @@
 /** Two aligned trajectories as a report for a terminal, Markdown or HTML, and as data. */
 import { formatCost } from '../../money.ts';
-import { block, type Document } from '../../report/render/document.ts';
+import { type Block, block, type Document } from '../../report/render/document.ts';
 import type { AttemptDocument, EvaluationDocument } from '../documents/attemptDocuments.ts';
+import { KEPT_WORK, keptWork } from '../documents/keptWork.ts';
 import { clockTime } from '../trajectoryLines.ts';
 import { alignAttempts, failureOf, type StepLine } from './alignedAttempts.ts';
 
@@ -76,9 +77,16 @@ export function alignedDocument(a: ReportedSide, b: ReportedSide): Document {
       : []),
     ...[a, b].flatMap((side, i) => [
       block.heading(2, `Patch of ${i === 0 ? 'A' : 'B'}`),
-      side.doc.patch === '' ? block.text('There is none.') : block.lines(side.doc.patch.split('\n')),
+      ...patchBlocks(side.doc),
     ]),
   ];
+}
+
+function patchBlocks(doc: AttemptDocument): Block[] {
+  const kept = keptWork(doc);
+  if (kept !== null)
+    return [block.text(`There is none; this was ${KEPT_WORK}:`), block.lines(kept.split('\n'))];
+  return [doc.patch === '' ? block.text('There is none.') : block.lines(doc.patch.split('\n'))];
 }
 
 function stepData(line: StepLine | undefined) {

@@ -350,7 +350,7 @@ describe('the record of an installed agent', () => {
       program: async ({ request }) => {
         const one = request.listener({ index: 0, step: 1, label: { kind: 'main' } });
         const two = request.listener({ index: 1, step: 2, label: { kind: 'main' } });
-        await one.wanted?.(null, undefined);
+        await one.wanted?.(null, undefined, () => {});
         one.began(began);
         one.phase?.('model');
         two.began(began);

@@ -4,6 +4,8 @@ import { createBudget } from '../../../src/run/control/budget.ts';
 import { StopReason } from '../../../src/run/exit.ts';
 
 const DOLLAR = 1_000_000_000;
+/** Nothing has a clock that could stand still. */
+const nobody = () => {};
 
 describe('run budget', () => {
   test('refuses the call that would not fit, before it is made', () => {
@@ -16,7 +18,10 @@ describe('run budget', () => {
 
   test('a call waits while others hold the money, and is made when they cost less than was reserved', async () => {
     const budget = createBudget(DOLLAR, 0);
-    const first = [await budget.reserve(0.4 * DOLLAR), await budget.reserve(0.4 * DOLLAR)];
+    const first = [
+      await budget.reserve(0.4 * DOLLAR, undefined, nobody),
+      await budget.reserve(0.4 * DOLLAR, undefined, nobody),
+    ];
     const waits: string[] = [];
     const third = budget.reserve(0.4 * DOLLAR, undefined, () => waits.push('waits'));
     expect(waits).toEqual(['waits']);
@@ -29,8 +34,13 @@ describe('run budget', () => {
 
   test('those that wait are refused once the others have spent the money', async () => {
     const budget = createBudget(DOLLAR, 0);
-    const settles = await Promise.all(Array.from({ length: 5 }, () => budget.reserve(0.2 * DOLLAR)));
-    const late = [budget.reserve(0.2 * DOLLAR), budget.reserve(0.2 * DOLLAR)];
+    const settles = await Promise.all(
+      Array.from({ length: 5 }, () => budget.reserve(0.2 * DOLLAR, undefined, nobody)),
+    );
+    const late = [
+      budget.reserve(0.2 * DOLLAR, undefined, nobody),
+      budget.reserve(0.2 * DOLLAR, undefined, nobody),
+    ];
     const refused = Promise.allSettled(late);
     for (const settle of settles) settle(0.2 * DOLLAR);
     expect((await refused).map((r) => r.status)).toEqual(['rejected', 'rejected']);
@@ -40,7 +50,7 @@ describe('run budget', () => {
 
   test('waiting for money ends with the attempt', async () => {
     const budget = createBudget(DOLLAR, 0);
-    await budget.reserve(0.9 * DOLLAR);
+    await budget.reserve(0.9 * DOLLAR, undefined, nobody);
     const abort = new AbortController();
     const waiting = budget.reserve(0.9 * DOLLAR, abort.signal, () => {});
     const next = budget.reserve(0.05 * DOLLAR, undefined, () => {});
@@ -52,13 +62,13 @@ describe('run budget', () => {
 
   test('first come, first served: a dear call is not passed by for ever', async () => {
     const budget = createBudget(DOLLAR, 0);
-    const held = await budget.reserve(0.6 * DOLLAR);
+    const held = await budget.reserve(0.6 * DOLLAR, undefined, nobody);
     const order: string[] = [];
-    const dear = budget.reserve(0.8 * DOLLAR).then((settle) => {
+    const dear = budget.reserve(0.8 * DOLLAR, undefined, nobody).then((settle) => {
       order.push('dear');
       settle(0);
     });
-    const cheap = budget.reserve(0.1 * DOLLAR).then(() => order.push('cheap'));
+    const cheap = budget.reserve(0.1 * DOLLAR, undefined, nobody).then(() => order.push('cheap'));
     held(0);
     await Promise.all([dear, cheap]);
     expect(order).toEqual(['dear', 'cheap']);
@@ -112,8 +122,8 @@ describe('run budget', () => {
 describe('a budget that a person changes', () => {
   test('more money lets calls start that would have been refused, and those that wait', async () => {
     const budget = createBudget(DOLLAR, 0);
-    const first = await budget.reserve(0.9 * DOLLAR);
-    const second = budget.reserve(0.5 * DOLLAR);
+    const first = await budget.reserve(0.9 * DOLLAR, undefined, nobody);
+    const second = budget.reserve(0.5 * DOLLAR, undefined, nobody);
     budget.setLimit(2 * DOLLAR);
     const settle = await second;
     first(0.9 * DOLLAR);
@@ -121,22 +131,22 @@ describe('a budget that a person changes', () => {
     expect(budget.exhausted()).toBe(false);
     expect(budget.limitNano).toBe(2 * DOLLAR);
     budget.setLimit(null);
-    await expect(budget.reserve(1000 * DOLLAR)).resolves.toBeTypeOf('function');
+    await expect(budget.reserve(1000 * DOLLAR, undefined, nobody)).resolves.toBeTypeOf('function');
   });
 
   test('less than is spent refuses calls that wait and all later ones', async () => {
     const seen: number[] = [];
     const budget = createBudget(10 * DOLLAR, 0, (percent) => seen.push(percent));
-    (await budget.reserve(DOLLAR))(DOLLAR);
-    const out = await budget.reserve(8 * DOLLAR);
-    const waits = budget.reserve(2 * DOLLAR).then(
+    (await budget.reserve(DOLLAR, undefined, nobody))(DOLLAR);
+    const out = await budget.reserve(8 * DOLLAR, undefined, nobody);
+    const waits = budget.reserve(2 * DOLLAR, undefined, nobody).then(
       () => 'granted',
       (error: Error) => error.message,
     );
     budget.setLimit(0.5 * DOLLAR);
     expect(await waits).toBe('the run budget of $0.50 is reached: $1.00 spent');
     expect(budget.exhausted()).toBe(true);
-    await expect(budget.reserve(1)).rejects.toThrow('is reached');
+    await expect(budget.reserve(1, undefined, nobody)).rejects.toThrow('is reached');
     out(DOLLAR);
     budget.setLimit(5 * DOLLAR);
     expect(budget.exhausted()).toBe(false);

@@ -63,8 +63,8 @@ describe('recorder', () => {
     const { budget, recorder, on, calls } = attempt();
     const main = { ...CTX, call: 0 };
     const title = { ...CTX, call: 1, label: 'title' };
-    await on.onCallWanted!(main, 0.4 * DOLLAR, undefined);
-    await on.onCallWanted!(title, 0.1 * DOLLAR, undefined);
+    await on.onCallWanted!(main, 0.4 * DOLLAR, undefined, () => {});
+    await on.onCallWanted!(title, 0.1 * DOLLAR, undefined, () => {});
     on.onCallBegan!(title, { ...began, estimateNano: 0.1 * DOLLAR });
     on.onCallBegan!(main, began);
     on.onCallEnded!(main, answered({ costNano: 0.3 * DOLLAR }));
@@ -76,7 +76,7 @@ describe('recorder', () => {
     expect(budget.spent()).toBe(0.35 * DOLLAR);
     expect(recorder.costNano()).toBe(0.35 * DOLLAR);
     // Nothing is held back any more.
-    (await budget.reserve(0.6 * DOLLAR))(0);
+    (await budget.reserve(0.6 * DOLLAR, undefined, () => {}))(0);
   });
 
   test('a call whose attempt ends first is in the record as possibly billed, with its estimate against the budget [T-22]', () => {
@@ -102,7 +102,7 @@ describe('recorder', () => {
   test('an agent that goes on after its end can neither pay nor write', async () => {
     const { on, end, calls } = attempt();
     end();
-    await expect(on.onCallWanted!(CTX, 1, undefined)).rejects.toThrow(/has ended/);
+    await expect(on.onCallWanted!(CTX, 1, undefined, () => {})).rejects.toThrow(/has ended/);
     expect(() => on.onCallBegan!(CTX, began)).toThrow(/has ended/);
     expect(() => on.onMessage!(CTX, { role: 'user', content: 'late' }, 0)).toThrow(/has ended/);
     expect(calls()).toEqual([]);

@@ -116,6 +116,18 @@ async function play({
 }
 
 describe('steps', () => {
+  test('a step is charged what its agent worked, not what it waited for', async () => {
+    const left: number[] = [];
+    await play({
+      config: { wall_time_limit_seconds: 12 },
+      agent: (_step, _callbacks, { wall_time_limit_seconds }) => {
+        left.push(wall_time_limit_seconds);
+        return { workedMs: 1000 };
+      },
+    });
+    expect(left).toEqual([12, 11, 10]);
+  });
+
   test('are prepared, worked on and kept one after the other; the result is the last with the sums of all', async () => {
     const file = { path: 'setup.sh', content: new Uint8Array(), executable: false };
     const { result, events, kept, notes } = await play({

@@ -12,6 +12,7 @@ import { Diff } from '../text/Diff.tsx';
 import { plain } from '../text/foreignText.ts';
 import { cost, duration, integer, nano } from '../text/numbers.ts';
 import { Conversation } from '../trajectory/Message.tsx';
+import { PatchOf } from '../trajectory/PatchPanel.tsx';
 
 export function AlignedPage({ a, b, instance }: { a: string; b: string; instance: string }) {
   const entry = useDocument<HistoryRow[]>(`history/${instance}`);
@@ -56,8 +57,8 @@ export function AlignedPage({ a, b, instance }: { a: string; b: string; instance
       <Steps left={docA.data} right={docB.data} />
       <h2>Patches</h2>
       <div className="two">
-        <Diff text={docA.data.patch} label="patch of A" />
-        <Diff text={docB.data.patch} label="patch of B" />
+        <PatchOf doc={docA.data} label="patch of A" />
+        <PatchOf doc={docB.data} label="patch of B" />
       </div>
       <Foldout title="gold patch">
         {() => <Diff text={docA.data!.instance.goldPatch} label="gold patch" />}

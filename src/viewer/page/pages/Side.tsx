@@ -4,7 +4,7 @@ import type { AttemptDocument } from '../../documents/attemptDocuments.ts';
 import { useDocument } from '../data/source.ts';
 import { Tabs, Up, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
-import { Diff } from '../text/Diff.tsx';
+import { PatchOf } from '../trajectory/PatchPanel.tsx';
 import { Trajectory } from '../trajectory/Trajectory.tsx';
 import { Head } from './Attempt.tsx';
 
@@ -61,7 +61,7 @@ function Half({ id, step, tab }: { id: string | null; step: number; tab: string 
         <Trajectory doc={entry.data} step={step} linked={false} />
       ) : (
         <div className="scroll">
-          <Diff text={entry.data.patch} label="patch" />
+          <PatchOf doc={entry.data} label="patch" />
         </div>
       )}
     </div>

@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/compat';
 import { settleLines } from '../../../base/text/inert.ts';
 import type { AttemptDocument, EvaluationDocument } from '../../documents/attemptDocuments.ts';
+import { KEPT_WORK, keptWork } from '../../documents/keptWork.ts';
 import { useDocument } from '../data/source.ts';
 import { Badge, Flags, Foldout, save, Waiting } from '../parts.tsx';
 import { useVirtualRows } from '../tables/virtualRows.ts';
@@ -35,7 +36,7 @@ export function PatchPanel({ doc }: { doc: AttemptDocument }) {
         </label>
         <button
           type="button"
-          onClick={() => save(`${doc.instance.instanceId}.patch`, 'text/x-diff', doc.patch)}
+          onClick={() => save(`${doc.instance.instanceId}.patch`, 'text/x-diff', keptWork(doc) ?? doc.patch)}
         >
           save patch
         </button>
@@ -57,8 +58,10 @@ export function PatchPanel({ doc }: { doc: AttemptDocument }) {
       <div className="patches">
         <section aria-label="Patch">
           <h2>Patch</h2>
-          <Diff text={doc.patch} label="patch" split={split} />
-          {another('what the harness found in the tree', 'captured patch', doc.captured)}
+          <PatchOf doc={doc} label="patch" split={split} />
+          {keptWork(doc) === null
+            ? another('what the harness found in the tree', 'captured patch', doc.captured)
+            : null}
           {another('what was submitted', 'submission', doc.submission)}
         </section>
         <section aria-label="Gold patch">
@@ -74,6 +77,26 @@ export function PatchPanel({ doc }: { doc: AttemptDocument }) {
         </section>
       </div>
     </div>
+  );
+}
+
+/** The prediction; where that is empty, the work that was kept. */
+export function PatchOf({
+  doc,
+  label,
+  split = false,
+}: {
+  doc: AttemptDocument;
+  label: string;
+  split?: boolean;
+}) {
+  const kept = keptWork(doc);
+  if (kept === null) return <Diff text={doc.patch} label={label} split={split} />;
+  return (
+    <>
+      <p className="quiet pad">{KEPT_WORK}</p>
+      <Diff text={kept} label={label} split={split} />
+    </>
   );
 }
 
