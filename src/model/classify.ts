@@ -1,12 +1,22 @@
 /**
- * One table from what a provider did to what it means: (exception, provider code, status, wording) → error code, kind and
- * whether a retry can help. Pure. Status and provider code decide; wording counts only where a status says too little, and
- * keywords alone only when neither status nor code is there.
+ * One table from what a provider did to what it means: (exception, provider code, status, wording) → error code, kind and whether a retry can
+ * help. Pure. First what happened to the connection; then a code that means one thing (`insufficient_quota`); then the line of the status, or of
+ * the type that stands for one (`api_error`), where the status is missing or says only that the request is bad; keywords alone only where there
+ * is none of these. Of a line the first sentence that the provider itself says counts, else what the status usually means.
  */
 
 import type { TransportFault } from './http/httpTransport.ts';
 import type { ModelErrorCode, ModelFailureKind } from './model.ts';
-import { codeMeans, LESS_THAN_NOTHING, type Meaning, says, saysItself, saysSpent } from './providerErrors.ts';
+import {
+  codeMeans,
+  LESS_THAN_NOTHING,
+  type Meaning,
+  mentions,
+  says,
+  saysSpent,
+  statusMeant,
+} from './providerErrors.ts';
+import { ownWords } from './saidItself.ts';
 
 export interface CallFault {
   readonly status?: number | null;
@@ -18,6 +28,8 @@ export interface CallFault {
   readonly broken?: boolean;
   /** The parameter that a refusal names. */
   readonly parameter?: string | null;
+  /** The conversation has had no answer yet: its agent has filled nothing. */
+  readonly first?: boolean;
 }
 
 export interface Diagnosis {
@@ -81,64 +93,107 @@ const BY_MEANING: Readonly<Record<Meaning, Diagnosis>> = {
   tooLargeForRate: TOO_LARGE,
 };
 
-/** Of a request that the server read and did not like. */
-function byWording(message: string, parameter: string | null): Diagnosis | null {
-  if (says(message, 'quota')) return QUOTA;
-  if (asksTooMuch(message)) return PARAMETER;
-  if (says(message, 'context')) return CONTEXT;
-  if (says(message, 'badCall')) return BAD_CALL;
-  if (says(message, 'auth')) return AUTH;
-  if (says(message, 'refusal')) return REFUSAL;
-  if (parameter !== null) return parameter === 'model' ? NOT_FOUND : PARAMETER;
-  if (says(message, 'noModel')) return NOT_FOUND;
-  return null;
+type Clue = (fault: CallFault) => Diagnosis | null;
+
+const said =
+  (meaning: Meaning): Clue =>
+  ({ message }) =>
+    says(message, meaning) ? BY_MEANING[meaning] : null;
+
+const spent: Clue = ({ message }) => (saysSpent(message) ? QUOTA : null);
+const answerTooLong: Clue = ({ message, first }) => (asksTooMuch(message, first === true) ? PARAMETER : null);
+const parameter: Clue = ({ parameter: named }) =>
+  named === null || named === undefined ? null : named === 'model' ? NOT_FOUND : PARAMETER;
+
+const stands = ({ code, type }: CallFault): number | null => statusMeant(code) ?? statusMeant(type);
+
+/** Google says "quota" of every limit, and its status that it is one of a rate. */
+const quotaNotRate: Clue = (fault) =>
+  stands(fault) !== 429 && says(fault.message, 'quota') && !mentions(fault.message, 'rate') ? QUOTA : null;
+/** 503 of a server that is full. */
+const statedRate: Clue = (fault) => ([429, 529].includes(stands(fault) ?? 0) ? RATE_LIMITED : null);
+
+const CONTENT =
+  /\b(?:moderat|flagg|safe(?:ty|guard)|unsafe|harmful|inappropriate|sensitive|guardrail|prohibited|disallowed|toxic|nsfw|censor|content|prompts?\b|guidelines?\b|usage polic|violat|abus)|敏感|违规|违禁|审核/;
+const ACCESS =
+  /\b(?:access|account|allowed|api|authenti|authori[sz]|countr|credential|denied|forbidden|ip\b|keys?\b|licen[sc]e|organi[sz]ation|permi(?:ssion|tted)|plan\b|project|region|roles?\b|scopes?\b|subscri|suspend|team|tenant|territor|tokens?\b|unregistered|verif|workspace)|权限|无权/;
+
+/** A 403 is about the key where it says so, or says nothing. One about what was sent must not stop the run: the next instance sends something else. */
+function ofAccess(fault: CallFault): Diagnosis | null {
+  const text = ownWords(fault.message);
+  if (CONTENT.test(text)) return null;
+  const keyed = stands(fault) === 403 || stands(fault) === 401;
+  return keyed || ACCESS.test(text) || !/\p{L}/u.test(text) ? AUTH : null;
 }
 
-/** Ollama, llama.cpp and DeepInfra answer with a 5xx to what is wrong with the conversation. A 5xx that quotes such a sentence is an outage. */
-function ofServer(message: string): Diagnosis | null {
-  if (saysItself(message, 'context')) return CONTEXT;
-  return saysItself(message, 'badCall') ? BAD_CALL : null;
+interface Line {
+  readonly unless: readonly Clue[];
+  readonly usually: Diagnosis;
 }
+const line = (usually: Diagnosis, ...unless: readonly Clue[]): Line => ({ unless, usually });
 
-function byStatus(status: number, message: string, parameter: string | null): Diagnosis {
-  if (status === 401) return AUTH;
-  if (status === 402) return QUOTA;
+const BY_STATUS: Readonly<Record<number, Line>> = {
+  401: line(AUTH),
+  402: line(QUOTA),
   // OpenRouter answers 403 when its moderation stops a prompt, xAI when the money is spent.
-  if (status === 403) return saysSpent(message) ? QUOTA : says(message, 'refusal') ? REFUSAL : AUTH;
-  if (status === 404) return NOT_FOUND;
-  if (status === 408) return TIMEOUT;
-  if (status === 409 || status === 425) return NETWORK;
-  if (status === 429) {
-    if (saysSpent(message) || (says(message, 'quota') && !says(message, 'rate'))) return QUOTA;
-    return says(message, 'tooLargeForRate') ? TOO_LARGE : RATE_LIMITED;
-  }
-  if (status >= 500) return ofServer(message) ?? NETWORK;
-  if (status >= 400) return byWording(message, parameter) ?? REJECTED;
+  403: line(REJECTED, spent, said('refusal'), said('auth'), said('noModel'), ofAccess),
+  404: line(NOT_FOUND),
+  408: line(TIMEOUT),
+  409: line(NETWORK),
+  410: line(NOT_FOUND),
+  424: line(NETWORK, said('context'), said('badCall')),
+  425: line(NETWORK),
+  429: line(RATE_LIMITED, spent, quotaNotRate, said('tooLargeForRate')),
+};
+
+const BY_HUNDRED: Readonly<Record<number, Line>> = {
   // A redirect is not followed: it would carry the key to another host.
-  return status >= 300 ? REJECTED : NETWORK;
+  3: line(REJECTED),
+  4: line(
+    REJECTED,
+    ...[said('quota'), answerTooLong, said('context'), said('badCall'), said('auth'), said('refusal')],
+    ...[parameter, said('noModel'), said('outage')],
+  ),
+  // Ollama, llama.cpp and DeepInfra answer so to what is wrong with the conversation.
+  5: line(NETWORK, statedRate, answerTooLong, said('context'), said('badCall')),
+};
+
+/** An error inside a 200 that has neither a status nor a code. */
+const UNSAID = line(NETWORK, spent, said('context'), said('badCall'), said('refusal'));
+
+const lineOf = (status: number): Line =>
+  BY_STATUS[status] ?? BY_HUNDRED[Math.floor(status / 100)] ?? line(NETWORK);
+
+function read({ unless, usually }: Line, fault: CallFault): Diagnosis {
+  for (const clue of unless) {
+    const found = clue(fault);
+    if (found) return found;
+  }
+  return usually;
 }
 
-/** Inside a 200 the type of an error is all that says what its status would have been. */
-const IMPLIED = /^(invalid_request(_error)?|invalid_argument|badrequesterror)$/;
-const impliedStatus = ({ code, type }: CallFault): number | null =>
-  [code, type].some((word) => word && word.length <= 100 && IMPLIED.test(word.toLowerCase())) ? 400 : null;
+/** They say no more than that the request is bad: its type may say why. */
+const VAGUE: ReadonlySet<number> = new Set([400, 413, 422]);
+
+function statusOf(fault: CallFault): number | null {
+  const meant = stands(fault);
+  if (!fault.status) return meant;
+  return meant !== null && meant < 500 && VAGUE.has(fault.status) ? meant : fault.status;
+}
 
 export function classify(fault: CallFault): Diagnosis {
   if (fault.transport) return BY_TRANSPORT[fault.transport];
   const meaning = codeMeans(fault.code) ?? codeMeans(fault.type);
-  // OpenAI and Groq give a single request that is larger than the limit of a minute the code of a rate limit.
-  if (meaning === 'rate' && says(fault.message, 'tooLargeForRate')) return TOO_LARGE;
-  if (meaning === 'rate' && saysSpent(fault.message)) return QUOTA;
-  if (meaning !== null) return (meaning === 'outage' && ofServer(fault.message)) || BY_MEANING[meaning];
-  const status = fault.status ?? (fault.broken ? impliedStatus(fault) : null);
+  if (meaning !== null) return (meaning === 'context' && answerTooLong(fault)) || BY_MEANING[meaning];
+  const status = statusOf(fault);
   if (status) {
-    const found = byStatus(status, fault.message, fault.parameter ?? null);
+    const found = read(lineOf(status), fault);
     // An error object in a 200 is the network's fault unless it clearly says that no retry can help.
     return fault.broken && (found.retryable || found.kind === 'rejected') && found.code !== 'RATE_LIMITED'
       ? NETWORK
       : found;
   }
-  if (fault.broken) return NETWORK;
+  if (fault.broken) return read(UNSAID, fault);
   if (says(fault.message, 'context')) return CONTEXT;
   const code = mapErrorToCode(fault);
   return BY_KEYWORD[code] ?? REJECTED;
@@ -192,16 +247,19 @@ const number = (text: string | undefined): number => (text === undefined ? Numbe
 
 /**
  * Servers speak of the context also where the answer alone is asked to be longer than all of it, or longer than the model writes: that
- * is a setting, whatever the conversation.
+ * is a setting, whatever the conversation. So is an answer of more than half of it that leaves no room for the first request.
  */
-function asksTooMuch(message: string): boolean {
-  const text = message.slice(0, 4000);
-  const context = number(/context length(?: is|:| of) (\d{1,12})/.exec(text)?.[1]);
+function asksTooMuch(message: string, first: boolean): boolean {
+  const text = ownWords(message);
+  const limit = /exceed context limit: \d{1,12} \+ (\d{1,12}) > (\d{1,12})/.exec(text);
+  const context = number(limit?.[2] ?? /context length(?: is|:| of)(?: only)? (\d{1,12})/.exec(text)?.[1]);
   const asked = number(
-    /tokens'? is too large: (\d{1,12})/.exec(text)?.[1] ??
+    limit?.[1] ??
+      /tokens'? is too large: (\d{1,12})/.exec(text)?.[1] ??
+      /\brequested (\d{1,12}) output tokens/.exec(text)?.[1] ??
       /\bin (?:the|your) (?:messages|prompt)[,;] (\d{1,12}) (?:in|for) the completion/.exec(text)?.[1],
   );
-  if (asked >= context) return true;
+  if (asked >= context || (first && asked > context / 2)) return true;
   if (LESS_THAN_NOTHING.test(text)) return false;
   const begins = /^['"`]?max_(?:completion_|output_|new_)?tokens\b/.test(text);
   return begins && !/\d input tokens|\bprompt\b|\bmessages\b/.test(text);

@@ -4,6 +4,8 @@
  * whole stands there: a word like "context_window" is also in the name of a parameter. What no row knows is nobody's fault.
  */
 
+import { isMentioned, isSaid } from './saidItself.ts';
+
 export type Meaning = keyof typeof TABLE;
 
 interface Row {
@@ -42,8 +44,9 @@ const TABLE = {
       says: [
         /maximum context length (?:is|of) \d/,
         /model's maximum context length has been exceeded/,
+        /^(?:the )?context (?:length|window) (?:has been |is |was )?exceeded\b/,
         /input tokens exceed the configured limit of \d/,
-        /input exceeds the context window of this model/,
+        /(?:input|prompt) exceeds the (?:context window|maximum context length) of (?:this|the) model/,
         /^(?:litellm\.badrequesterror: )?litellm\.contextwindowexceedederror:/,
       ],
     },
@@ -51,7 +54,11 @@ const TABLE = {
       of: 'Anthropic, also at Bedrock and Vertex AI',
       source: LITELLM,
       codes: 'request_too_large',
-      says: [/prompt is too long: \d/, /input length and `?max_tokens`? exceed context limit: \d/],
+      says: [
+        /prompt is too long: \d/,
+        /^(?:the |your )?(?:prompt|input) is too long\.?$/,
+        /input length and `?max_tokens`? exceed context limit: \d/,
+      ],
     },
     {
       of: "Google's own, Vertex AI",
@@ -86,6 +93,15 @@ const TABLE = {
         /model's context length is only \d/,
         /prompt length \d{1,12} exceeds the max_model_len/,
         LESS_THAN_NOTHING,
+      ],
+    },
+    {
+      of: 'tabbyAPI',
+      source: 'tabbyAPI, common/errors.py; SillyTavern#3543',
+      says: [
+        /prompt length \d{1,12} exceeds the available context size/,
+        /^initial job allocation requires \d{1,12} cache tokens, which exceeds the available context size/,
+        /request length \d{1,12}(?: \+ \d{1,12})? is greater than max_seq_len \d/,
       ],
     },
     {
@@ -146,11 +162,21 @@ const TABLE = {
       says: [/^invalid params, context window exceeds limit/],
     },
     { of: 'Z.ai', source: ZAI, codes: '1261', says: [/^prompt exceeds max length$/] },
-    { of: 'DashScope', source: DASHSCOPE, says: [/range of input length should be \[\d/] },
+    {
+      of: 'DashScope',
+      source: DASHSCOPE,
+      codes: 'inputtoolong',
+      says: [/range of input length should be \[\d/, /^total message token length exceeds? model limit/],
+    },
     {
       of: 'Cohere',
       source: LITELLM,
       says: [/^too many tokens: (?:total number of tokens|size limit exceeded)/],
+    },
+    {
+      of: 'Snowflake',
+      source: 'docs.snowflake.com, Cortex REST API',
+      says: [/^max tokens of \d{1,12} exceeded/],
     },
     {
       of: "GitHub's models and Copilot",
@@ -169,7 +195,9 @@ const TABLE = {
     {
       of: 'watsonx',
       source: 'agno, test of agno.models.ibm',
-      says: [/the number of input tokens \d{1,12} cannot exceed the total tokens limit \d/],
+      says: [
+        /^(?:invalid input argument for model \S{1,100}: )?the number of input tokens \d{1,12} cannot exceed the total tokens limit \d/,
+      ],
     },
     {
       of: 'Cloudflare',
@@ -214,7 +242,8 @@ const TABLE = {
     {
       of: 'OpenAI',
       source: LITELLM,
-      codes: 'content_policy_violation content_policy invalid_prompt moderation_blocked safety refusal',
+      codes: `content_policy_violation content_policy invalid_prompt moderation_blocked safety refusal content_filtered
+        guardrail_intervened`,
       says: [
         /prompt was flagged as potentially violating our usage policy/,
         /rejected (?:as a result of|by) (?:our|the) safety system/,
@@ -318,8 +347,8 @@ const TABLE = {
     {
       of: 'OpenAI and those that speak like it',
       source: 'developers.openai.com/api/docs/guides/error-codes',
-      codes: `insufficient_quota billing_hard_limit_reached billing_not_active insufficient_credits insufficient_balance payment_required
-        credit_balance_exhausted organization_spend_limit_exceeded project_spend_limit_exceeded organization_usage_limit_exceeded`,
+      codes: `insufficient_quota billing_hard_limit_reached billing_not_active insufficient_credits insufficient_balance credit_balance_exhausted
+        organization_spend_limit_exceeded project_spend_limit_exceeded organization_usage_limit_exceeded`,
       says: [/insufficient (?:credits|balance|funds|quota)/, /exceeded your current quota/],
     },
     {
@@ -331,7 +360,7 @@ const TABLE = {
     {
       of: 'Anthropic',
       source: "issues 2127 and 38035 of Anthropic's own agent",
-      codes: 'credit_balance_too_low billing_error',
+      codes: 'credit_balance_too_low',
       says: [/credit balance is too low/, /^you have reached your specified (?:workspace )?api usage limits/],
       spent: true,
     },
@@ -385,6 +414,63 @@ const TABLE = {
       ],
       spent: true,
     },
+    {
+      of: 'OpenRouter, a key that has a limit',
+      source: 'RooCode#515, inspector#1287',
+      says: [/^key limit exceeded\b/],
+      spent: true,
+    },
+    {
+      of: 'Fireworks',
+      source: 'pollinations#12136, wayland#545',
+      says: [/^account \S{1,100} is suspended, possibly due to reaching the monthly spending limit/],
+      spent: true,
+    },
+    {
+      of: "Cerebras and Anthropic's older plans",
+      source: 'AI-Scientist#115; answers of Cerebras kept by its clients',
+      says: [
+        /^(?:tokens|requests) per (?:day|month) limit exceeded/,
+        /^number of request tokens has exceeded your (?:daily|monthly) rate limit/,
+      ],
+      spent: true,
+    },
+    {
+      of: "Google's own",
+      source: 'ai.google.dev, billing; answers kept by its clients',
+      says: [
+        /^your (?:project|billing account) has exceeded its (?:monthly|daily) spending cap/,
+        /^your prepayment credits are depleted/,
+      ],
+      spent: true,
+    },
+    {
+      of: 'SiliconFlow',
+      source: 'docs.siliconflow.cn, error codes; answers kept by its clients',
+      codes: '30001',
+      says: [/account balance is insufficient/],
+      spent: true,
+    },
+    {
+      of: 'Novita',
+      source: 'novita.ai/docs/guides/error; answers kept by its clients',
+      codes: 'not_enough_balance',
+      says: [/^not enough balance\b/],
+      spent: true,
+    },
+    {
+      of: 'Hugging Face',
+      source: 'answers of its router, kept by its clients',
+      says: [/^you have exceeded your monthly included credits/],
+      spent: true,
+    },
+    {
+      of: 'one-api and new-api',
+      source: 'one-api, middleware and relay; new-api',
+      codes: 'insufficient_user_quota pre_consume_token_quota_failed',
+      says: [/^用户额度不足/, /^账户余额不足|^余额不足/],
+      spent: true,
+    },
     { of: 'MiniMax', source: MINIMAX, codes: 'base_resp_1008 base_resp_2056 insufficient_balance_error' },
     { of: 'Moonshot', source: KIMI, codes: 'exceeded_current_quota_error' },
     { of: 'Z.ai', source: ZAI, codes: '1113 1304 1308 1309 1310' },
@@ -393,22 +479,29 @@ const TABLE = {
     {
       of: 'all',
       source: LITELLM,
-      codes: `invalid_api_key authentication_error unauthenticated permission_denied permission_error account_deactivated
-        invalid_authentication base_resp_1004 base_resp_2049`,
+      codes: `invalid_api_key incorrect_api_key api_key_invalid invalid_authentication invalid_authentication_error account_deactivated
+        account_suspended access_terminated failed_to_auth base_resp_1004 base_resp_2049`,
       says: [
         /api[ _-]?key (?:not valid|is invalid|expired)/,
         /(?:invalid|incorrect|missing) (?:api[ _-]?key|authentication|credentials)/,
+        /method doesn't allow unregistered callers/,
       ],
+    },
+    {
+      of: 'Anthropic',
+      source: "code.claude.com/docs, errors of Anthropic's own agent",
+      says: [/^this organization has been disabled/],
     },
   ],
   noModel: [
     {
       of: 'all',
       source: LITELLM,
-      codes:
-        'model_not_found model_not_available deploymentnotfound not_found_error modelnotfound unknown_model',
+      codes: `model_not_found model_not_available deploymentnotfound modelnotfound unknown_model model_not_exist model_decommissioned
+        model_deprecated model_access_denied model_not_supported`,
       says: [
-        /model .*(?:does not exist|not found|is not supported|not available|not a valid)/,
+        /\bmodels?:? (?:id )?\S{1,200} (?:does not exist|(?:is |was |has been )?(?:not found|not supported|not available|not a valid|decommissioned|deprecated))/,
+        /requested model (?:does not exist|(?:is |was )?not (?:found|supported|available))/,
         /(?:not a valid|invalid|unknown|no such) model/,
         /model identifier is invalid/,
         /on-demand throughput isn.t supported/,
@@ -419,23 +512,47 @@ const TABLE = {
     {
       of: 'all',
       source: LITELLM,
-      codes: `rate_limit_exceeded rate_limit_error too_many_requests resource_exhausted overloaded_error engine_overloaded
-        base_resp_1002 base_resp_1041`,
       // A quota that is whole again in a moment is a rate.
       says: [/per[ _-]?(?:second|minute|hour)/, /\b[rt]pm\b/],
     },
   ],
   outage: [
     {
-      of: 'all',
+      of: 'OpenAI, gateways',
       source: LITELLM,
-      codes: `server_error internal_error internal_server_error api_error service_unavailable unavailable bad_gateway timeout_error
-        modelerrorexception modelnotreadyexception base_resp_1000 base_resp_1001 base_resp_1024 base_resp_1033`,
+      says: [
+        /^the server had an error (?:while )?processing your request/,
+        /^internal (?:server )?error\b/,
+        /^(?:the )?(?:model|engine|server|service|upstream) (?:is |are )?(?:currently |temporarily )?(?:overloaded|unavailable)/,
+        /^overloaded\b/,
+      ],
     },
   ],
   /** One request larger than the account may send in a minute: no wait makes it fit. */
   tooLargeForRate: [{ of: 'OpenAI, Groq', source: LITELLM, says: [/request too large/] }],
 } as const satisfies Readonly<Record<string, readonly Row[]>>;
+
+/** Codes and types that say no more than a status does: they count where no status says more, and never against one. */
+const IMPLIED: Readonly<Record<number, string>> = {
+  400: 'invalid_request_error invalid_request invalid_argument badrequesterror bad_request failed_precondition',
+  401: 'authentication_error unauthenticated unauthorized',
+  402: 'billing_error payment_required',
+  403: 'permission_error permission_denied forbidden',
+  404: 'not_found_error not_found',
+  424: 'modelerrorexception',
+  429: 'rate_limit_error rate_limit_exceeded too_many_requests resource_exhausted base_resp_1002 base_resp_1041',
+  500: 'server_error internal_error internal_server_error api_error internal base_resp_1000 base_resp_1001 base_resp_1024 base_resp_1033',
+  502: 'bad_gateway',
+  503: 'service_unavailable unavailable modelnotreadyexception',
+  504: 'timeout_error deadline_exceeded',
+  529: 'overloaded_error engine_overloaded engine_overloaded_error',
+};
+
+const STATUS = new Map(
+  Object.entries(IMPLIED).flatMap(([status, words]) =>
+    words.split(' ').map((word) => [word, Number(status)] as const),
+  ),
+);
 
 const entries = Object.entries(TABLE) as [Meaning, readonly Row[]][];
 
@@ -451,42 +568,27 @@ for (const [meaning, rows] of entries)
     else PATTERNS.push([new RegExp(`^${pattern}$`), meaning]);
   }
 
-/** What a code or a type of a provider means; null where nobody knows it. */
+const smallCode = (word: string | null | undefined): string =>
+  !word || word.length > LONGEST_CODE ? '' : word.toLowerCase();
+
+/** What a code or a type of a provider means; null where nobody knows it, or where it says no more than a status. */
 export function codeMeans(word: string | null | undefined): Meaning | null {
-  if (!word || word.length > LONGEST_CODE) return null;
-  const code = word.toLowerCase();
+  const code = smallCode(word);
+  if (code === '') return null;
   return CODES.get(code) ?? PATTERNS.find(([pattern]) => pattern.test(code))?.[1] ?? null;
 }
 
-const WORDINGS = new Map(entries.map(([meaning, rows]) => [meaning, rows.flatMap(({ says }) => says ?? [])]));
-const SPENT = (TABLE.quota as readonly Row[]).flatMap(({ spent, says }) => (spent ? (says ?? []) : []));
+/** The status that a code or a type stands for. */
+export const statusMeant = (word: string | null | undefined): number | null =>
+  STATUS.get(smallCode(word)) ?? null;
 
-/** A body of megabytes says in its first lines what it is about. */
-const CHARACTERS = 4000;
+const wordingsOf = (rows: readonly Row[]): readonly RegExp[] => rows.flatMap(({ says }) => says ?? []);
+const WORDINGS = new Map(entries.map(([meaning, rows]) => [meaning, wordingsOf(rows)]));
+const SPENT = wordingsOf((TABLE.quota as readonly Row[]).filter(({ spent }) => spent));
 
-/** Gateways put the name of what they were told in front: `litellm.BadRequestError: OpenAIException - prompt is too long: …`. */
-const RELAYED =
-  /^(?:litellm\.badrequesterror: )?(?:\w{1,40}exception - |error code: \d{3} - |(?:\d{4}: )?aierror: )/;
+/** The provider itself says it: what it quotes of a message, a path or the name of a parameter says nothing. */
+export const says = (message: string, meaning: Meaning): boolean => isSaid(message, WORDINGS.get(meaning)!);
 
-/** A text that speaks of another: what stands behind is a quotation. */
-const QUOTING = /["“`:]/;
-
-function found(message: string, wordings: readonly RegExp[], whole: boolean): boolean {
-  const text = message.slice(0, CHARACTERS).toLowerCase().replaceAll('’', "'").trim();
-  const inner = text.replace(RELAYED, '');
-  return wordings.some((wording) =>
-    [text, inner].some((said) => {
-      const at = wording.exec(said)?.index;
-      return at !== undefined && !(whole && QUOTING.test(said.slice(0, at)));
-    }),
-  );
-}
-
-export const says = (message: string, meaning: Meaning): boolean =>
-  found(message, WORDINGS.get(meaning)!, false);
-
-/** The message is that sentence, and quotes it from nobody. */
-export const saysItself = (message: string, meaning: Meaning): boolean =>
-  found(message, WORDINGS.get(meaning)!, true);
-
-export const saysSpent = (message: string): boolean => found(message, SPENT, false);
+export const saysSpent = (message: string): boolean => isSaid(message, SPENT);
+export const mentions = (message: string, meaning: Meaning): boolean =>
+  isMentioned(message, WORDINGS.get(meaning)!);

@@ -22,7 +22,7 @@ describe('request body', () => {
     const sent = body([
       { role: 'assistant', content: null, refusal: null, tool_calls: [], extra: { secret: 1 } },
     ]);
-    expect(sent.messages).toEqual([{ role: 'assistant', content: null, refusal: null, tool_calls: [] }]);
+    expect(sent.messages).toEqual([{ role: 'assistant', content: null, refusal: null }]);
   });
 
   test('the caller’s messages stay untouched [M-31]', () => {

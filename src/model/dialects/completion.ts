@@ -10,6 +10,7 @@ import {
   type ReadUsage,
   TOO_LONG,
 } from './dialect.ts';
+import { finishOf, TOO_LONG_END } from './finish.ts';
 import { providerError } from './providerError.ts';
 import { asObject, asText, contentText, firstIssue } from './shapes.ts';
 
@@ -54,21 +55,6 @@ function normaliseCall(
   };
 }
 
-/** Words of other protocols that servers of this one use, by litellm's table (core_helpers.py, _FINISH_REASON_MAP), Mistral's and Z.ai's documents. */
-const FINISH: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    stop: 'stop eos eos_token stop_sequence end_turn complete',
-    length: 'length max_tokens model_length',
-    tool_calls: 'tool_calls tool_call tool_use',
-    content_filter: `content_filter content_filtered refusal sensitive safety recitation blocklist prohibited_content spii error_toxic
-      guardrail_intervened`,
-  }).flatMap(([word, others]) => others.split(/\s+/).map((other) => [other, word] as const)),
-);
-
-function finishOf(reason: string | null): string | null {
-  return reason === null ? null : (FINISH.get(reason.toLowerCase()) ?? reason);
-}
-
 export function chatFacts(body: Record<string, unknown>): AnswerFacts {
   const first = asObject(Array.isArray(body.choices) ? body.choices[0] : null);
   return {
@@ -97,9 +83,7 @@ export function readCompletion(body: unknown): ReadResult {
   // MiniMax's way to say it in a 200; of a success the number is 0.
   const refused = asObject(object.base_resp)?.status_code ? providerError(object) : null;
   if (refused) return { kind: 'error_object', facts, error: refused };
-  // Z.ai's word.
-  if (facts.finishReason === 'model_context_window_exceeded')
-    return { kind: 'error_object', facts, error: TOO_LONG };
+  if (facts.finishReason === TOO_LONG_END) return { kind: 'error_object', facts, error: TOO_LONG };
   const parsed = completionSchema.safeParse(object);
   if (!parsed.success) {
     const error = object.object === 'error' || object.type === 'error' ? providerError(object) : null;

@@ -1,4 +1,6 @@
 /** The error that a provider describes in a body, whatever its dialect: gateways answer for others in words of their own. */
+import { parsePythonLiteral } from '../../base/python/literal.ts';
+import { withoutLabels } from '../saidItself.ts';
 import type { ProviderError } from './dialect.ts';
 import { asObject, asText } from './shapes.ts';
 
@@ -13,7 +15,8 @@ function googleDetails(details: unknown) {
     if (String(type).endsWith('RetryInfo') && seconds !== undefined) retryMs = Number(seconds) * 1000;
     // The quota of a day is used up until tomorrow; that of a minute is a rate.
     for (const violation of Array.isArray(violations) ? violations : [])
-      if (/PerDay/.test(asText(asObject(violation)?.quotaId) ?? '')) code = 'insufficient_quota';
+      if (/Per(?:Day|Week|Month)/.test(asText(asObject(violation)?.quotaId) ?? ''))
+        code = 'insufficient_quota';
     for (const violation of Array.isArray(fieldViolations) ? fieldViolations : [])
       param ??= asText(asObject(violation)?.field);
   }
@@ -29,15 +32,41 @@ function misfit(detail: unknown): { param: string; message: string } | null {
   return param === '' ? null : { param, message: `${param}: ${message}` };
 }
 
+const LONGEST_RELAYED = 100_000;
+/** litellm tells its own settings behind it. */
+const AFTER_RELAYED = /^['"]?\s{0,9}(?:$|\n|\.? ?(?:received model group|litellm retried))/i;
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    try {
+      return parsePythonLiteral(text);
+    } catch {
+      return null;
+    }
+  }
+}
+
+/**
+ * A body that a gateway or a client put into its own sentence, as JSON or as Python prints it: `Fireworks_aiException - {"error": …}. Received
+ * Model Group=x`. Behind any other words it would be what somebody sent.
+ */
+function relayed(message: string): ProviderError | null {
+  if (message.length > LONGEST_RELAYED) return null;
+  const text = withoutLabels(message)
+    .replace(/^b(?=['"])/, '')
+    .replace(/^['"](?=[{[])/, '');
+  if (!/^[{[]/.test(text)) return null;
+  const end = text.lastIndexOf(text.startsWith('{') ? '}' : ']') + 1;
+  return AFTER_RELAYED.test(text.slice(end, end + 200)) ? providerError(parsed(text.slice(0, end))) : null;
+}
+
 /** OpenRouter's own words are "Provider returned error"; those of the provider stand beside them, as JSON or as a sentence. */
 function upstream(metadata: unknown): Partial<ProviderError> {
   const raw = asObject(metadata)?.raw;
   if (typeof raw !== 'string' || raw === '') return {};
-  try {
-    return providerError(JSON.parse(raw)) ?? { message: raw };
-  } catch {
-    return { message: raw };
-  }
+  return relayed(raw) ?? { message: raw };
 }
 
 /** MiniMax's own, which also comes with a 200: `{base_resp: {status_code: 1008, status_msg: '…'}}`. */
@@ -63,26 +92,23 @@ export function providerError(body: unknown): ProviderError | null {
   if (!outer) return null;
   const flat = outer.object === 'error' || outer.type === 'error' || 'message' in outer || 'detail' in outer;
   // Cloudflare and watsonx.
-  const inner = asObject(outer.error) ?? asObject(Array.isArray(outer.errors) ? outer.errors[0] : null);
+  const stated = asObject(outer.error) ?? asObject(Array.isArray(outer.errors) ? outer.errors[0] : null);
+  const inner = asObject(stated?.error) ?? stated;
   if (!inner && typeof outer.error !== 'string' && !flat) return baseResponse(outer);
   const from = inner ?? outer;
   const code = from.code ?? outer.code;
   const number = Number(from.status_code ?? code);
   const google = googleDetails(from.details);
   const unfit = misfit(from.detail ?? asObject(from.message)?.detail);
-  const message =
-    unfit?.message ??
-    asText(from.message) ??
-    asText(outer.error) ??
-    asText(from.detail) ??
-    JSON.stringify(from);
-  const told = upstream(from.metadata);
+  const text = unfit?.message ?? asText(from.message) ?? asText(outer.error) ?? asText(from.detail);
+  const told = { ...(text === null ? {} : relayed(text)), ...upstream(from.metadata) };
   return {
     status: Number.isInteger(number) && number >= 400 && number <= 599 ? number : null,
-    code: told.code ?? google.code ?? ownCode(code) ?? asText(from.status),
+    // Novita's `reason`.
+    code: told.code ?? google.code ?? ownCode(code) ?? asText(from.reason) ?? asText(from.status),
     type: told.type ?? asText(from.type),
-    message: told.message ?? message,
+    message: told.message ?? text ?? JSON.stringify(from),
     param: told.param ?? asText(from.param) ?? google.param ?? unfit?.param ?? null,
-    retryMs: google.retryMs,
+    retryMs: google.retryMs ?? told.retryMs ?? null,
   };
 }

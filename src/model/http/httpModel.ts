@@ -100,11 +100,12 @@ function httpModel(shared: Shared, wire: Wire | undefined): Model {
       const mine = idle ?? newWriter();
       idle = undefined;
       const body = mine.write(messages, options.tools);
+      const answered = messages.some(({ role }) => role === 'assistant');
       const call: HttpCall = {
         endpoint,
         requestBytes: body.length,
         maxOutput: maxOutput(config),
-        send: (stop) => sendOnce(endpoint, body, stop),
+        send: (stop) => sendOnce({ ...endpoint, first: !answered }, body, stop),
       };
       try {
         return await withRetries({
@@ -112,7 +113,7 @@ function httpModel(shared: Shared, wire: Wire | undefined): Model {
           clock,
           signal,
           onBackoff: () => options.listener?.phase?.('backoff'),
-          answered: messages.some(({ role }) => role === 'assistant'),
+          answered,
           ask: (tried) => tryOnce(shared, call, options, tried),
         });
       } finally {
@@ -536,7 +537,7 @@ async function forward(
   { signal, listener, answered = false }: WireOptions,
 ): Promise<WireAnswer> {
   if (signal?.aborted) throw abortError(signal);
-  const endpoint = endpointFor(shared.endpoint, asked);
+  const endpoint = { ...endpointFor(shared.endpoint, asked), first: !answered };
   const counts = asked.operation === 'count_tokens';
   const request = counts ? asked : { ...asked, body: overridden(asked.body, overrides) };
   const longest = (!counts && maxOutput(shared.endpoint.config)) || request.maxOutput;

@@ -32,6 +32,8 @@ export interface ModelEndpoint {
   /** The id that goes over the wire. */
   readonly model: string;
   readonly redact: Redact;
+  /** The conversation has had no answer yet. */
+  readonly first?: boolean;
   /** Credentials of a cloud. */
   readonly auth?: CloudAuth | undefined;
   /** Of a stream that is no server-sent events. */
@@ -108,6 +110,7 @@ function statusFailure(endpoint: ModelEndpoint, exchange: Exchange): Failure {
     type: error?.type ?? null,
     message: error?.message ?? exchange.text,
     parameter,
+    first: endpoint.first === true,
   };
   // A page is written by something on the way: its 413 speaks of bytes, not of tokens, and its 403 not of the key.
   const gateway = (status === 413 || status === 403) && /^\s*</.test(exchange.text);
@@ -132,6 +135,7 @@ function errorObjectFailure(endpoint: ModelEndpoint, exchange: Exchange, error: 
     message: error.message,
     broken: true,
     parameter,
+    first: endpoint.first === true,
   };
   const message = snippet(error.message, endpoint.redact);
   const inside = `error object in ${status}`;

@@ -80,10 +80,16 @@ function markForCache(message: Fields, litellm: boolean, cache_control: CacheMar
 
 const isSent = (message: Message): boolean => message.role !== 'exit';
 
+/** Without what is ours, and without a list of calls that has none: servers send one, and OpenAI refuses to read it. */
 function withoutExtra(message: Message): Fields {
-  if (message.extra === undefined && message.native === undefined) return message;
-  const { extra: _ours, native: _other, ...sent } = message;
-  return sent;
+  const noCalls = message.tool_calls?.length === 0;
+  if (message.extra === undefined && message.native === undefined && !noCalls) return message;
+  return {
+    ...message,
+    extra: undefined,
+    native: undefined,
+    ...(noCalls ? { tool_calls: undefined } : {}),
+  };
 }
 
 /** One for each conversation. */

@@ -15,6 +15,7 @@ import {
   type RequestStyle,
   type RequestWriter,
 } from '../dialect.ts';
+import { finishOf } from '../finish.ts';
 import { extraHeaders, sentParameters } from '../kwargs.ts';
 import { createListWriter, createTail, stringify, systemContents, type Unit } from '../listWriter.ts';
 import { providerError } from '../providerError.ts';
@@ -270,13 +271,6 @@ const candidateSchema = z.looseObject({
   finishMessage: z.string().nullish(),
 });
 
-/** In the words of chat completions. */
-const FINISH: Readonly<Record<string, string>> = { STOP: 'stop', MAX_TOKENS: 'length' };
-const REFUSED = new Set([
-  ...['SAFETY', 'RECITATION', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII'],
-  ...['IMAGE_SAFETY', 'LANGUAGE', 'JAILBREAK', 'MODEL_ARMOR'],
-]);
-
 const firstCandidate = (body: Record<string, unknown>): Record<string, unknown> | null =>
   asObject(Array.isArray(body.candidates) ? body.candidates[0] : null);
 
@@ -289,7 +283,7 @@ export function geminiFacts(body: Record<string, unknown>): AnswerFacts {
   const candidate = firstCandidate(body);
   // A prompt that was blocked has no reply.
   const reason = asText(candidate?.finishReason) ?? (candidate ? null : blockReasonOf(body));
-  const named = reason === null ? null : REFUSED.has(reason) ? 'content_filter' : (FINISH[reason] ?? reason);
+  const named = finishOf(reason);
   return {
     modelId: asText(body.modelVersion),
     responseId: asText(body.responseId),
@@ -321,7 +315,7 @@ const blockReasonOf = (body: Record<string, unknown>): string | null =>
 /** `OTHER` and what nobody knows are no word about the prompt. */
 function blocked(body: Record<string, unknown>): string | null {
   const reason = blockReasonOf(body);
-  if (reason === null || !REFUSED.has(reason)) return null;
+  if (reason === null || finishOf(reason) !== 'content_filter') return null;
   return `the prompt was blocked: ${asText(asObject(body.promptFeedback)?.blockReasonMessage) ?? reason}`;
 }
 
@@ -344,13 +338,13 @@ export function readGenerated(body: unknown): ReadResult {
     return { kind: 'malformed', facts, message: `candidates.0.${firstIssue(parsed.error)}` };
   const reason = parsed.data.finishReason ?? '';
   const why = parsed.data.finishMessage ? `: ${parsed.data.finishMessage}` : '';
-  if (REFUSED.has(reason))
+  if (facts.finishReason === 'content_filter')
     return { kind: 'refusal', facts, message: `the reply was stopped (${reason})${why}` };
   const parts = parsed.data.content?.parts ?? [];
   const content = parts.flatMap((part) => (part.thought === true ? [] : [part.text ?? ''])).join('');
   const thought = parts.flatMap((part) => (part.thought === true ? [part.text ?? ''] : [])).join('');
   const calls = parts.flatMap((part, index) => (part.functionCall ? [callOf(part, index, facts)] : []));
-  if (calls.length === 0 && content.trim() === '' && reason !== 'MAX_TOKENS')
+  if (calls.length === 0 && content.trim() === '' && facts.finishReason !== 'length')
     return {
       kind: 'empty',
       facts,

@@ -17,6 +17,7 @@ import {
   type RequestWriter,
   TOO_LONG,
 } from '../dialect.ts';
+import { finishOf, TOO_LONG_END } from '../finish.ts';
 import { type CacheMark, cacheMark, extraHeaders, sentParameters } from '../kwargs.ts';
 import { createListWriter, createTail, stringify, systemContents } from '../listWriter.ts';
 import { providerError } from '../providerError.ts';
@@ -303,22 +304,12 @@ const messageSchema = z.looseObject({
   stop_reason: z.string().nullish(),
 });
 
-/** In the words of chat completions, which the agent and the reports know. A reason that is new stays as it is. */
-const FINISH: Readonly<Record<string, string>> = {
-  end_turn: 'stop',
-  stop_sequence: 'stop',
-  tool_use: 'tool_calls',
-  max_tokens: 'length',
-  refusal: 'content_filter',
-};
-
 export function messagesFacts(body: Record<string, unknown>): AnswerFacts {
-  const reason = asText(body.stop_reason);
   return {
     modelId: asText(body.model),
     responseId: asText(body.id),
     fingerprint: null,
-    finishReason: reason === null ? null : (FINISH[reason] ?? reason),
+    finishReason: finishOf(asText(body.stop_reason)),
     rawUsage: body.usage ?? null,
   };
 }
@@ -376,7 +367,7 @@ export function readMessagesReply(body: unknown): ReadResult {
   const parsed = messageSchema.safeParse(object);
   if (!parsed.success) return { kind: 'malformed', facts, message: firstIssue(parsed.error) };
   const { content: raw, stop_reason: reason } = parsed.data;
-  if (reason === 'model_context_window_exceeded') return { kind: 'error_object', facts, error: TOO_LONG };
+  if (facts.finishReason === TOO_LONG_END) return { kind: 'error_object', facts, error: TOO_LONG };
   const blocks: ReadBlock[] = [];
   const calls: ToolCall[] = [];
   for (const [index, part] of raw.entries()) {
@@ -391,9 +382,9 @@ export function readMessagesReply(body: unknown): ReadResult {
     if (block.data.type === 'tool_use') calls.push(callOf(block.data, index));
   }
   const content = blocks.flatMap((b) => (b.type === 'text' ? [b.text] : [])).join('');
-  if (reason === 'refusal')
-    return { kind: 'refusal', facts, message: content || 'the reply has the stop reason "refusal"' };
-  if (calls.length === 0 && content.trim() === '' && reason !== 'max_tokens')
+  if (facts.finishReason === 'content_filter')
+    return { kind: 'refusal', facts, message: content || `the reply has the stop reason "${reason}"` };
+  if (calls.length === 0 && content.trim() === '' && facts.finishReason !== 'length')
     return { kind: 'empty', facts, message: 'the reply has neither text nor tool calls' };
   const message = messageOf(blocks, raw, content, calls);
   return { kind: 'reply', reply: { ...facts, message, content, toolCalls: calls } };

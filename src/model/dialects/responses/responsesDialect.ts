@@ -14,7 +14,9 @@ import {
   type ReadResult,
   type RequestStyle,
   type RequestWriter,
+  TOO_LONG,
 } from '../dialect.ts';
+import { finishOf, TOO_LONG_END } from '../finish.ts';
 import { extraHeaders, sentParameters } from '../kwargs.ts';
 import { createListWriter, createTail, stringify } from '../listWriter.ts';
 import { providerError } from '../providerError.ts';
@@ -200,21 +202,15 @@ const responseSchema = z.looseObject({
 });
 type Response = z.output<typeof responseSchema>;
 
-const CUT: Readonly<Record<string, string>> = {
-  max_output_tokens: 'length',
-  content_filter: 'content_filter',
-};
-
 /** In the words of chat completions. */
-function finishOf(body: Record<string, unknown>): string | null {
+function endOf(body: Record<string, unknown>): string | null {
   const status = asText(body.status);
   if (status === 'completed') {
     const items = Array.isArray(body.output) ? (body.output as unknown[]) : [];
     return items.some((item) => asObject(item)?.type === 'function_call') ? 'tool_calls' : 'stop';
   }
   if (status !== 'incomplete') return status;
-  const reason = asText(asObject(body.incomplete_details)?.reason) ?? 'incomplete';
-  return CUT[reason] ?? reason;
+  return finishOf(asText(asObject(body.incomplete_details)?.reason) ?? 'incomplete');
 }
 
 function responsesFacts(body: Record<string, unknown>): AnswerFacts {
@@ -222,7 +218,7 @@ function responsesFacts(body: Record<string, unknown>): AnswerFacts {
     modelId: asText(body.model),
     responseId: asText(body.id),
     fingerprint: null,
-    finishReason: finishOf(body),
+    finishReason: endOf(body),
     rawUsage: body.usage ?? null,
   };
 }
@@ -276,6 +272,7 @@ function readResponse(body: unknown): ReadResult {
     const problem = readItem(item, read);
     if (problem !== null) return { kind: 'malformed', facts, message: `output.${index}.${problem}` };
   }
+  if (facts.finishReason === TOO_LONG_END) return { kind: 'error_object', facts, error: TOO_LONG };
   if (read.refusals.length > 0) return { kind: 'refusal', facts, message: read.refusals.join('\n') };
   if (facts.finishReason === 'content_filter')
     return { kind: 'refusal', facts, message: 'the reply was stopped by a content filter' };
