@@ -76,6 +76,10 @@ export const agentConfigSchema = z.strictObject({
         'agent_class command: a program of "swebatch agents add", with @VERSION or as it was added; its commands are on the PATH',
       ),
     ),
+  model_optional: z
+    .boolean()
+    .optional()
+    .meta(identity('an installed agent may end with 0 without asking its model; default: env_start_failed')),
   permissions: z
     .enum(['allow', 'refuse'])
     .optional()

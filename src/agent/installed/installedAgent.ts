@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
 import { startTimer, within } from '../../base/async/timer.ts';
 import { float } from '../../base/python/values.ts';
+import { errorFirst, lastLines } from '../../base/text/errorFirst.ts';
 import { shellWord } from '../../base/text/shellWord.ts';
 import {
   type CommandResult,
@@ -21,7 +22,7 @@ import { PROGRAM_FOLDER } from '../../environment/programs/program.ts';
 import { shellScript } from '../../environment/shellScript.ts';
 import type { Message, ToolCall } from '../../model/model.ts';
 import { render, type Vars } from '../../template/render.ts';
-import { PROMPT_TEMPLATE } from '../agentConfig.ts';
+import { type AgentConfig, PROMPT_TEMPLATE } from '../agentConfig.ts';
 import type {
   AgentCallbacks,
   AgentContext,
@@ -98,7 +99,7 @@ async function work(
   const session = openSession(gateway, parts, follow);
   try {
     const run = await runBehind(session, program, parts, deadline, promptOf(parts, task, extraVars));
-    return conclude(run, follow.transcript, program, config.wall_time_limit_seconds);
+    return conclude(run, follow.transcript, program, config);
   } catch (error) {
     try {
       follow.transcript.breakOff();
@@ -275,8 +276,9 @@ function conclude(
   { result, end, broken, summary, timeIsUp }: Run,
   transcript: Transcript,
   { says }: InstalledProgram,
-  limitS: number,
+  config: AgentConfig,
 ): AgentResult {
+  const limitS = config.wall_time_limit_seconds;
   if (broken) throw broken;
   if (end?.kind === 'thrown') throw end.error;
   const evidence = evidenceOf(result, says);
@@ -295,35 +297,39 @@ function conclude(
       limit: 'wall_time',
     });
   if (summary.lastFailure) return failed(summary.lastFailure);
-  if (result && summary.calls === 0) neverAsked(result, summary, evidence);
+  if (result && !summary.asked) neverAsked(result, summary, config, evidence);
   return ended('Submitted', '');
 }
 
-/** Throws where a program that made no call cannot have worked. One that asks nobody may be right: its exit code says so. */
+/** Throws where a program that asked for no answer cannot have worked. One that asks nobody may be right: its configuration says so. */
 function neverAsked(
   result: CommandResult,
   { refusal }: GatewaySummary,
+  { model_optional: optional = false }: AgentConfig,
   evidence: AgentResult['evidence'],
 ): void {
+  if (refusal === null && result.exitCode === 0 && optional) return;
+  const said = errorFirst(result.output, 300) || 'it wrote nothing';
   const why =
     refusal !== null
       ? `every request of the agent was refused here: ${refusal.slice(0, 300)}`
       : result.exitCode !== 0
-        ? `the agent ended with exit code ${result.exitCode} before it asked a model: ${lastOf(result, 300) || 'it wrote nothing'}`
-        : null;
-  if (why !== null) throw new EnvironmentError('start_failed', why, { evidence: { ...evidence } });
+        ? `the agent ended with exit code ${result.exitCode} before it asked a model: ${said}`
+        : // kimi-cli 1.52.0 said that it is no longer maintained, left with 0, and was counted as unresolved.
+          `the agent ended with exit code 0 and never asked a model (where that is right, set agent.model_optional: true): ${said}`;
+  throw new EnvironmentError('start_failed', why, { evidence: { ...evidence } });
 }
 
-const lastOf = ({ output }: CommandResult, length: number): string => output.slice(-length).trim();
+const lastOf = ({ output }: CommandResult): string => lastLines(output, OUTPUT_KEPT).trim();
 
 const evidenceOf = (result: CommandResult | null, says: InstalledProgram['says']): AgentResult['evidence'] =>
   result
     ? {
         exit_code: result.exitCode,
         output_bytes: result.totalBytes,
-        output_end: lastOf(result, OUTPUT_KEPT),
+        output_end: lastOf(result),
         ...(result.oomKilled && { oom_killed: true }),
-        ...says?.(lastOf(result, OUTPUT_KEPT)),
+        ...says?.(lastOf(result)),
       }
     : { killed: true };
 

@@ -15,6 +15,7 @@ import type { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { startTimer } from '../../base/async/timer.ts';
 import { makeFolder } from '../../base/files/makeFolder.ts';
+import { errorFirst } from '../../base/text/errorFirst.ts';
 import {
   type CommandResult,
   type Doorway,
@@ -120,7 +121,7 @@ async function startLocal(
     if (setup.exitCode !== 0)
       throw new EnvironmentError(
         'setup_failed',
-        `setup failed (rc ${setup.exitCode}): ${setup.output.slice(-400)}`,
+        `setup failed (rc ${setup.exitCode}): ${errorFirst(setup.output, 400)}`,
       );
   }
   const snapshot = await takeSnapshot(run, workTree, mark, timeoutS);

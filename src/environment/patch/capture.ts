@@ -1,5 +1,6 @@
 /** The work left in an environment as a patch against the start tree; the scripts beside this file do the work, decisions are made here. */
 
+import { errorFirst } from '../../base/text/errorFirst.ts';
 import { type CapturedPatch, EnvironmentError } from '../environment.ts';
 import { shellScript } from '../shellScript.ts';
 
@@ -32,7 +33,7 @@ export async function takeSnapshot(
   const tree = /^tree ([0-9a-f]{40,64})$/m.exec(done.output)?.[1];
   const folder = /^folder (.+)$/m.exec(done.output)?.[1];
   if (!tree || !folder) {
-    const said = done.output.slice(-400).trim() || 'no output';
+    const said = errorFirst(done.output, 400) || 'no output';
     throw new EnvironmentError(
       'setup_failed',
       done.timedOut
