@@ -10,6 +10,7 @@ import { join, posix } from 'node:path';
 import { startTimer, within } from '../../base/async/timer.ts';
 import { float } from '../../base/python/values.ts';
 import { errorFirst, lastLines } from '../../base/text/errorFirst.ts';
+import { exitCodeTold } from '../../base/text/exitCodeTold.ts';
 import { shellWord } from '../../base/text/shellWord.ts';
 import {
   type CommandResult,
@@ -314,7 +315,7 @@ function neverAsked(
     refusal !== null
       ? `every request of the agent was refused here: ${refusal.slice(0, 300)}`
       : result.exitCode !== 0
-        ? `the agent ended with exit code ${result.exitCode} before it asked a model: ${said}`
+        ? `the agent ended ${result.exitCode < 0 ? 'in a way that nobody saw' : `with exit code ${result.exitCode}`} before it asked a model: ${said}`
         : // kimi-cli 1.52.0 said that it is no longer maintained, left with 0, and was counted as unresolved.
           `the agent ended with exit code 0 and never asked a model (where that is right, set agent.model_optional: true): ${said}`;
   throw new EnvironmentError('start_failed', why, { evidence: { ...evidence } });
@@ -325,7 +326,8 @@ const lastOf = ({ output }: CommandResult): string => lastLines(output, OUTPUT_K
 const evidenceOf = (result: CommandResult | null, says: InstalledProgram['says']): AgentResult['evidence'] =>
   result
     ? {
-        exit_code: result.exitCode,
+        // A process that was killed, or whose end nobody saw, has none.
+        exit_code: result.exitCode < 0 ? null : result.exitCode,
         output_bytes: result.totalBytes,
         output_end: lastOf(result),
         ...(result.oomKilled && { oom_killed: true }),
@@ -499,16 +501,17 @@ export function createTranscript(
     messages.push(stamped);
     callbacks.onMessage?.(context(), stamped, messages.length - 1);
   };
-  const ran = (asked: Asked, output: string, known: boolean): void => {
+  const ran = (asked: Asked, answer: string, known: boolean): string => {
+    const output = outputOf?.(answer) ?? answer;
     const succeeded = known && endUnknown !== undefined && !endUnknown.test(output);
-    const code = exitCode?.exec(output)?.[1] ?? (succeeded ? '0' : undefined);
+    const own = exitCode?.exec(output)?.[1] ?? (succeeded ? '0' : undefined);
+    // Of a program that is known the form is known: its JSON is the output of a command.
+    const code = own === undefined ? (commandTools === 'any' ? exitCodeTold(answer) : null) : Number(own);
     const said = known ? 'the program tells no exit code' : 'the program did not tell what came of it';
-    const result = {
-      ...textResult(output, code === undefined ? -1 : Number(code)),
-      ...(code === undefined && { exceptionInfo: said }),
-    };
+    const result = { ...textResult(output), exitCode: code, ...(code === null && { exceptionInfo: said }) };
     const { step, index, command, at } = asked;
     callbacks.onCommand?.(context(), { step, index, command, result, startedAt: at });
+    return output;
   };
   const breakOff = (): void => {
     for (const asked of open.values()) ran(asked, '', false);
@@ -524,9 +527,7 @@ export function createTranscript(
         const asked = message.tool_call_id === undefined ? undefined : open.get(message.tool_call_id);
         if (asked) {
           open.delete(message.tool_call_id!);
-          const answer = textOf(message.content);
-          const output = outputOf?.(answer) ?? answer;
-          ran(asked, output, true);
+          const output = ran(asked, textOf(message.content), true);
           add(message, { ...extra, raw_output: output }, startedAt);
           continue;
         }

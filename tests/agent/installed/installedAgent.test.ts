@@ -353,11 +353,11 @@ describe('the record of an installed agent', () => {
       'call 0 null: 0 to 2',
       '3 user sub-1',
       'call 1 subagent:sub-1: 3 to null',
-      'ran 1.0 ls -> a b (-1)',
+      'ran 1.0 ls -> a b (null)',
       '4 tool +',
       '5 assistant ',
       'call 2 null: 4 to 5',
-      'ran 3.0 rm -rf x ->  (-1)',
+      'ran 3.0 rm -rf x ->  (null)',
       '6 exit ',
     ]);
   });
