@@ -135,10 +135,10 @@ async function startLocal(
       interpreter: config.interpreter,
       environment_class: 'local',
     }),
-    async capturePatch() {
+    async capturePatch({ beside = [] } = {}) {
       await sweepMarked(mark, since);
       return snapshot
-        ? diffSnapshot(run, snapshot, workTree, { timeoutS, maxBytes }, (path) => readFile(path))
+        ? diffSnapshot(run, snapshot, workTree, { timeoutS, maxBytes, beside }, (path) => readFile(path))
         : { patch: new Uint8Array(0), state: 'invalid', warnings: ['no start snapshot was taken'] };
     },
     async putFile(path, content, mode = 0o644) {

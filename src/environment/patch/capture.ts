@@ -3,6 +3,7 @@
 import { errorFirst } from '../../base/text/errorFirst.ts';
 import { type CapturedPatch, EnvironmentError } from '../environment.ts';
 import { shellScript } from '../shellScript.ts';
+import { excludeLines } from './besideWork.ts';
 
 export type ScriptRunner = (
   script: string,
@@ -55,11 +56,15 @@ export async function diffSnapshot(
   run: ScriptRunner,
   snapshot: GitSnapshot,
   workTree: string,
-  limits: { timeoutS: number; maxBytes: number },
+  limits: { timeoutS: number; maxBytes: number; beside?: readonly string[] },
   /** Reads a file without a program inside: what a library adds to the output of every program is no part of a patch. */
   fileAt: (path: string) => Promise<Uint8Array>,
 ): Promise<CapturedPatch> {
-  const env = { W: workTree, P: snapshot.folder, START: snapshot.tree, MAX: String(limits.maxBytes) };
+  const beside = excludeLines(limits.beside ?? []);
+  const env = {
+    ...{ W: workTree, P: snapshot.folder, START: snapshot.tree, MAX: String(limits.maxBytes) },
+    BESIDE: beside,
+  };
   const done = await run(CAPTURE_PATCH, { timeoutS: limits.timeoutS, env });
   const lines = done.output.split('\n');
   const after = (word: string) =>
