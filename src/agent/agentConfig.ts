@@ -30,6 +30,12 @@ const mcpServerSchema = z.discriminatedUnion('transport', [
   z.strictObject({ name: serverName, transport: z.enum(['sse', 'streamable-http']), url: serverUrl }),
 ]);
 
+const isPathBeside = (path: string): boolean => {
+  const names = path.replace(/\/$/, '').split('/');
+  const isName = (name: string) => !['', '.', '..'].includes(name) && !/\*\*|[\0\n]/.test(name);
+  return names.every(isName) && names[0] !== '*';
+};
+
 const digest = z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in hex');
 
 export const agentConfigSchema = z.strictObject({
@@ -74,6 +80,22 @@ export const agentConfigSchema = z.strictObject({
     .meta(
       identity(
         'agent_class command: a program of "swebatch agents add", with @VERSION or as it was added; its commands are on the PATH',
+      ),
+    ),
+  model_optional: z
+    .boolean()
+    .optional()
+    .meta(identity('an installed agent may end with 0 without asking its model; default: env_start_failed')),
+  beside_work: z
+    .array(
+      z
+        .string()
+        .refine(isPathBeside, 'must be a path in the work tree, such as .nanocoder/tasks.json or .aider*'),
+    )
+    .optional()
+    .meta(
+      identity(
+        'paths of the work tree that the agent leaves for itself, such as .nanocoder or .aider*: what is new there is not in the patch',
       ),
     ),
   permissions: z

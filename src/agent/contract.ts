@@ -27,7 +27,8 @@ export interface CommandRecord {
   /** Position within the turn: several tool calls may come in one reply. */
   readonly index: number;
   readonly command: string;
-  readonly result: CommandResult;
+  /** Of a program's command the code is null where the program does not tell it. */
+  readonly result: Omit<CommandResult, 'exitCode'> & { readonly exitCode: number | null };
   readonly startedAt: number;
 }
 

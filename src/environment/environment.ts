@@ -147,6 +147,8 @@ export interface ServiceLog {
 export interface Kept {
   /** Processes are not killed. */
   readonly running?: boolean;
+  /** Paths of the work tree that are no part of the patch where they are new: `agent.beside_work`. */
+  readonly beside?: readonly string[];
 }
 
 export interface LeftRunning {

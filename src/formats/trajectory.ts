@@ -39,7 +39,8 @@ export interface ShownCommand {
   /** The message that shows its output; null where none does. */
   readonly message_seq: number | null;
   readonly output: Uint8Array;
-  readonly exit_code: number;
+  /** Null where nobody told it. */
+  readonly exit_code: number | null;
   readonly omitted_bytes: number;
 }
 

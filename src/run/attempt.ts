@@ -97,7 +97,7 @@ export async function runAttempt(
       const left = isFinalReason(ending.reason)
         ? await leftForTests(run, journal, trial, environment)
         : undefined;
-      const kept = { running: left?.runs === true };
+      const kept = { running: left?.runs === true, beside: trial.arm.agent.beside_work ?? [] };
       const capture = await captureWork(run, journal, environment, ending, kept);
       captured = capture.captured && withoutValues(run, trial.instance, capture.captured);
       if (needsOf(trial.instance).endState)

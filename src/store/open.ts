@@ -33,7 +33,7 @@ export class StorageError extends Error {
 }
 
 /** Of schema.sql. A change of the schema raises it. */
-export const SCHEMA_VERSION = 19;
+export const SCHEMA_VERSION = 20;
 
 interface OpenOptions {
   readonly readonly?: boolean;

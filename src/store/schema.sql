@@ -154,7 +154,7 @@ CREATE TABLE commands (
   message_seq INTEGER,                  -- the observation that shows it; NULL when none does (the submitting command)
   command TEXT NOT NULL,
   output BLOB NOT NULL,                 -- bytes kept (head and tail); compressed where output_bytes is set: the view command_texts shows them
-  exit_code INTEGER NOT NULL,
+  exit_code INTEGER,                    -- NULL: a command of an installed program, which did not tell it
   timed_out INTEGER NOT NULL CHECK (timed_out IN (0, 1)),
   total_bytes INTEGER NOT NULL,
   omitted_bytes INTEGER NOT NULL,

@@ -2,10 +2,12 @@
  * The suites, one line each, in the order in which they are asked. A line says how tasks of the suite are recognised; all else is in its folder and
  * loaded when the first of its tasks is met. Whoever has an instance has its suite: what reads instances from files or from the record loads it.
  */
+
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Solution } from '../agent/contract.ts';
 import { isRecord } from '../base/isRecord.ts';
+import { errorFirst } from '../base/text/errorFirst.ts';
 import type { Instance } from '../dataset/instance.ts';
 import type { RawRow } from '../dataset/read/row.ts';
 import { rememberRecipe } from '../environment/places/buildRecipes.ts';
@@ -206,7 +208,7 @@ const goldPatch = ({ patch }: Instance): Solution => ({
     if (method !== null) return { says: `the gold patch was applied by "${method}"`, timedOut: false };
     // The grading then says what it says of any such patch.
     return {
-      says: `the gold patch does not apply where an agent works: ${output.trim().slice(-400)}`,
+      says: `the gold patch does not apply where an agent works: ${errorFirst(output, 400)}`,
       timedOut: false,
       submission: patch,
     };

@@ -72,11 +72,11 @@ export function byThread(doc: AttemptDocument, messages: readonly MessageDocumen
 /** How a program ended, and what it wrote last. */
 export function programLines({ attempt: { program } }: AttemptDocument, options: LineOptions = {}): string[] {
   if (!program) return [];
-  if (program.exitCode === null) return ['', rule(undefined, 'program · killed')];
   const said =
     program.outputEnd === '' ? [] : fold(inert(program.outputEnd).split('\n'), options.maxLines ?? 40);
+  const ended = program.exitCode === null ? 'killed' : `exit ${program.exitCode}`;
   const memory = program.oomKilled ? ' · the memory limit killed a process of it' : '';
-  return ['', rule(undefined, `program · exit ${program.exitCode}${memory}`), ...said];
+  return ['', rule(undefined, `program · ${ended}${memory}`), ...said];
 }
 
 /** The patch of an attempt, under a rule like a message's. */

@@ -19,12 +19,12 @@ interface Attempt {
 }
 
 describe.skipIf(!available)('a program that is an agent (needs Docker)', () => {
-  /** Asks the model in chat's form as often as `$1` says, and takes every answer. */
+  /** Asks the model in chat's form, packed, as often as `$1` says, and takes every answer. */
   const ASK = `python3 -c '
-import json, os, sys, urllib.request
+import gzip, json, os, sys, urllib.request
 for n in range(int(sys.argv[1])):
     body = {"model": sys.argv[2], "messages": [{"role": "user", "content": "turn %d" % n}], "tools": [{"type": "function", "function": {"name": "bash", "parameters": {}}}]}
-    request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", json.dumps(body).encode(), {"authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "content-type": "application/json"})
+    request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", gzip.compress(json.dumps(body).encode()), {"content-encoding": "gzip", "authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "content-type": "application/json"})
     try:
         urllib.request.urlopen(request).read()
         print("answered", flush=True)
@@ -72,7 +72,10 @@ while True: time.sleep(0.1)
 
   test('has its prompt, asks its model, and what it leaves in the tree is its patch', async () => {
     const { provider, bench } = await play(
-      script(`grep -c issue {{prompt_file}}; ${ASK} 2 {{model}}; echo two > new.txt`),
+      script(
+        `mkdir .tool && echo done > .tool/tasks.json; grep -c issue {{prompt_file}}; ${ASK} 2 {{model}}; echo two > new.txt`,
+        { beside_work: ['.tool'] },
+      ),
     );
     await using _ = provider;
     const done = await bench.run();
@@ -82,7 +85,22 @@ while True: time.sleep(0.1)
       { model_patch: string },
     ];
     expect(model_patch).toContain('+two');
+    expect(model_patch).not.toContain('tasks.json');
     expect(provider.requests).toHaveLength(2);
+  });
+
+  test('that only says that it is no longer maintained, and ends with 0, did not start', async () => {
+    const { provider, bench } = await play(script('echo kimi is no longer maintained; exit 0'), {
+      retry: { attempts: 1 },
+    });
+    await using _ = provider;
+    const done = await bench.run();
+    expect(done.code).toBe(3);
+    const [ended] = bench.query<Attempt & { error_message: string }>('SELECT * FROM attempts');
+    expect(ended).toMatchObject({ exit_reason: 'env_start_failed', exit_class: 'infra' });
+    expect(ended!.error_message).toMatch(
+      /exit code 0 and never asked a model .*model_optional.*: kimi is no longer/,
+    );
   });
 
   test('that ignores its limit of steps is ended, and its work is captured', async () => {

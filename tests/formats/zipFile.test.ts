@@ -66,3 +66,31 @@ test('a name that leaves the folder, an archive that is cut off and a file that 
   await expect(openZip(file(Buffer.from('hello')))).rejects.toThrow(/no zip archive, or cut off/);
   await expect(read([deflated], 'f')).rejects.toThrow(/^f is not in it$/);
 });
+
+test('files that lie over each other are refused before any is read: one body, and a body within a body', async () => {
+  const same: ZipPart[] = [deflated, { ...deflated, name: 'e', at: 0 }];
+  const inner = zipBytes([{ name: 'i', stored: plain, method: 0 }]);
+  const outer: ZipPart = { name: 'o', stored: inner, method: 0 };
+  const within: ZipPart = { name: 'i', stored: plain, method: 0, at: 31 };
+  for (const parts of [
+    same,
+    same.toReversed().map((part) => ({ ...part, name: `${part.name}2` })),
+    [outer, within],
+  ])
+    await expect(openZip(file(zipBytes(parts)))).rejects.toThrow(/^its files lie over each other: /);
+});
+
+test('of all files together so much is read, whatever each claims', async () => {
+  const megabyte = Buffer.alloc(2 ** 20, 'x');
+  const parts = ['a', 'b', 'c', 'd'].map(
+    (name): ZipPart => ({ name, stored: deflateRawSync(megabyte), method: 8, plain: megabyte }),
+  );
+  parts[1] = { ...parts[1]!, claimedSize: 10 };
+  await using zip = await openZip(file(zipBytes(parts)), 2.5 * 2 ** 20);
+  expect((await zip.read('a', 2 ** 21)).length).toBe(2 ** 20);
+  await expect(zip.read('b', 2 ** 21)).rejects.toThrow(/b is damaged/);
+  await expect(zip.read('c', 2 ** 21)).rejects.toThrow(
+    /^c is not read: the archive unpacks to more than 2 MB$/,
+  );
+  await expect(zip.read('d', 2 ** 21)).rejects.toThrow(/^d is not read/);
+});

@@ -1,5 +1,5 @@
 // The three dialects beside chat completions, each over real HTTP: a reply plain and streamed, its usage and price, and what goes wrong.
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateRawSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import type { Message, ModelReply } from '../../src/model/model.ts';
 import { createModelFactory } from '../../src/model/modelFactory.ts';
@@ -475,11 +475,16 @@ describe.each(KINDS)('%s', (name, kind) => {
 
   test('packed by a gateway, or with a byte order mark, it is read', async () => {
     const text = JSON.stringify(kind.plain);
-    const packed: RawReply = {
-      headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
-      body: gzipSync(text),
-    };
-    expect((await replyOf(kind, packed)).content).toBe('Look at é.');
+    const packed: readonly (readonly [string, Buffer])[] = [
+      ['gzip', gzipSync(text)],
+      ['deflate', deflateRawSync(text)],
+      ['zstd', zstdCompressSync(text)],
+      ['GZIP, br', brotliCompressSync(gzipSync(text))],
+    ];
+    for (const [encoding, body] of packed) {
+      const headers = { 'content-type': 'application/json', 'content-encoding': encoding };
+      expect((await replyOf(kind, { headers, body })).content).toBe('Look at é.');
+    }
     expect((await replyOf(kind, { body: `\ufeff${text}` })).content).toBe('Look at é.');
   });
 });

@@ -7,6 +7,7 @@ import type { Store } from '../../src/store/open.ts';
 import { viewerQueries } from '../../src/store/records/viewerQueries.ts';
 import type { AttemptDocument, MessageChunk } from '../../src/viewer/documents/attemptDocuments.ts';
 import { createDocuments } from '../../src/viewer/documents/resources.ts';
+import { failureOf } from '../../src/viewer/steps/alignedAttempts.ts';
 import { byThread, programLines, trajectoryLines } from '../../src/viewer/trajectoryLines.ts';
 import { addRun, openFixture } from './fixture.ts';
 import { put } from './fixtureRows.ts';
@@ -94,6 +95,24 @@ test('conversations are apart, each with its calls and its cost, and the end of 
 test('names and output of a program cannot steer the terminal', () => {
   asProgram({ title: Object.values(HOSTILE).join(' '), output: Object.values(HOSTILE).join(' ') });
   expect(read().text).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
+});
+
+test('a program and its commands without an exit code failed nowhere', () => {
+  asProgram();
+  store.prepare('UPDATE commands SET exit_code = NULL').run();
+  store
+    .prepare(
+      "UPDATE messages SET content = 'a b', content_bytes = NULL, output_id = NULL WHERE role = 'user'",
+    )
+    .run();
+  store
+    .prepare('UPDATE attempts SET error_evidence = ? WHERE id = 1')
+    .run(JSON.stringify({ exit_code: null, output_bytes: 5, output_end: 'so far' }));
+  const { doc, text } = read();
+  expect(doc.outline.filter((row) => failureOf(row) !== '')).toEqual([]);
+  expect(doc.outline.every(({ exitCode }) => exitCode === null)).toBe(true);
+  expect(text).not.toMatch(/exit -?\d/);
+  expect(text).toMatch(/── program · killed ─+\nso far$/);
 });
 
 test('an evidence of another form is no program', () => {

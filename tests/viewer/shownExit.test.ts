@@ -1,6 +1,6 @@
 // Exit codes of imported observations, as mini-swe-agent writes them.
 import { expect, test } from 'vitest';
-import { shownExit } from '../../src/viewer/documents/attemptDocuments.ts';
+import { shownExit } from '../../src/base/text/exitCodeTold.ts';
 
 test.each([
   ['<returncode>1</returncode>\n<output>\nls: cannot access', 1],

@@ -112,6 +112,8 @@ export interface GatewaySummary {
   /** Calls with tools; where there were none, calls without. */
   readonly steps: number;
   readonly calls: number;
+  /** It asked for an answer, and not for counts of tokens alone. */
+  readonly asked: boolean;
   /** null once the cost of any call is unknown. */
   readonly costNano: NanoDollars | null;
   /** With estimates where a cost is unknown: what limits are checked against. */
@@ -119,7 +121,7 @@ export interface GatewaySummary {
   readonly tokens: number;
   /** What the program was shown at last, and gave up on; null where its newest turn went well. */
   readonly lastFailure: ModelErrorResponse | null;
-  /** Why the gateway refused the first request that it refused, before any call was made; null where it refused none. */
+  /** Why the gateway refused the first request that it refused, before it was asked anything; null where it refused none. */
   readonly refusal: string | null;
 }
 

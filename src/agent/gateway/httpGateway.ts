@@ -8,6 +8,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { startTimer } from '../../base/async/timer.ts';
+import { codingsOf, KNOWN_CODINGS, TooLong, unpacked } from '../../base/contentCoding.ts';
+import { errorText } from '../../base/text/errorText.ts';
 import { untakenBytes } from '../../environment/relay/carrier.ts';
 import type { DialectName } from '../../model/dialects/dialects.ts';
 import { type Refusal, STATUS } from '../../model/dialects/programSide.ts';
@@ -44,48 +46,34 @@ interface Open {
 
 const digestOf = (key: string): string => createHash('sha256').update(key).digest('base64');
 
-/**
- * Rejects when the program goes away. Null where there is more than anybody takes; then the rest is read and thrown away. What is read counts
- * as held until `release`.
- */
-function bodyOf(
+/** The body as it was before it was packed. Throws TooLong where there is more than anybody takes. What is read counts as held until `release`. */
+async function bodyOf(
   open: Open,
   heldBytes: number,
   request: IncomingMessage,
-): { body: Promise<Buffer | null>; release(): void } {
-  const body = Promise.withResolvers<Buffer | null>();
-  let parts: Buffer[] = [];
-  let length = 0;
+  codings: readonly string[],
+): Promise<{ body: Buffer; release(): void }> {
+  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw new TooLong('too long');
+  const parts: Buffer[] = [];
   let mine = 0;
-  let refused = false;
   const release = (): void => {
     open.held -= mine;
     mine = 0;
   };
-  const tooLarge = (): void => {
-    refused = true;
-    parts = [];
-    release();
-    body.resolve(null);
-  };
-  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) tooLarge();
-  request.on('data', (part: Buffer) => {
-    length += part.length;
-    if (refused || length > MAX_BODY_BYTES || open.held + part.length > heldBytes) {
-      tooLarge();
-      return;
+  try {
+    // An answer follows: the connection must outlive what was not read.
+    const sent = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
+    for await (const part of unpacked(sent, codings, MAX_BODY_BYTES)) {
+      if (open.held + part.length > heldBytes) throw new TooLong('too long');
+      open.held += part.length;
+      mine += part.length;
+      parts.push(part);
     }
-    open.held += part.length;
-    mine += part.length;
-    parts.push(part);
-  });
-  request.on('end', () => body.resolve(Buffer.concat(parts)));
-  request.on('close', () => {
-    if (!request.complete) release();
-    body.reject(new Error('the program went away'));
-  });
-  request.on('error', body.reject);
-  return { body: body.promise, release };
+    return { body: Buffer.concat(parts), release };
+  } catch (error) {
+    release();
+    throw error;
+  }
 }
 
 const modelList = (names: readonly string[]) => ({
@@ -136,10 +124,11 @@ async function serve(
     refuse(response, route.dialect, 'authentication', message);
   } else if (route.kind === 'call') await call(shared, open, route, request, response);
   else if (route.kind === 'unknown') {
-    open.core.refuses(route.message);
-    if (request.method === 'POST') open.spec.onRefused?.(route.message);
-    leaveBody(request, response);
-    refuse(response, route.dialect, 'not_found', route.message);
+    refuseRequest(open, request, response, {
+      dialect: route.dialect,
+      refusal: 'not_found',
+      why: route.message,
+    });
   } else {
     const names = [open.wire.model, ...Object.keys(open.spec.config.models)];
     const text = JSON.stringify((sideOf(route.dialect).modelList ?? modelList)(names));
@@ -154,35 +143,43 @@ async function call(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
+  const { core } = open;
+  const refusing = (refusal: Refusal, why: string): void =>
+    refuseRequest(open, request, response, { dialect, refusal, why });
   const encoding = request.headers['content-encoding'];
-  if (encoding !== undefined && encoding !== 'identity') {
-    leaveBody(request, response);
-    refuse(
-      response,
-      dialect,
-      'bad_request',
-      `requests are read uncompressed, not as ${encoding.slice(0, 40)}`,
+  const codings = codingsOf(encoding);
+  if (codings === null) {
+    const known = KNOWN_CODINGS.join(', ');
+    refusing(
+      'unsupported',
+      `the body is packed with content-encoding ${encoding?.slice(0, 40)}, and ${known} are read: send it unpacked`,
     );
     return;
   }
-  const { core } = open;
-  const reading = bodyOf(open, heldBytes, request);
-  const body = await reading.body;
-  if (body === null) {
-    leaveBody(request, response);
-    refuse(
-      response,
-      dialect,
-      'too_large',
-      `more than ${MAX_BODY_BYTES >> 20} MB in a request, or ${heldBytes >> 20} MB in all that are open, is not sent`,
-    );
+  let reading: Awaited<ReturnType<typeof bodyOf>>;
+  try {
+    reading = await bodyOf(open, heldBytes, request, codings);
+  } catch (error) {
+    // The program went away.
+    if (request.destroyed && !request.complete) throw error;
+    if (error instanceof TooLong)
+      refusing(
+        'too_large',
+        `more than ${MAX_BODY_BYTES >> 20} MB in a request, or ${heldBytes >> 20} MB in all that are open, is not sent`,
+      );
+    else
+      refusing(
+        'bad_request',
+        `the body is not what its content-encoding ${encoding} says: ${errorText(error)}`,
+      );
     return;
   }
   let answer: Answer;
   try {
-    answer = core.ask({ dialect, operation, model, query, body, headers: request.headers });
+    answer = core.ask({ dialect, operation, model, query, body: reading.body, headers: request.headers });
   } catch (error) {
     reading.release();
+    core.refuses(`it broke here: ${errorText(error)}`);
     throw error;
   }
   answer.ended(reading.release);
@@ -204,11 +201,14 @@ export function createGateway({
   const bySocket = new WeakMap<Duplex, Open>();
   const live = new Set<Open>();
   const shared: Shared = { given: new Set(), keepAliveMs, heldBytes };
-  const server = serverFor((request, response) => {
-    const open = bySocket.get(request.socket);
-    if (open) void serve(shared, open, request, response).catch(() => response.destroy());
-    else response.destroy();
-  });
+  const server = serverFor(
+    (request, response) => {
+      const open = bySocket.get(request.socket);
+      if (open) void serve(shared, open, request, response).catch(() => response.destroy());
+      else response.destroy();
+    },
+    (socket, why) => bySocket.get(socket)?.core.refuses(why),
+  );
   return {
     open(spec) {
       const key = `swebatch-${randomBytes(24).toString('base64url')}`;
@@ -226,6 +226,23 @@ export function createGateway({
       live.clear();
     },
   };
+}
+
+/** Counts as one that was refused, so that a program whose every request was has not worked. */
+function refuseRequest(
+  open: Open,
+  request: IncomingMessage,
+  response: ServerResponse,
+  {
+    dialect,
+    refusal,
+    why,
+  }: { readonly dialect: DialectName; readonly refusal: Refusal; readonly why: string },
+): void {
+  open.core.refuses(why);
+  if (request.method === 'POST') open.spec.onRefused?.(why);
+  leaveBody(request, response);
+  refuse(response, dialect, refusal, why);
 }
 
 /** What is not read must not hold the connection up: it ends with the answer. */
@@ -266,14 +283,17 @@ function sessionOf(
 }
 
 /** Some programs try a WebSocket first, several times and slowly, unless it is refused at once. */
+const NO_WEBSOCKETS = 'WebSockets are not served here: use HTTP';
 const UPGRADE_REFUSED = (() => {
-  const text = JSON.stringify(
-    [...SIDES.values()][0]!.errorBody('upgrade', 'WebSockets are not served here: use HTTP'),
-  );
+  const text = JSON.stringify([...SIDES.values()][0]!.errorBody('upgrade', NO_WEBSOCKETS));
   return `HTTP/1.1 ${STATUS.upgrade} Upgrade Required\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`;
 })();
 
-function serverFor(onRequest: (request: IncomingMessage, response: ServerResponse) => void): Server {
+/** What is no request for an answer, a tunnel for example, is refused before anybody else sees it. */
+function serverFor(
+  onRequest: (request: IncomingMessage, response: ServerResponse) => void,
+  refuses: (socket: Duplex, why: string) => void,
+): Server {
   const server = createServer(
     {
       requestTimeout: 0,
@@ -285,15 +305,28 @@ function serverFor(onRequest: (request: IncomingMessage, response: ServerRespons
     onRequest,
   );
   server.on('upgrade', (_request, socket) => {
+    refuses(socket, NO_WEBSOCKETS);
     socket.end(UPGRADE_REFUSED);
   });
-  server.on('clientError', (_error, socket) => {
-    if (socket.writable)
-      socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
+  server.on('connect', ({ url = '' }, socket) => {
+    refuses(socket, `a tunnel to ${url.slice(0, 200)}: the gateway is no proxy`);
+    socket.end(emptyAnswer('405 Method Not Allowed'));
+  });
+  server.on('checkExpectation', ({ headers, socket }, response) => {
+    refuses(socket, `a request that expects ${String(headers.expect).slice(0, 40)}`);
+    response.writeHead(417, { connection: 'close' }).end();
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    // Else the connection broke, and nothing was asked on it.
+    if (error.code?.startsWith('HPE_')) refuses(socket, `what was sent is no HTTP/1: ${errorText(error)}`);
+    if (socket.writable) socket.end(emptyAnswer('400 Bad Request'));
     else socket.destroy();
   });
   return server;
 }
+
+const emptyAnswer = (status: string): string =>
+  `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`;
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 /** Clients that try again heed it. */

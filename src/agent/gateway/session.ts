@@ -67,6 +67,8 @@ interface Session {
   readonly out: Set<Promise<void>>;
   readonly told: Set<string>;
   calls: number;
+  /** It asked for an answer, and not for counts of tokens alone. */
+  asked: boolean;
   /** A call had an answer, which was paid for. */
   answered: boolean;
   /** Why the first request that was refused here was. */
@@ -223,7 +225,10 @@ function begin(session: Session, ask: Ask, allowed: Allowed): Answer {
   } catch (error) {
     return refused('bad_request', `the request cannot be translated: ${errorText(error).slice(0, 300)}`);
   }
-  if (label.kind !== 'count_tokens') meter.begin(isStep(label));
+  if (label.kind !== 'count_tokens') {
+    meter.begin(isStep(label));
+    session.asked = true;
+  }
   const facts: CallFacts = { index: session.calls, step: meter.steps, label };
   session.calls += 1;
   const answer = createAnswer();
@@ -234,11 +239,15 @@ function begin(session: Session, ask: Ask, allowed: Allowed): Answer {
   return answer;
 }
 
+function refuses(session: Session, why: string): void {
+  if (!session.asked) session.refusal ??= why;
+}
+
 function ask(session: Session, asked: Ask): Answer {
   const answer = answerTo(session, asked);
   const outcome = answer.outcome();
   if (outcome?.kind === 'error') session.spec.onRefused?.(outcome.message);
-  if (session.calls === 0 && outcome?.kind === 'error') session.refusal ??= outcome.message;
+  if (outcome?.kind === 'error') refuses(session, outcome.message);
   return answer;
 }
 
@@ -267,9 +276,10 @@ function answerTo(session: Session, asked: Ask): Answer {
   return answer;
 }
 
-const summaryOf = ({ meter, calls, turns, refusal }: Session): GatewaySummary => ({
+const summaryOf = ({ meter, calls, asked, turns, refusal }: Session): GatewaySummary => ({
   steps: meter.turns,
   calls,
+  asked,
   costNano: meter.costNano,
   spentNano: meter.spentNano,
   tokens: meter.tokens,
@@ -300,6 +310,7 @@ export function createSessionCore(spec: SessionSpec, wire: Wire): SessionCore {
     out: new Set(),
     told: new Set(),
     calls: 0,
+    asked: false,
     answered: false,
     refusal: null,
     over: null,
@@ -310,9 +321,7 @@ export function createSessionCore(spec: SessionSpec, wire: Wire): SessionCore {
     isStreamed: (answer) => session.streamed.has(answer),
     note: (text) => note(session, text),
     refuse: (why) => makeNoMore(session, why),
-    refuses(why) {
-      session.refusal ??= why;
-    },
+    refuses: (why) => refuses(session, why),
     state: () => summaryOf(session),
     async close() {
       makeNoMore(session, OVER);

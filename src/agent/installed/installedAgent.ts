@@ -9,6 +9,8 @@ import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
 import { startTimer, within } from '../../base/async/timer.ts';
 import { float } from '../../base/python/values.ts';
+import { errorFirst, lastLines } from '../../base/text/errorFirst.ts';
+import { exitCodeTold } from '../../base/text/exitCodeTold.ts';
 import { shellWord } from '../../base/text/shellWord.ts';
 import {
   type CommandResult,
@@ -21,7 +23,7 @@ import { PROGRAM_FOLDER } from '../../environment/programs/program.ts';
 import { shellScript } from '../../environment/shellScript.ts';
 import type { Message, ToolCall } from '../../model/model.ts';
 import { render, type Vars } from '../../template/render.ts';
-import { PROMPT_TEMPLATE } from '../agentConfig.ts';
+import { type AgentConfig, PROMPT_TEMPLATE } from '../agentConfig.ts';
 import type {
   AgentCallbacks,
   AgentContext,
@@ -98,7 +100,7 @@ async function work(
   const session = openSession(gateway, parts, follow);
   try {
     const run = await runBehind(session, program, parts, deadline, promptOf(parts, task, extraVars));
-    const ended = conclude(run, follow.transcript, program, config.wall_time_limit_seconds);
+    const ended = conclude(run, follow.transcript, program, config);
     return { ...ended, workedMs: deadline.elapsedMs() };
   } catch (error) {
     try {
@@ -278,8 +280,9 @@ function conclude(
   { result, end, broken, summary, timeIsUp }: Run,
   transcript: Transcript,
   { says }: InstalledProgram,
-  limitS: number,
+  config: AgentConfig,
 ): AgentResult {
+  const limitS = config.wall_time_limit_seconds;
   if (broken) throw broken;
   if (end?.kind === 'thrown') throw end.error;
   const evidence = evidenceOf(result, says);
@@ -298,35 +301,40 @@ function conclude(
       limit: 'wall_time',
     });
   if (summary.lastFailure) return failed(summary.lastFailure);
-  if (result && summary.calls === 0) neverAsked(result, summary, evidence);
+  if (result && !summary.asked) neverAsked(result, summary, config, evidence);
   return ended('Submitted', '');
 }
 
-/** Throws where a program that made no call cannot have worked. One that asks nobody may be right: its exit code says so. */
+/** Throws where a program that asked for no answer cannot have worked. One that asks nobody may be right: its configuration says so. */
 function neverAsked(
   result: CommandResult,
   { refusal }: GatewaySummary,
+  { model_optional: optional = false }: AgentConfig,
   evidence: AgentResult['evidence'],
 ): void {
+  if (refusal === null && result.exitCode === 0 && optional) return;
+  const said = errorFirst(result.output, 300) || 'it wrote nothing';
   const why =
     refusal !== null
       ? `every request of the agent was refused here: ${refusal.slice(0, 300)}`
       : result.exitCode !== 0
-        ? `the agent ended with exit code ${result.exitCode} before it asked a model: ${lastOf(result, 300) || 'it wrote nothing'}`
-        : null;
-  if (why !== null) throw new EnvironmentError('start_failed', why, { evidence: { ...evidence } });
+        ? `the agent ended ${result.exitCode < 0 ? 'in a way that nobody saw' : `with exit code ${result.exitCode}`} before it asked a model: ${said}`
+        : // kimi-cli 1.52.0 said that it is no longer maintained, left with 0, and was counted as unresolved.
+          `the agent ended with exit code 0 and never asked a model (where that is right, set agent.model_optional: true): ${said}`;
+  throw new EnvironmentError('start_failed', why, { evidence: { ...evidence } });
 }
 
-const lastOf = ({ output }: CommandResult, length: number): string => output.slice(-length).trim();
+const lastOf = ({ output }: CommandResult): string => lastLines(output, OUTPUT_KEPT).trim();
 
 const evidenceOf = (result: CommandResult | null, says: InstalledProgram['says']): AgentResult['evidence'] =>
   result
     ? {
-        exit_code: result.exitCode,
+        // A process that was killed, or whose end nobody saw, has none.
+        exit_code: result.exitCode < 0 ? null : result.exitCode,
         output_bytes: result.totalBytes,
-        output_end: lastOf(result, OUTPUT_KEPT),
+        output_end: lastOf(result),
         ...(result.oomKilled && { oom_killed: true }),
-        ...says?.(lastOf(result, OUTPUT_KEPT)),
+        ...says?.(lastOf(result)),
       }
     : { killed: true };
 
@@ -496,16 +504,17 @@ export function createTranscript(
     messages.push(stamped);
     callbacks.onMessage?.(context(), stamped, messages.length - 1);
   };
-  const ran = (asked: Asked, output: string, known: boolean): void => {
+  const ran = (asked: Asked, answer: string, known: boolean): string => {
+    const output = outputOf?.(answer) ?? answer;
     const succeeded = known && endUnknown !== undefined && !endUnknown.test(output);
-    const code = exitCode?.exec(output)?.[1] ?? (succeeded ? '0' : undefined);
+    const own = exitCode?.exec(output)?.[1] ?? (succeeded ? '0' : undefined);
+    // Of a program that is known the form is known: its JSON is the output of a command.
+    const code = own === undefined ? (commandTools === 'any' ? exitCodeTold(answer) : null) : Number(own);
     const said = known ? 'the program tells no exit code' : 'the program did not tell what came of it';
-    const result = {
-      ...textResult(output, code === undefined ? -1 : Number(code)),
-      ...(code === undefined && { exceptionInfo: said }),
-    };
+    const result = { ...textResult(output), exitCode: code, ...(code === null && { exceptionInfo: said }) };
     const { step, index, command, at } = asked;
     callbacks.onCommand?.(context(), { step, index, command, result, startedAt: at });
+    return output;
   };
   const breakOff = (): void => {
     for (const asked of open.values()) ran(asked, '', false);
@@ -521,9 +530,7 @@ export function createTranscript(
         const asked = message.tool_call_id === undefined ? undefined : open.get(message.tool_call_id);
         if (asked) {
           open.delete(message.tool_call_id!);
-          const answer = textOf(message.content);
-          const output = outputOf?.(answer) ?? answer;
-          ran(asked, output, true);
+          const output = ran(asked, textOf(message.content), true);
           add(message, { ...extra, raw_output: output }, startedAt);
           continue;
         }

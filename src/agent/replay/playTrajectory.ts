@@ -367,10 +367,10 @@ function resultOf(
     exception_type: exception,
     exception_info: info,
   } = message.extra ?? {};
-  if (typeof raw === 'string' && typeof returncode === 'number')
+  if (typeof raw === 'string' && (typeof returncode === 'number' || returncode === null))
     return {
       result: {
-        ...textResult(raw, returncode, exception === 'TimeoutExpired'),
+        ...textResult(raw, returncode ?? -1, exception === 'TimeoutExpired'),
         exceptionInfo: String(info ?? ''),
       },
       elided: 0,

@@ -236,8 +236,8 @@ function environmentIn(
   };
   const readFolder: ReadFolder = async (folder, read, signal) =>
     (await container.read(folder, read, signal)) ?? missing(folder);
-  const capture = async ({ running = false }: Kept): Promise<CapturedPatch> => {
-    const limits = { timeoutS: config.capture_timeout, maxBytes: config.max_patch_bytes };
+  const capture = async ({ running = false, beside = [] }: Kept): Promise<CapturedPatch> => {
+    const limits = { timeoutS: config.capture_timeout, maxBytes: config.max_patch_bytes, beside };
     if (!running) await killAll();
     return snapshot!.kind === 'copy'
       ? orDeath(diffTrees(readFolder, snapshot!, config.cwd, limits))

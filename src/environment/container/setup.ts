@@ -1,5 +1,7 @@
 /** What runs in every container before the agent: the commands that make it ready, and the picture of its start tree. */
+
 import { randomBytes } from 'node:crypto';
+import { errorFirst } from '../../base/text/errorFirst.ts';
 import { EnvironmentError, type StartRequest } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { Channel } from '../exec/channel.ts';
@@ -56,7 +58,7 @@ async function runSetup(
 ): Promise<void> {
   const done = await channel.execute(command, { timeoutS: config.start_timeout, signal });
   if (done.exitCode === 0) return;
-  const tail = done.output.slice(-400).trim();
+  const tail = errorFirst(done.output, 400);
   throw new EnvironmentError(
     'setup_failed',
     `setup failed (rc ${done.exitCode}): ${[done.exceptionInfo, tail].filter(Boolean).join(' ') || 'no output'}`,

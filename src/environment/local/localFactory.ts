@@ -15,6 +15,7 @@ import type { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { startTimer } from '../../base/async/timer.ts';
 import { makeFolder } from '../../base/files/makeFolder.ts';
+import { errorFirst } from '../../base/text/errorFirst.ts';
 import {
   type CommandResult,
   type Doorway,
@@ -120,7 +121,7 @@ async function startLocal(
     if (setup.exitCode !== 0)
       throw new EnvironmentError(
         'setup_failed',
-        `setup failed (rc ${setup.exitCode}): ${setup.output.slice(-400)}`,
+        `setup failed (rc ${setup.exitCode}): ${errorFirst(setup.output, 400)}`,
       );
   }
   const snapshot = await takeSnapshot(run, workTree, mark, timeoutS);
@@ -134,10 +135,10 @@ async function startLocal(
       interpreter: config.interpreter,
       environment_class: 'local',
     }),
-    async capturePatch() {
+    async capturePatch({ beside = [] } = {}) {
       await sweepMarked(mark, since);
       return snapshot
-        ? diffSnapshot(run, snapshot, workTree, { timeoutS, maxBytes }, (path) => readFile(path))
+        ? diffSnapshot(run, snapshot, workTree, { timeoutS, maxBytes, beside }, (path) => readFile(path))
         : { patch: new Uint8Array(0), state: 'invalid', warnings: ['no start snapshot was taken'] };
     },
     async putFile(path, content, mode = 0o644) {

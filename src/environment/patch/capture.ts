@@ -1,7 +1,9 @@
 /** The work left in an environment as a patch against the start tree; the scripts beside this file do the work, decisions are made here. */
 
+import { errorFirst } from '../../base/text/errorFirst.ts';
 import { type CapturedPatch, EnvironmentError } from '../environment.ts';
 import { shellScript } from '../shellScript.ts';
+import { excludeLines } from './besideWork.ts';
 
 export type ScriptRunner = (
   script: string,
@@ -32,7 +34,7 @@ export async function takeSnapshot(
   const tree = /^tree ([0-9a-f]{40,64})$/m.exec(done.output)?.[1];
   const folder = /^folder (.+)$/m.exec(done.output)?.[1];
   if (!tree || !folder) {
-    const said = done.output.slice(-400).trim() || 'no output';
+    const said = errorFirst(done.output, 400) || 'no output';
     throw new EnvironmentError(
       'setup_failed',
       done.timedOut
@@ -54,11 +56,15 @@ export async function diffSnapshot(
   run: ScriptRunner,
   snapshot: GitSnapshot,
   workTree: string,
-  limits: { timeoutS: number; maxBytes: number },
+  limits: { timeoutS: number; maxBytes: number; beside?: readonly string[] },
   /** Reads a file without a program inside: what a library adds to the output of every program is no part of a patch. */
   fileAt: (path: string) => Promise<Uint8Array>,
 ): Promise<CapturedPatch> {
-  const env = { W: workTree, P: snapshot.folder, START: snapshot.tree, MAX: String(limits.maxBytes) };
+  const beside = excludeLines(limits.beside ?? []);
+  const env = {
+    ...{ W: workTree, P: snapshot.folder, START: snapshot.tree, MAX: String(limits.maxBytes) },
+    BESIDE: beside,
+  };
   const done = await run(CAPTURE_PATCH, { timeoutS: limits.timeoutS, env });
   const lines = done.output.split('\n');
   const after = (word: string) =>

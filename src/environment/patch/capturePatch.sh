@@ -28,6 +28,8 @@ else
 fi
 rm -f "$P/git/index.lock" "$P/patch"
 cp "$P/git/info/exclude" "$P/exclude.start" 2>/dev/null || : >"$P/exclude.start"
+# What the agent leaves for itself is no work where it is new.
+printf '%s' "$BESIDE" >>"$P/git/info/exclude"
 # Nested repositories are listed with a slash at the end; adding them would record a link and lose the files.
 git ls-files -o --exclude-standard -z >"$P/others" 2>/dev/null
 while IFS= read -r -d '' path; do

@@ -1,7 +1,7 @@
 #!/bin/bash
 # A git repository of our own outside the work tree, for the snapshot of the start tree and the diff against it: none of the image's or
 # the agent's git configuration, hooks, index, refs or objects is trusted, and a deleted .git changes nothing. Run by `bash -p` with
-# W (work tree), P (private folder, or '' and a name N to find one), START (tree), MAX (bytes); it needs git and coreutils.
+# W (work tree), P (private folder, or '' and a name N to find one), START (tree), MAX (bytes), BESIDE (lines of info/exclude); it needs git and coreutils.
 # - GIT_* of the environment could redirect or reconfigure git: dropped.
 # - An explicit GIT_DIR that we own skips the ownership check; HOME and XDG point to nothing, so user configuration is not read (also by
 #   git before 2.32, which knows no GIT_CONFIG_GLOBAL).

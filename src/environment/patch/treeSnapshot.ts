@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import type { Extract as Archive } from 'tar-stream';
 import { type CapturedPatch, EnvironmentError } from '../environment.ts';
 import { shellScript } from '../shellScript.ts';
+import { isBeside } from './besideWork.ts';
 import type { ScriptRunner } from './capture.ts';
 import { type ChangedFile, type FileVersion, writePatch } from './gitPatch.ts';
 
@@ -106,12 +107,12 @@ export async function diffTrees(
   readFolder: ReadFolder,
   snapshot: TreeSnapshot,
   workTree: string,
-  limits: { timeoutS: number; maxBytes: number },
+  limits: { timeoutS: number; maxBytes: number; beside?: readonly string[] },
 ): Promise<CapturedPatch> {
   const { timeoutS } = limits;
   const signal = timeoutS > 0 ? AbortSignal.timeout(timeoutS * 1000) : new AbortController().signal;
   try {
-    return await compareTrees(readFolder, snapshot, workTree, limits.maxBytes, signal);
+    return await compareTrees(readFolder, snapshot, workTree, limits, signal);
   } catch (error) {
     if (!signal.aborted) throw error;
     return {
@@ -126,7 +127,7 @@ async function compareTrees(
   readFolder: ReadFolder,
   snapshot: TreeSnapshot,
   workTree: string,
-  maxBytes: number,
+  { maxBytes, beside = [] }: { readonly maxBytes: number; readonly beside?: readonly string[] },
   signal: AbortSignal,
 ): Promise<CapturedPatch> {
   const startFolder = `${snapshot.folder}/tree`;
@@ -142,6 +143,7 @@ async function compareTrees(
   const changed = [...new Set([...before.entries.keys(), ...after.entries.keys()])].filter((path) => {
     const a = before.entries.get(path);
     const b = after.entries.get(path);
+    if (a === undefined && isBeside(beside, path)) return false;
     return (a?.hash !== b?.hash || a?.mode !== b?.mode) && !embedded(path);
   });
   if (changed.length === 0) return { patch: new Uint8Array(0), state: 'empty', warnings };

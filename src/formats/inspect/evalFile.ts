@@ -120,12 +120,14 @@ interface ZipFile extends AsyncDisposable {
 
 /** A log of 100,000 samples is far below it; each entry costs memory. */
 const MOST_ENTRIES = 500_000;
+/** Of all files together: 400 of 50 MB took over a minute. What is beyond is taken from its summary. */
+const MOST_UNPACKED = 2 * 1024 * 1024 * 1024;
 const STORED = 0;
 const DEFLATE = 8;
 const ZSTD = 93;
 
-/** Throws a ZipError. */
-export async function openZip(path: string): Promise<ZipFile> {
+/** `unpacked`: bytes that are read of all files together. Throws a ZipError. */
+export async function openZip(path: string, unpacked = MOST_UNPACKED): Promise<ZipFile> {
   let zip: RawZip;
   try {
     zip = await openPromise(path, { lazyEntries: true, autoClose: false });
@@ -134,9 +136,10 @@ export async function openZip(path: string): Promise<ZipFile> {
   }
   try {
     const entries = await entriesOf(zip);
+    const room: Room = { most: unpacked, left: unpacked };
     return {
       names: [...entries.keys()],
-      read: (name, most) => readEntry(zip, entries.get(name), { name, most }),
+      read: (name, most) => readEntry(zip, entries.get(name), { name, most, room }),
       [Symbol.asyncDispose]: async () => zip.close(),
     };
   } catch (error) {
@@ -147,13 +150,34 @@ export async function openZip(path: string): Promise<ZipFile> {
 
 async function entriesOf(zip: RawZip): Promise<Map<string, Entry>> {
   if (zip.entryCount > MOST_ENTRIES) throw new ZipError(`it holds ${zip.entryCount} files`);
-  const entries = new Map<string, Entry>();
+  const all: Entry[] = [];
   try {
-    for await (const entry of zip.eachEntry()) entries.set(entry.fileName, entry);
+    for await (const entry of zip.eachEntry()) all.push(entry);
   } catch (error) {
     throw new ZipError(`its directory cannot be read: ${errorText(error)}`);
   }
-  return entries;
+  refuseOverlap(all);
+  return new Map(all.map((entry) => [entry.fileName, entry]));
+}
+
+/** Of a header in front of each file, without its name. */
+const HEADER_BYTES = 30;
+
+/** No program writes such an archive: 400 entries of one body of 50 MB are a file of 50 KB that reads as 20 GB. */
+function refuseOverlap(entries: readonly Entry[]): void {
+  const inOrder = entries.toSorted((a, b) => a.relativeOffsetOfLocalHeader - b.relativeOffsetOfLocalHeader);
+  for (const [k, entry] of inOrder.entries()) {
+    const next = inOrder[k + 1];
+    const end = entry.relativeOffsetOfLocalHeader + HEADER_BYTES + entry.compressedSize;
+    if (next && next.relativeOffsetOfLocalHeader < end)
+      throw new ZipError(`its files lie over each other: ${next.fileName} begins within ${entry.fileName}`);
+  }
+}
+
+/** For all files of an archive together. */
+interface Room {
+  readonly most: number;
+  left: number;
 }
 
 function decoderOf({ compressionMethod }: Entry) {
@@ -165,7 +189,7 @@ function decoderOf({ compressionMethod }: Entry) {
 async function readEntry(
   zip: RawZip,
   entry: Entry | undefined,
-  { name, most }: { readonly name: string; readonly most: number },
+  { name, most, room }: { readonly name: string; readonly most: number; readonly room: Room },
 ): Promise<Buffer> {
   if (!entry) throw new ZipError(`${name} is not in it`);
   const decoder = decoderOf(entry);
@@ -175,9 +199,10 @@ async function readEntry(
       `${name} is compressed by a method that is not known here (${entry.compressionMethod})`,
     );
   if (entry.uncompressedSize > most) throw tooLong(name, most);
+  if (entry.uncompressedSize > room.left) throw noRoom(name, room);
   try {
     const raw = await zip.openReadStreamPromise(entry, { decodeFileData: false });
-    const bytes = (source: AsyncIterable<Buffer>) => collected(source, name, most);
+    const bytes = (source: AsyncIterable<Buffer>) => collected(source, { name, most, room });
     const read = await (decoder ? pipeline(raw, decoder, bytes) : pipeline(raw, bytes));
     if (read.length !== entry.uncompressedSize || crc32(read) !== entry.crc32)
       throw new ZipError(`${name} is damaged: its length or checksum is another one`);
@@ -188,16 +213,23 @@ async function readEntry(
 }
 
 /** Counts what comes out, so that a small archive cannot fill the memory. */
-async function collected(source: AsyncIterable<Buffer>, name: string, most: number): Promise<Buffer> {
+async function collected(
+  source: AsyncIterable<Buffer>,
+  { name, most, room }: { readonly name: string; readonly most: number; readonly room: Room },
+): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let length = 0;
   for await (const piece of source) {
     length += piece.length;
+    room.left -= piece.length;
     if (length > most) throw tooLong(name, most);
+    if (room.left < 0) throw noRoom(name, room);
     pieces.push(piece);
   }
   return Buffer.concat(pieces);
 }
 
+const noRoom = (name: string, { most }: Room): ZipError =>
+  new ZipError(`${name} is not read: the archive unpacks to more than ${Math.floor(most / 2 ** 20)} MB`);
 const tooLong = (name: string, most: number): ZipError =>
   new ZipError(`${name} is longer than ${Math.round(most / 2 ** 20)} MB`);

@@ -6,7 +6,14 @@ import { words } from '../../base/text/words.ts';
 import type { Message, ToolCall, ToolSpec, Usage, WireRequest } from '../model.ts';
 import { asObject, asText } from './shapes.ts';
 
-export type Refusal = 'bad_request' | 'authentication' | 'payment' | 'not_found' | 'too_large' | 'upgrade';
+export type Refusal =
+  | 'bad_request'
+  | 'authentication'
+  | 'payment'
+  | 'not_found'
+  | 'too_large'
+  | 'unsupported'
+  | 'upgrade';
 
 export const STATUS: Readonly<Record<Refusal, number>> = {
   bad_request: 400,
@@ -15,6 +22,7 @@ export const STATUS: Readonly<Record<Refusal, number>> = {
   payment: 400,
   not_found: 404,
   too_large: 413,
+  unsupported: 415,
   upgrade: 426,
 };
 
@@ -192,6 +200,7 @@ const OPENAI_CODES: Readonly<Record<Refusal, string>> = {
   payment: 'insufficient_quota',
   not_found: 'model_not_found',
   too_large: 'request_too_large',
+  unsupported: 'unsupported_media_type',
   upgrade: 'upgrade_refused',
 };
 

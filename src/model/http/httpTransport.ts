@@ -3,10 +3,10 @@
  * and four deadlines of ours, each named in its error: connect, first byte, idle between bytes, total.
  */
 
-import type { Readable, Transform } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import type { Readable } from 'node:stream';
 import { Agent, buildConnector, type Dispatcher, EnvHttpProxyAgent, request } from 'undici';
 import { startTimer, type Timer } from '../../base/async/timer.ts';
+import { codingsOf, unpacked } from '../../base/contentCoding.ts';
 import { stripChars } from '../../base/python/text.ts';
 import { formatDuration } from '../limits/clock.ts';
 import type { ProxySettings } from './proxySettings.ts';
@@ -178,20 +178,19 @@ function watch(exchange: Exchange, deadlines: Deadlines) {
 type Watch = ReturnType<typeof watch>;
 
 /** Some gateways compress whatever was asked for. The limit of a reply counts what comes out. */
-function decoded(body: Readable, { headers }: Exchange): AsyncIterable<Buffer> {
-  const unpack = UNPACK[headers['content-encoding']?.trim().toLowerCase() ?? ''];
-  if (!unpack) return body;
-  const unpacked = unpack();
-  body.once('error', (error) => unpacked.destroy(error));
-  return body.pipe(unpacked);
+async function* decoded(body: Readable, { headers }: Exchange): AsyncGenerator<Buffer> {
+  const encoding = headers['content-encoding'];
+  const codings = codingsOf(encoding);
+  if (codings !== null) yield* unpacked(body, codings);
+  else {
+    body.destroy();
+    const said = encoding?.slice(0, 40);
+    throw new TransportError(
+      'broken',
+      `the answer has the content-encoding ${said}, which is not known here`,
+    );
+  }
 }
-
-const UNPACK: Readonly<Record<string, () => Transform>> = {
-  gzip: () => createGunzip(),
-  'x-gzip': () => createGunzip(),
-  deflate: () => createInflate(),
-  br: () => createBrotliDecompress(),
-};
 
 async function* readBody(
   body: AsyncIterable<Buffer>,

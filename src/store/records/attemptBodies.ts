@@ -220,7 +220,7 @@ export interface CommandRow {
   message_seq: number | null;
   command: string;
   output: Buffer;
-  exit_code: number;
+  exit_code: number | null;
   timed_out: number;
   total_bytes: number;
   omitted_bytes: number;

@@ -11,6 +11,7 @@ import { isAllowList, sameNetwork } from '../../base/allowList.ts';
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
 import { givenOf } from '../../base/hostVariables.ts';
 import { sha256 } from '../../base/sha256.ts';
+import { errorFirst } from '../../base/text/errorFirst.ts';
 import { type Instance, imageOf } from '../../dataset/instance.ts';
 import type { PlannedGrading } from '../../grading/gradingFrame.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
@@ -274,7 +275,7 @@ function solutionOfTask(instance: Instance, step?: string): Solution | undefined
         ...{ timeoutS, signal },
         env: { DEBIAN_FRONTEND: 'noninteractive', ...env },
       });
-      const tail = done.output.trim().slice(-400);
+      const tail = errorFirst(done.output, 400);
       const how = done.timedOut
         ? `did not end within ${timeoutS} s`
         : `ended with exit code ${done.exitCode}`;

@@ -3,9 +3,11 @@
  * and its end state is kept, from which the step is verified elsewhere, so that no test ever enters the container. A step with a least
  * reward is verified before the next begins.
  */
+
 import { z } from 'zod';
 import type { AgentResult } from '../../agent/contract.ts';
 import type { Network } from '../../base/allowList.ts';
+import { errorFirst } from '../../base/text/errorFirst.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { EnvironmentError, placeFiles } from '../../environment/environment.ts';
 import type { EvaluationResult, GradeRequest, GradingEnd } from '../../grading/gradingFrame.ts';
@@ -101,11 +103,11 @@ async function prepare(step: TaskStep, attempt: LedAttempt, index: number): Prom
   if (step.setup !== undefined && files.some(({ path }) => path === step.setup)) {
     const done = await environment.execute(`bash ./${step.setup}`, { signal, timeoutS: 0 });
     if (done.exitCode !== 0)
-      throw failed(`${step.setup} ended with exit code ${done.exitCode}: ${done.output.slice(-400).trim()}`);
+      throw failed(`${step.setup} ended with exit code ${done.exitCode}: ${errorFirst(done.output, 400)}`);
   }
   if (step.healthcheck === undefined) return;
   const healthy = await environment.execute(step.healthcheck, { signal, timeoutS: 0 });
-  if (healthy.exitCode !== 0) throw failed(`it is not healthy: ${healthy.output.slice(-400).trim()}`);
+  if (healthy.exitCode !== 0) throw failed(`it is not healthy: ${errorFirst(healthy.output, 400)}`);
 }
 
 /** Nothing of the agent runs any more when the end state is kept. */

@@ -2,7 +2,9 @@
  * SWE-smith: rows whose `patch` puts a bug into the repository of their image. Test command, test files and log parser are those of the profile that
  * the package `swesmith` has of the repository, and its own grading gives the verdict: it runs in an image of ours, without network.
  */
+
 import { z } from 'zod';
+import { errorFirst } from '../../base/text/errorFirst.ts';
 import { shellWord } from '../../base/text/shellWord.ts';
 import type { Instance } from '../../dataset/instance.ts';
 import type { RawRow } from '../../dataset/read/row.ts';
@@ -94,7 +96,7 @@ function solution(instance: Instance) {
       const says =
         exitCode === 0
           ? 'the bug was taken back'
-          : `the bug cannot be taken back: ${output.trim().slice(-400)}`;
+          : `the bug cannot be taken back: ${errorFirst(output, 400)}`;
       return { says, timedOut };
     },
   };
@@ -248,7 +250,7 @@ function grading(instance: Instance, options: SpecOptions): PlannedGrading {
         if (state === 'applied') return smithVerdict(instance, run.log, request);
         const said = (await textInside(environment, SAID, request.signal))?.text ?? '';
         const log = `${run.log}${said}`;
-        const tail = said.trim().slice(-400);
+        const tail = errorFirst(said, 400);
         if (state === 'bug')
           return { ok: false, outcome: 'apply_failed', message: `the patch does not apply: ${tail}`, log };
         const message = `the bug of the task does not apply to what its image holds: ${tail}`;

@@ -4,6 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
 import { errorText } from '../../base/text/errorText.ts';
+import { shownExit } from '../../base/text/exitCodeTold.ts';
 import { namesOfMessages, threadsOf } from '../../formats/trajectory.ts';
 import type { AttemptRow } from '../../store/records/trials.ts';
 import type {
@@ -389,6 +390,7 @@ function outlineOf(queries: ViewerQueries, attemptId: number) {
     const own = commands.get(message.seq);
     const acts = does.get(message.seq);
     if (message.role === 'assistant') asks = acts?.asks ?? false;
+    // Of what other tools ran texts alone were imported; a program's own code may stand in its text too.
     const exitCode = own?.at(-1)?.exit_code ?? (observes(message.role) ? shownExit(message.head) : null);
     return {
       seq: message.seq,
@@ -409,17 +411,6 @@ function outlineOf(queries: ViewerQueries, attemptId: number) {
     };
   });
   return { outline, threads: threadDocuments(heads, program, byCall) };
-}
-
-/** The exit code that an observation shows: what other tools ran was imported with its texts alone. */
-
-/** As mini-swe-agent shows it, in both of its versions. */
-const SHOWN = /^\s{0,8}(?:Observation:\s{0,4})?(?:<returncode>|\{"returncode": )(-?\d{1,5})[<,}]/;
-
-/** `head`: the first characters of a message; null where they show no exit code. */
-export function shownExit(head: string): number | null {
-  const code = SHOWN.exec(head)?.[1];
-  return code === undefined ? null : Number(code);
 }
 
 const groupSchema = z.object({

@@ -44,7 +44,7 @@ export function readTexts(text: string | null): string[] {
 
 const evidenceSchema = z.union([
   z.object({
-    exit_code: z.number(),
+    exit_code: z.number().nullable(),
     output_end: z.string().catch(''),
     oom_killed: z.literal(true).optional().catch(undefined),
   }),

@@ -79,7 +79,16 @@ async function play({ program, summary, config, signal, callbacks }: Played) {
       open: (asked) => {
         request = asked;
         const used: GatewaySummary = {
-          ...{ steps: 2, costNano: 7, spentNano: 7, tokens: 0, calls: 2, lastFailure: null, refusal: null },
+          ...{
+            steps: 2,
+            costNano: 7,
+            spentNano: 7,
+            tokens: 0,
+            calls: 2,
+            asked: true,
+            lastFailure: null,
+            refusal: null,
+          },
           ...summary,
         };
         return {
@@ -145,7 +154,10 @@ describe('an installed agent', () => {
   });
 
   test('that fails before it asks a model did not start', async () => {
-    const { run, happened } = await play({ program: says('no such file', 127), summary: { calls: 0 } });
+    const { run, happened } = await play({
+      program: says('no such file', 127),
+      summary: { calls: 0, asked: false },
+    });
     await expect(run).rejects.toMatchObject({
       code: 'start_failed',
       message: expect.stringMatching(/127.*no such file/),
@@ -153,14 +165,48 @@ describe('an installed agent', () => {
     expect(happened).toEqual(['session closed', 'door closed']);
   });
 
-  test('that asks no model and ends well has submitted', async () => {
-    const { run } = await play({ program: says('patched by hand'), summary: { calls: 0 } });
-    expect(await run).toMatchObject({ exitStatus: 'Submitted' });
+  test('that asks no model and ends with 0 did not start, unless its configuration says that it may', async () => {
+    const program = says('\x1b[33mkimi-cli is no longer maintained\x1b[0m\nsee its page\n');
+    const { run } = await play({ program, summary: { calls: 0, asked: false } });
+    await expect(run).rejects.toMatchObject({
+      code: 'start_failed',
+      message:
+        'the agent ended with exit code 0 and never asked a model (where that is right, set agent.model_optional: true): kimi-cli is no longer maintained\nsee its page',
+      evidence: { exit_code: 0, output_end: expect.stringContaining('no longer maintained') },
+    });
+    const config = { model_optional: true };
+    const { run: allowed } = await play({ program, config, summary: { calls: 0, asked: false } });
+    expect(await allowed).toMatchObject({ exitStatus: 'Submitted' });
+    // It may leave well without an answer, and not badly.
+    const { run: failed } = await play({
+      program: says('x', 1),
+      config,
+      summary: { calls: 0, asked: false },
+    });
+    await expect(failed).rejects.toMatchObject({ code: 'start_failed' });
+  });
+
+  test('that counted tokens alone did not start either', async () => {
+    const { run } = await play({ program: says('bye'), summary: { calls: 3, asked: false, steps: 0 } });
+    await expect(run).rejects.toMatchObject({ code: 'start_failed' });
+  });
+
+  test('tells the line with the error first, and whole lines', async () => {
+    const output = `Traceback (most recent call last):\n${'  File "/x/y.py", line 1, in <module>\n'.repeat(40)}ModuleNotFoundError: No module named 'kimi'\nsentry: flushing`;
+    const { run } = await play({ program: says(output, 1), summary: { calls: 0, asked: false } });
+    await expect(run).rejects.toMatchObject({
+      message: expect.stringMatching(
+        /before it asked a model: ModuleNotFoundError: No module named 'kimi'\nFile "\/x\/y\.py", line 1, in <module>\n(?:.+\n)*sentry: flushing$/,
+      ),
+    });
+    const { run: long } = await play({ program: says(`${'a line of ten\n'.repeat(1000)}the end`) });
+    const { evidence } = await long;
+    expect(evidence?.output_end).toMatch(/^(a line of ten\n){280,}the end$/);
   });
 
   test('whose every request was refused did not start, whatever its exit code is', async () => {
     const refusal = 'the model "gpt-9" is not this arm\'s';
-    const { run } = await play({ program: says('all done'), summary: { calls: 0, refusal } });
+    const { run } = await play({ program: says('all done'), summary: { calls: 0, asked: false, refusal } });
     await expect(run).rejects.toMatchObject({
       code: 'start_failed',
       message: expect.stringContaining(refusal),
@@ -307,11 +353,11 @@ describe('the record of an installed agent', () => {
       'call 0 null: 0 to 2',
       '3 user sub-1',
       'call 1 subagent:sub-1: 3 to null',
-      'ran 1.0 ls -> a b (-1)',
+      'ran 1.0 ls -> a b (null)',
       '4 tool +',
       '5 assistant ',
       'call 2 null: 4 to 5',
-      'ran 3.0 rm -rf x ->  (-1)',
+      'ran 3.0 rm -rf x ->  (null)',
       '6 exit ',
     ]);
   });

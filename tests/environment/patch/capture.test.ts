@@ -1,10 +1,11 @@
 // The scripts of snapshot and capture on a folder of this machine: what must never be lost in silence.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import { isBeside } from '../../../src/environment/patch/besideWork.ts';
 import {
   diffSnapshot,
   type GitSnapshot,
@@ -126,6 +127,41 @@ describe('capture', () => {
     );
     rmSync(join(tree, 'zeros of a core dump'));
     expect(textOf(await capture(snapshot, tree))).toContain('+two');
+  });
+
+  test('what is new at a path beside the work is not in the patch, and what was there before is', async () => {
+    const tree = folder();
+    for (const name of ['.tool', 'notes', '.tool [x]']) mkdirSync(join(tree, name));
+    writeFileSync(join(tree, 'notes/kept.md'), 'one\n');
+    const snapshot = await snapshotOf(tree);
+    const added = [
+      '.tool/tasks.json',
+      '.tool2',
+      '.aider.log',
+      '.aider.tags/a/b',
+      'notes/kept.md',
+      'notes/new.md',
+    ];
+    added.push('src/.aider.log', '.tool [x]/?', 'a.tmp.log', 'work.py');
+    for (const name of added) {
+      mkdirSync(join(tree, name, '..'), { recursive: true });
+      writeFileSync(join(tree, name), `${name}\n`);
+    }
+    const beside = ['.tool/', '.aider*', 'notes', '.tool [x]/?', '*.tmp.*'];
+    const found = async (paths: readonly string[]) => {
+      const limits = { timeoutS: 60, maxBytes: 100_000, beside: paths };
+      const captured = await diffSnapshot(run, snapshot, tree, limits, (path) => readFile(path));
+      expect(captured).toMatchObject({ state: 'ok', warnings: [] });
+      return [...textOf(captured).matchAll(/^\+\+\+ b\/(.*?)\t?$/gm)].map(([, path]) => path!);
+    };
+    const work = ['.tool2', 'notes/kept.md', 'src/.aider.log', 'work.py'];
+    expect(await found(beside)).toEqual(work);
+    // Images without git are compared by the same rule; what was there before is compared whatever it is called.
+    const fresh = added.filter((path) => path !== 'notes/kept.md');
+    expect(fresh.filter((path) => !isBeside(beside, path))).toEqual(
+      work.filter((path) => fresh.includes(path)),
+    );
+    expect((await found([])).toSorted()).toEqual(added.toSorted());
   });
 
   test('an ignored name that ends with a space hides no other name', async () => {

@@ -11,13 +11,15 @@ export interface ZipPart {
   readonly plain?: Buffer;
   readonly claimedSize?: number;
   readonly flags?: number;
+  /** The directory names this place, and nothing is written for it: the body of another entry. */
+  readonly at?: number;
 }
 
 export function zipBytes(parts: readonly ZipPart[]): Buffer {
   const local: Buffer[] = [];
   const directory: Buffer[] = [];
   let offset = 0;
-  for (const { name, stored, method, plain = stored, claimedSize = plain.length, flags = 0 } of parts) {
+  for (const { name, stored, method, plain = stored, claimedSize = plain.length, flags = 0, at } of parts) {
     const fields = Buffer.alloc(26);
     fields.writeUInt16LE(20, 0);
     fields.writeUInt16LE(flags, 2);
@@ -28,8 +30,9 @@ export function zipBytes(parts: readonly ZipPart[]): Buffer {
     fields.writeUInt16LE(Buffer.byteLength(name), 22);
     const head = Buffer.concat([Buffer.from('PK\x03\x04'), fields, Buffer.from(name)]);
     const more = Buffer.alloc(14);
-    more.writeUInt32LE(offset, 10);
+    more.writeUInt32LE(at ?? offset, 10);
     directory.push(Buffer.concat([Buffer.from('PK\x01\x02\x14\x00'), fields, more, Buffer.from(name)]));
+    if (at !== undefined) continue;
     local.push(head, stored);
     offset += head.length + stored.length;
   }

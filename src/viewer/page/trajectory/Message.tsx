@@ -78,6 +78,9 @@ export function MessageItem({ row, attempt, live, active, index, count, asked, l
   );
 }
 
+const endOf = ({ timedOut, exitCode }: MessageDocument['commands'][number]): string =>
+  timedOut ? 'timed out' : exitCode === null ? 'exit code not told' : `exit ${exitCode}`;
+
 const USUAL = new Set(['stop', 'tool_calls']);
 
 function Facts({ row }: { row: OutlineRow }) {
@@ -189,7 +192,7 @@ function Observation({ message, asked }: { message: MessageDocument; asked: stri
             <code title={plain(command.command)}>
               $ <Ansi text={command.command.split('\n')[0]!.slice(0, 200)} />
             </code>{' '}
-            exit {command.exitCode}, {duration(command.durationMs)}
+            {endOf(command)}, {duration(command.durationMs)}
             {command.omittedBytes > 0
               ? `, ${integer(command.omittedBytes)} of ${integer(command.totalBytes)} bytes left out`
               : ''}
