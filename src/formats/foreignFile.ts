@@ -3,7 +3,7 @@ import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } fr
 import { basename, join, resolve } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { fileErrorText } from '../base/text/errorText.ts';
-import type { Listing } from './foreignFormat.ts';
+import type { Listing, ReadVerdicts, StatedVerdicts } from './foreignFormat.ts';
 
 /** What is there cannot be read; the message names it and says what was expected. */
 export class SourceError extends Error {
@@ -13,6 +13,11 @@ export class SourceError extends Error {
     super(message);
     this.hint = hint;
   }
+}
+
+export function checked(read: ReadVerdicts): StatedVerdicts {
+  if (!read.ok) throw new SourceError(read.message);
+  return read;
 }
 
 /** What fits into one buffer and one text. */

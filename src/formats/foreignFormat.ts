@@ -1,5 +1,6 @@
 /** What a format of another tool is to the rest of the program: how a path is recognised as one, and what can be read from it as plain data. */
-import { instanceIdProblem } from '../base/text/instanceId.ts';
+import { z } from 'zod';
+import { instanceIdProblem, instanceIdSchema } from '../base/text/instanceId.ts';
 import type { ExitReason } from '../outcome.ts';
 
 /** A file or folder, as far as it is looked at before a reader is chosen. */
@@ -18,10 +19,10 @@ export interface Claim {
   readonly words: string;
   /** Of several formats that claim a path, the surest has it; of equally sure ones, the first in the table. */
   readonly certain: 'sure' | 'likely' | 'possible';
-  /** It holds verdicts and nothing else of a run, so it is compared as it stands (verdictSheet.ts). */
+  /** It holds verdicts and nothing else of a run, so it is compared as it stands (verdicts.ts). */
   readonly verdictsAlone?: boolean;
-  /** What is read beside a file: nothing, or all below its folder. Without it: predictions, patches and reports in its folder. */
-  readonly reads?: 'itself' | 'below';
+  /** What is read beside a file: nothing, all below its folder, or what lies in the folder above too. Without it: predictions, patches and reports in its folder. */
+  readonly reads?: 'itself' | 'below' | 'above';
 }
 
 export interface ForeignFormat {
@@ -104,6 +105,13 @@ export const foreignInstance = (
   ...stated,
 });
 
+const MULTI_SWE = /^([A-Za-z0-9_.-]{1,100})\/([A-Za-z0-9_.-]{1,100}):pr-(\d{1,12})$/;
+
+/** "org/repo:pr-7" of Multi-SWE-bench's reports is "org__repo-7" in its rows; others as they are. */
+export const foreignId = (id: string): string => id.replace(MULTI_SWE, '$1__$2-$3');
+
+export const foreignIds = z.array(z.string().transform(foreignId).pipe(instanceIdSchema));
+
 /** Why a name in a file, or of it, cannot stand for an instance; null where it can. */
 export function foreignIdProblem(path: string, id: string): string | null {
   const wrong = instanceIdProblem(id);
@@ -147,6 +155,8 @@ export interface ForeignVerdict {
   readonly report: string | null;
   /** Recorded with the evaluation. */
   readonly grader: string;
+  /** Why it is an error, where that is told apart from others. */
+  readonly lost?: 'infra' | 'no_logs';
   /** Where the suite gives numbers. */
   readonly reward?: number | null;
   readonly rewards?: Readonly<Record<string, number>> | null;
@@ -167,17 +177,57 @@ export interface ForeignRun {
   readonly problems: readonly string[];
 }
 
-/** Verdicts of a file that holds nothing else. */
+/** What a file that holds nothing else says of instances. */
+export interface StatedVerdicts {
+  readonly kind: 'run-report' | 'leaderboard';
+  readonly verdicts: ForeignVerdicts;
+  /** Where only some ids are named, and every other instance of the dataset is unresolved; null where all are named. */
+  readonly open: {
+    /** Instances of the dataset; null when unknown. */
+    readonly total: number | null;
+    readonly byRepo: ReadonlyMap<string, number> | null;
+  } | null;
+  /** The rate that the file itself states; null where it states none. */
+  readonly printed: Printed | null;
+  /** How it came about, as far as it says. */
+  readonly facts: ReadonlyMap<string, unknown>;
+  readonly warnings: readonly string[];
+}
+
 export type ReadVerdicts =
-  | {
-      readonly ok: true;
-      readonly verdicts: ForeignVerdicts;
-      /** The rate that the file itself states. */
-      readonly printed?: Printed;
-    }
+  | ({ readonly ok: true } & StatedVerdicts)
   | { readonly ok: false; readonly message: string };
 
 export interface Printed {
   readonly resolved: number;
   readonly of: number;
 }
+
+/** Lists of ids of a report, and what standing in each of them says. */
+export type IdLists = readonly (readonly [key: string, verdict: ForeignOutcome])[];
+
+const idsIn = (report: Readonly<Record<string, unknown>>, key: string): readonly string[] =>
+  (report[key] as readonly string[] | undefined) ?? [];
+
+/** By id: of several lists that name an instance the last one counts. */
+export const verdictsOfLists = (
+  lists: IdLists,
+  report: Readonly<Record<string, unknown>>,
+): Map<string, ForeignOutcome> =>
+  new Map(lists.flatMap(([key, verdict]) => idsIn(report, key).map((id) => [id, verdict] as const)));
+
+export const repeatedIds = (resolved: readonly string[]): string[] => {
+  const repeated = resolved.length - new Set(resolved).size;
+  return repeated > 0 ? [`lists ${repeated} resolved id(s) twice; each counts once`] : [];
+};
+
+/** For superRefine: an instance is not resolved and failed; a number made of such a file would be a choice of ours. */
+export const refuseContradictions =
+  (resolved: string, failed: readonly string[]) =>
+  (report: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {
+    const won = new Set(idsIn(report, resolved));
+    for (const key of failed)
+      for (const [at, id] of idsIn(report, key).entries())
+        if (won.has(id))
+          context.addIssue({ code: 'custom', path: [key, at], message: `${id} is in ${resolved} too` });
+  };

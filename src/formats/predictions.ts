@@ -8,6 +8,7 @@ import { isRecord } from '../base/isRecord.ts';
 import { asciiJson } from '../base/python/json.ts';
 import { kindOf } from '../base/text/errorText.ts';
 import { instanceIdProblem } from '../base/text/instanceId.ts';
+import { foreignId } from './foreignFormat.ts';
 import { ForeignTextError, jsonEntries, parseForeignJson, type RawBody, textOfBody } from './foreignJson.ts';
 
 export interface Prediction {
@@ -59,10 +60,11 @@ const MODEL_KEYS = ['model_name_or_path', 'prefix'] as const;
 
 /** Multi-SWE-bench has no id column; SWE-bench-Live has the id in the key alone. */
 function idOf(row: Record<string, unknown>, key: string | undefined): unknown {
-  if (row.instance_id !== undefined) return row.instance_id;
+  if (row.instance_id !== undefined)
+    return typeof row.instance_id === 'string' ? foreignId(row.instance_id) : row.instance_id;
   if (typeof row.org === 'string' && typeof row.repo === 'string' && row.number !== undefined)
     return `${row.org}__${row.repo}-${row.number}`;
-  return key;
+  return key === undefined ? key : foreignId(key);
 }
 
 type RowRead = { prediction: Prediction; warnings: string[] } | PredictionProblem;
@@ -93,7 +95,7 @@ function readRow({ value, place, line, key }: Entry): RowRead {
   return {
     prediction: { instance_id: id, model_name_or_path: named || NO_MODEL, model_patch: patch },
     warnings: [
-      ...(key !== undefined && id !== key
+      ...(key !== undefined && id !== foreignId(key)
         ? [`${place} calls itself "${id}"; the inner id counts, as in the harness`]
         : []),
       ...(patch?.isWellFormed() === false ? [`${place} (${id}): ${HALF_CHARACTERS}`] : []),

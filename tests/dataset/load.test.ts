@@ -115,6 +115,25 @@ describe('files', () => {
     expect(await idsIn(file('one.json', JSON.stringify(rawRow(a))))).toEqual([a]);
   });
 
+  test("a dump whose cells the dataset server's viewer cut off is refused with row and column", async () => {
+    const cut = [[], ['patch', 'PASS_TO_PASS'], []];
+    const rows = [a, b, c].map((id, row_idx) => ({
+      row_idx,
+      row: rawRow(id),
+      truncated_cells: cut[row_idx],
+    }));
+    expect(await problemsIn(file('cut.json', JSON.stringify({ features: [], rows })))).toEqual([
+      {
+        line: 1,
+        message: expect.stringMatching(
+          /row 1 \(.+\): the dataset viewer cut off patch, PASS_TO_PASS; download/,
+        ),
+      },
+    ]);
+    const whole = rows.map((row) => ({ ...row, truncated_cells: [] }));
+    expect(await idsIn(file('whole.json', JSON.stringify({ rows: whole })))).toEqual([a, b, c]);
+  });
+
   test('an array in a .jsonl and lines in a .json are read for what they are', async () => {
     expect(await idsIn(file('d.jsonl', JSON.stringify([rawRow(a), rawRow(b)], null, 1)))).toEqual([a, b]);
     expect(await idsIn(file('d.json', lines(rawRow(a), rawRow(b))))).toEqual([a, b]);

@@ -119,6 +119,90 @@ test('a trial without the key "reward" is 0 in the mean that Harbor prints, and 
   );
 });
 
+/** As 0.26 writes what it raised, with the policy that it computed. */
+const policed = (exception_type: string, has_valid_reward: boolean) => {
+  const { exception_info } = raised(exception_type);
+  const policy = { should_retry: true, should_grade: true, has_valid_reward };
+  return { exception_info: { ...exception_info, policy } };
+};
+
+test('0.26 says itself which rewards are valid, and leaves the others out of its mean', async () => {
+  const source = job(
+    [
+      trialOf('a__a-1', { ...rewards(1), reward_valid: true }),
+      // A program that exits with another code than 0 has done its work.
+      trialOf('a__a-2', { ...rewards(0), ...policed('NonZeroAgentExitCodeError', true), reward_valid: true }),
+      trialOf('a__a-3', { ...rewards(1), ...policed('SomethingNewError', true), reward_valid: true }),
+      trialOf('a__a-4', { ...rewards(1), ...policed('ApiRateLimitError', false), reward_valid: false }),
+      // A job may set a policy of its own.
+      trialOf('a__a-5', { ...rewards(1), ...policed('AgentTimeoutError', false), reward_valid: false }),
+      trialOf('a__a-6', { verifier_result: { rewards: { reward: null } }, reward_valid: false }),
+      trialOf('a__a-7', { verifier_result: { rewards: { reward: 'NaN' } }, reward_valid: true }),
+      // The policy alone says it too, of a step as well.
+      trialOf('a__a-8', { ...rewards(1), step_results: [policed('RuntimeError', false)] }),
+    ],
+    2 / 3,
+  );
+  const read = readHarborJob(source)!;
+  expect(read.problems).toEqual([]);
+  expect([...read.verdicts].map(([id, { verdict, reason }]) => [id, verdict, reason])).toEqual([
+    ['a__a-1', 'resolved', null],
+    ['a__a-2', 'unresolved', null],
+    ['a__a-3', 'resolved', null],
+    ['a__a-4', 'error', 'ApiRateLimitError'],
+    ['a__a-5', 'error', 'AgentTimeoutError'],
+    ['a__a-6', 'error', 'no_reward'],
+    ['a__a-7', 'error', 'no_reward'],
+    ['a__a-8', 'error', 'RuntimeError'],
+  ]);
+  expect(read.warnings).toEqual([
+    expect.stringMatching(
+      /^Harbor's mean is 0\.667 over the 3 trials with a valid reward; here it is 0\.667\. It leaves out 5, which are missing here: a__a-4 \(ApiRateLimitError\), .*a__a-6 \(no reward\)/,
+    ),
+  ]);
+  // What has a valid reward counts in the run that is made of it.
+  const results = join(source, 'results');
+  await importResults({ source, results, name: 'theirs' }, { env: {}, tell: () => {} });
+  const opened = openResults(results);
+  onTestFinished(() => opened.close());
+  expect(opened.report('theirs').arms[0]!.resolved).toMatchObject({ x: 2, n: 3 });
+});
+
+test('before 0.26 one trial without a number is missing, and its job is read', () => {
+  const read = readHarborJob(
+    job(
+      [trialOf('a__a-1', rewards(1)), trialOf('a__a-2', { verifier_result: { rewards: { reward: null } } })],
+      0.5,
+    ),
+  )!;
+  expect(read.problems).toEqual([]);
+  expect(read.verdicts.get('a__a-2')).toMatchObject({ verdict: 'error', reason: 'no_reward' });
+  expect(read.warnings).toEqual([
+    "Harbor's mean is 0.500 over 2 trials, because it counts 1 that gave no valid reward as 0; over the 1 others it is 1.000, 0.500 more. Missing here: a__a-2 (no reward)",
+  ]);
+});
+
+test('what the steps of a trial used is summed; a step that does not say its cost makes the sum unknown', () => {
+  const step = (step_name: string, cost_usd: number | null) => ({
+    ...{ step_name, agent_result: { n_input_tokens: 10, n_cache_tokens: 4, n_output_tokens: 2, cost_usd } },
+  });
+  const steps = (...step_results: object[]) => ({ ...rewards(1), agent_result: null, step_results });
+  const idle = { step_name: 'idle', agent_result: { n_input_tokens: null, cost_usd: null } };
+  const source = job([
+    trialOf('a__a-1', rewards(1)),
+    trialOf('a__a-2', steps(step('one', 0.25), step('two', 0.5), idle)),
+    trialOf('a__a-3', steps(step('one', 0.25), step('two', null))),
+  ]);
+  const conversation = join(source, 'trial-1/steps/two/agent');
+  mkdirSync(conversation, { recursive: true });
+  writeFileSync(join(conversation, 'trajectory.json'), JSON.stringify(ATIF));
+  const [, summed, unknown] = readHarborJob(source)!.instances;
+  expect(summed).toMatchObject({ costNano: 750_000_000, steps: 1 });
+  expect(summed!.calls[0]).toMatchObject({ inputTokens: 12, cacheReadTokens: 8, outputTokens: 4 });
+  expect(summed!.messages).toHaveLength(3);
+  expect(unknown).toMatchObject({ costNano: null, calls: [{ inputTokens: 12 }] });
+});
+
 test('the cost of a trial without one of its own is that of its trajectory', async () => {
   const source = job([trialOf('a__a-1', { ...rewards(1), agent_result: null })]);
   const path = join(source, 'trial-0/agent/trajectory.json');

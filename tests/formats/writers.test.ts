@@ -12,6 +12,7 @@ import { openStore } from '../../src/store/open.ts';
 import { loadRunData } from '../../src/store/records/reportQueries.ts';
 import { tempDir } from '../support/cli.ts';
 import { figures, recordedEnds } from '../support/foreign/recordedEnds.ts';
+import { harborModels } from '../support/python/harborModels.ts';
 
 const RUNS: readonly (readonly [epochs: number, arms: readonly string[]])[] = [
   [1, ['default']],
@@ -49,6 +50,38 @@ test('harbor: the name of an eval leads its viewer to the trials of that agent, 
   expect(named.length).toBeGreaterThan(0);
   expect(Object.keys(read('result.json').stats.evals).sort()).toEqual([...new Set(named)].sort());
 });
+
+test('harbor 0.26 reads the job, calls the same rewards valid and computes the same numbers from the trials', async (context) => {
+  const models = await harborModels();
+  if (typeof models === 'string') {
+    expect(process.env.SWEBATCH_REQUIRE_DOCKER, models).toBeUndefined();
+    return context.skip(models);
+  }
+  for (const [epochs, arms] of [...RUNS, [5, ['default']] as const]) {
+    const dir = join(tempDir(), 'out');
+    const store = recordedEnds(epochs, arms);
+    await exportForeign({ store, run: requireRun(store, 'r1'), dir, version: '1.2.3' }, 'harbor');
+    const { computed, stated, trials } = models.computeJob(dir);
+    expect(inOrder(stated)).toEqual(inOrder(computed));
+    const ours = trials.map(({ name }) => {
+      const { reward_valid: valid, exception_info } = JSON.parse(
+        readFileSync(join(dir, name, 'result.json'), 'utf8'),
+      );
+      return { name, valid, policies: exception_info ? [exception_info.policy] : [] };
+    });
+    expect(ours).toEqual(trials);
+    const { arms: summed } = summarize(loadRunData(store, requireRun(store, 'r1').id)!);
+    const means = Object.values((stated as { evals: Record<string, { metrics: { mean: number }[] }> }).evals);
+    for (const [k, { resolved }] of summed.entries())
+      expect(means[k]!.metrics[0]!.mean).toBeCloseTo(resolved.p!, 12);
+  }
+});
+
+/** Names of trials without their order, and numbers without their last digit. */
+const inOrder = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value), (_, each) =>
+    Array.isArray(each) ? each.toSorted() : typeof each === 'number' ? Number(each.toPrecision(12)) : each,
+  );
 
 test('hf: the value of an arm is its rate, and what it is of stands beside it', async () => {
   const dir = tempDir();

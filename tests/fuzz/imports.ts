@@ -153,7 +153,7 @@ export const importTargets = (): Target[] => [
         writeFileSync(report, files[0]?.[1] ?? '');
         const read = verdictsOfRunReport(report);
         if (read.ok) runFromReport(report, read.verdicts);
-        verdictsOfLeaderboard(report, readMiniRun(folder).instances);
+        verdictsOfLeaderboard(report);
       }),
     ),
   ),

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { lineDiff } from '../../src/base/text/lineDiff.ts';
 import { SourceError } from '../../src/formats/foreignFile.ts';
 import { readRunReport } from '../../src/formats/harness/runReport.ts';
-import { sheetOfRunReport } from '../../src/formats/verdictSheet.ts';
+import { sheetOfRunReport } from '../../src/formats/verdicts.ts';
 import { compareDocument } from '../../src/report/compare/compareDocument.ts';
 import { compareAll, compareSides } from '../../src/report/compare/compareSides.ts';
 import { readSide, type Side, sideOfArm, sideOfSheet } from '../../src/report/compare/side.ts';

@@ -107,8 +107,19 @@ export function* jsonLines(pieces: Iterable<Uint8Array>): Generator<RawEntry | R
 
 export type RawRows = readonly (RawEntry | RawProblem)[];
 
-/** A dump of the datasets server wraps each row: `{rows: [{row_idx, row: {…}}]}`. */
-const unwrapped = (row: unknown): unknown => (isRecord(row) && isRecord(row.row) ? row.row : row);
+/**
+ * A dump of the datasets server wraps each row: `{rows: [{row_idx, row: {…}, truncated_cells: ["patch"]}]}`. Its viewer cuts long cells off, and half
+ * a patch or half a list of tests is still text.
+ */
+function unwrapped(row: unknown): { readonly row: unknown } | { readonly message: string } {
+  if (!isRecord(row) || !isRecord(row.row)) return { row };
+  const { row: inner, row_idx: at, truncated_cells: cut } = row;
+  if (!Array.isArray(cut) || cut.length === 0) return { row: inner };
+  const id = typeof inner.instance_id === 'string' ? ` (${inner.instance_id})` : '';
+  return {
+    message: `row ${typeof at === 'number' ? at : '?'}${id}: the dataset viewer cut off ${cut.map(String).join(', ')}; download the dataset's Parquet files`,
+  };
+}
 
 /** An array of rows, an object keyed by id, one row, or a dump of the datasets server. */
 function entriesOf(text: string, value: unknown): RawRows {
@@ -121,7 +132,7 @@ function entriesOf(text: string, value: unknown): RawRows {
   if (rows) children = jsonChildren(text, rows.start, rows.line);
   return children.map(({ key, line, start, end }) => ({
     line,
-    row: unwrapped(JSON.parse(text.slice(start, end))),
+    ...unwrapped(JSON.parse(text.slice(start, end))),
     ...(key !== undefined && { key }),
   }));
 }

@@ -20,7 +20,7 @@ import {
   UNKNOWN_MODEL,
 } from '../foreignFormat.ts';
 import { type RawBody, readForeign } from '../foreignJson.ts';
-import { withReport } from '../verdictFiles.ts';
+import { withReport } from '../verdicts.ts';
 
 export const atif: ForeignFormat = {
   recognise({ files, head }) {

@@ -1,11 +1,12 @@
 /**
- * A job folder of Harbor as a run: a folder for each trial, with its result.json; reward, tokens, cost, conversation. A trial that infrastructure
- * lost is missing here, where Harbor's own mean counts it as 0; how far the two numbers are apart is told. Unknown fields are left alone.
+ * A job folder of Harbor as a run: a folder for each trial, with its result.json; reward, tokens, cost, conversation. A trial without a valid reward
+ * is missing here, where Harbor's own mean counted it as 0 before 0.26; how far the two numbers are apart is told. Unknown fields are left alone.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
+import { tokensOrNull } from '../../base/plausible.ts';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
 import { readAtif } from '../atif/atif.ts';
@@ -36,7 +37,12 @@ const count = z.number().nullish();
 const exceptionSchema = z.looseObject({
   exception_type: z.string(),
   exception_message: z.string().default(''),
+  /** Since 0.26. */
+  policy: z.looseObject({ has_valid_reward: z.boolean() }).nullish(),
 });
+const usedSchema = z
+  .looseObject({ n_input_tokens: count, n_cache_tokens: count, n_output_tokens: count, cost_usd: count })
+  .nullish();
 const trialSchema = z.looseObject({
   task_name: z.string().min(1),
   trial_name: z.string().default(''),
@@ -47,12 +53,21 @@ const trialSchema = z.looseObject({
       model_info: z.looseObject({ name: z.string(), provider: z.string().nullish() }).nullish(),
     })
     .nullish(),
-  agent_result: z
-    .looseObject({ n_input_tokens: count, n_cache_tokens: count, n_output_tokens: count, cost_usd: count })
-    .nullish(),
-  verifier_result: z.looseObject({ rewards: z.record(z.string(), z.number()).nullish() }).nullish(),
+  agent_result: usedSchema,
+  // A reward that is no number is none: the trial is missing, and the job is read.
+  verifier_result: z.looseObject({ rewards: z.record(z.string(), z.unknown()).nullish() }).nullish(),
+  /** Since 0.26: whether its reward is a measurement. */
+  reward_valid: z.boolean().nullish(),
   exception_info: exceptionSchema.nullish(),
-  step_results: z.array(z.looseObject({ exception_info: exceptionSchema.nullish() })).nullish(),
+  step_results: z
+    .array(
+      z.looseObject({
+        step_name: z.string().nullish(),
+        exception_info: exceptionSchema.nullish(),
+        agent_result: usedSchema,
+      }),
+    )
+    .nullish(),
   started_at: z.string().nullish(),
   finished_at: z.string().nullish(),
 });
@@ -107,7 +122,7 @@ export function readHarborAttempts(text: RawBody): Read<number> {
   return read.ok ? { ok: true, value: read.value.n_attempts } : read;
 }
 
-/** Ends that are the agent's own, by Harbor's names: their reward is a measurement. */
+/** Ends that are the agent's own, by the names of Harbor before 0.26, which stated no policy: their reward is a measurement. */
 const OWN_ENDS: ReadonlySet<string> = new Set([
   'AgentTimeoutError',
   'ContextWindowExceededError',
@@ -120,18 +135,23 @@ const OWN_ENDS: ReadonlySet<string> = new Set([
 
 const MAIN = 'reward';
 
-/** A trial whose exception is not the agent's own is lost, whatever reward stands beside it: Harbor's own rule for a valid reward. */
+/** A trial has the reward that Harbor calls valid, by what it recorded of that; another one is lost, whatever reward stands in it. */
 function rewardOf(trial: HarborTrial) {
   const raised = [
     trial.exception_info,
     ...(trial.step_results ?? []).map((step) => step.exception_info),
   ].filter((each) => each != null);
-  const rewards = trial.verifier_result?.rewards ?? {};
+  const given = Object.entries(trial.verifier_result?.rewards ?? {});
+  const rewards = Object.fromEntries(
+    given.flatMap(([name, value]) => (typeof value === 'number' ? [[name, value]] : [])),
+  );
   const all = Object.values(rewards);
   // The one of that name, else the mean of all, as in gradings of our own.
-  const reward = Object.hasOwn(rewards, MAIN) ? rewards[MAIN] : all.length > 0 ? mean(all) : undefined;
-  const lost = reward === undefined || raised.some(({ exception_type }) => !OWN_ENDS.has(exception_type));
-  return { reward: lost ? null : reward, rewards, exception: raised[0] };
+  const reward = given.some(([name]) => name === MAIN) ? rewards[MAIN] : all.length > 0 ? mean(all) : null;
+  const valid =
+    trial.reward_valid ??
+    raised.every(({ exception_type: type, policy }) => policy?.has_valid_reward ?? OWN_ENDS.has(type));
+  return { reward: valid ? (reward ?? null) : null, rewards, exception: raised[0] };
 }
 
 /** What Harbor's exceptions say about the end of an attempt; the verdict says apart whether its reward counts. */
@@ -142,8 +162,12 @@ const REASONS: readonly (readonly [pattern: RegExp, reason: ExitReason])[] = [
   [/^(?:Verifier|Reward)\w*Error$/, 'submitted'],
   [/^CancelledError$/, 'cancelled'],
 ];
-const reasonOfException = (type: string): ExitReason =>
-  REASONS.find(([pattern]) => pattern.test(type))?.[1] ?? 'env_start_failed';
+/** A valid reward says that the agent worked until its end, whatever exception was raised then (a non-zero exit of the program). */
+const reasonOf = ({ exception, reward }: ReturnType<typeof rewardOf>): ExitReason =>
+  exception === undefined
+    ? 'submitted'
+    : (REASONS.find(([pattern]) => pattern.test(exception.exception_type))?.[1] ??
+      (reward === null ? 'env_start_failed' : 'submitted'));
 
 interface Trial {
   readonly id: string;
@@ -165,13 +189,47 @@ function modelOf({ agent_info }: HarborTrial): string {
   return info.provider ? `${info.provider}/${info.name}` : info.name;
 }
 
+type Used = NonNullable<HarborTrial['agent_result']>;
+const USED = ['n_input_tokens', 'n_cache_tokens', 'n_output_tokens', 'cost_usd'] as const;
+
+/** A trial of several steps states what each of them used. A sum is unknown where a step that asked a model does not say its part. */
+function usedBy({ agent_result, step_results }: HarborTrial): Used | null {
+  if (states(agent_result)) return agent_result!;
+  const steps = (step_results ?? []).flatMap((step) =>
+    states(step.agent_result) ? [step.agent_result!] : [],
+  );
+  if (steps.length === 0) return agent_result ?? null;
+  const sums = USED.map((key) => {
+    const parts = steps.map((step) => step[key] ?? (key === 'n_cache_tokens' ? 0 : null));
+    return [key, parts.some((part) => part === null) ? null : parts.reduce((a, b) => a! + b!, 0)];
+  });
+  return Object.fromEntries(sums);
+}
+
+/** Of a trial, or of each of its steps, in their order. */
+function conversationOf(folder: string, { step_results }: HarborTrial) {
+  const steps = (step_results ?? []).flatMap(({ step_name: name }) =>
+    name && foreignIdProblem('', name) === null ? [join(folder, 'steps', name)] : [],
+  );
+  const found = [folder, ...steps].map((at) => join(at, 'agent', 'trajectory.json')).filter(existsSync);
+  const reads = found.map((path) => readAtif(readForeignFile(path)));
+  const read = reads.flatMap((one) => (one.ok ? [one.value] : []));
+  return {
+    messages: read.flatMap(({ messages }) => messages),
+    steps: read.reduce((sum, { steps }) => sum + steps, 0),
+    totalNano: read.reduce<number | null>(
+      (sum, { totalNano }) => (sum === null || totalNano === null ? null : sum + totalNano),
+      reads.length > 0 && read.length === reads.length ? 0 : null,
+    ),
+    notes: reads.flatMap((one) => (one.ok ? [] : [`its trajectory cannot be read: ${one.message}`])),
+  };
+}
+
 function instanceOf({ id, folder, trial, measured, epoch, arm }: Trial): ForeignInstance {
-  const path = join(folder, 'agent', 'trajectory.json');
-  const read = existsSync(path) ? readAtif(readForeignFile(path)) : null;
-  const conversation = read?.ok ? read.value : null;
+  const { totalNano, ...conversation } = conversationOf(folder, trial);
   const { exception } = measured;
-  const used = trial.agent_result;
-  const costNano = plausibleNano(used?.cost_usd) ?? conversation?.totalNano ?? null;
+  const used = usedBy(trial);
+  const costNano = plausibleNano(used?.cost_usd) ?? totalNano;
   const call = {
     step: 1,
     model: trial.agent_info?.model_info?.name ?? null,
@@ -180,9 +238,11 @@ function instanceOf({ id, folder, trial, measured, epoch, arm }: Trial): Foreign
     rawUsage: used,
     // Harbor counts what came from the cache as input too.
     inputTokens:
-      used?.n_input_tokens == null ? null : Math.max(0, used.n_input_tokens - (used.n_cache_tokens ?? 0)),
-    outputTokens: used?.n_output_tokens ?? null,
-    cacheReadTokens: used?.n_cache_tokens ?? null,
+      used?.n_input_tokens == null
+        ? null
+        : tokensOrNull(Math.max(0, used.n_input_tokens - (used.n_cache_tokens ?? 0))),
+    outputTokens: tokensOrNull(used?.n_output_tokens),
+    cacheReadTokens: tokensOrNull(used?.n_cache_tokens),
     reasoningTokens: null,
     costNano,
     at: secondsOf(trial.started_at),
@@ -196,16 +256,14 @@ function instanceOf({ id, folder, trial, measured, epoch, arm }: Trial): Foreign
     format: 'harbor',
     version: trial.agent_info?.version ?? null,
     exitStatus: exception?.exception_type ?? null,
-    exitReason: exception ? reasonOfException(exception.exception_type) : 'submitted',
+    exitReason: reasonOf(measured),
     errorMessage: exception?.exception_message ?? null,
-    steps: conversation?.steps ?? 0,
+    ...conversation,
     costNano,
-    messages: conversation?.messages ?? [],
     calls: states(used) || costNano !== null ? [call] : [],
     startedAt: secondsOf(trial.started_at),
     endedAt: secondsOf(trial.finished_at),
     file: folder,
-    notes: read && !read.ok ? [`its trajectory cannot be read: ${read.message}`] : [],
   });
 }
 
@@ -217,7 +275,7 @@ const states = (used: HarborTrial['agent_result']): boolean =>
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** As Harbor computes it: of several names that of "reward", which counts as 0 where a trial lacks it. */
+/** As Harbor computes it: of several names that of "reward", which counts as 0 where a trial lacks it; what is lost too, before 0.26. */
 function harborMean(trials: readonly Trial[]): number {
   const given = trials.map(({ measured }) => (measured.reward === null ? null : measured.rewards));
   const names = new Set(given.flatMap((rewards) => Object.keys(rewards ?? {})));
@@ -229,18 +287,20 @@ function harborMean(trials: readonly Trial[]): number {
 /** "Harbor's mean is 0.400 …": how its number comes to be, and what it is over the trials that were measured. */
 function difference(trials: readonly Trial[], printed: readonly number[]): string[] {
   const lost = trials.filter(({ measured }) => measured.reward === null);
-  const ours = mean(trials.flatMap(({ measured }) => (measured.reward === null ? [] : [measured.reward])));
+  const valid = trials.filter(({ measured }) => measured.reward !== null);
+  const ours = mean(valid.map(({ measured }) => measured.reward!));
   const [only] = printed;
-  const theirs = printed.length === 1 ? only! : harborMean(trials);
-  const unnamed = trials.filter(
-    ({ measured: { reward, rewards } }) => reward !== null && !Object.hasOwn(rewards, MAIN),
-  ).length;
+  // One that 0.26 resumed has its number by its rule.
+  const leavesOut = trials.some(({ trial }) => trial.reward_valid != null);
+  const theirs = printed.length === 1 ? only! : harborMean(leavesOut ? valid : trials);
+  const unnamed = valid.filter(({ measured }) => !Object.hasOwn(measured.rewards, MAIN)).length;
   const isNamed = trials.some(({ measured }) => Object.hasOwn(measured.rewards, MAIN));
+  const asZero =
+    unnamed > 0 && isNamed
+      ? `, because it counts ${unnamed} without the name "${MAIN}" as 0; with the mean of their own names it is ${ours.toFixed(3)}`
+      : null;
   if (lost.length === 0) {
-    if (unnamed > 0 && isNamed)
-      return [
-        `Harbor's mean is ${theirs.toFixed(3)} over ${trials.length} trials, because it counts ${unnamed} without the name "${MAIN}" as 0; with the mean of their own names it is ${ours.toFixed(3)}`,
-      ];
+    if (asZero) return [`Harbor's mean is ${theirs.toFixed(3)} over ${trials.length} trials${asZero}`];
     if (only === undefined || printed.length > 1) return [];
     return [
       `Harbor's mean is ${only.toFixed(3)} over ${trials.length} trials; here it is ${ours.toFixed(3)}`,
@@ -250,9 +310,10 @@ function difference(trials: readonly Trial[], printed: readonly number[]): strin
     lost.map(({ id, measured }) => `${id} (${measured.exception?.exception_type ?? 'no reward'})`),
     5,
   );
-  return [
-    `Harbor's mean is ${theirs.toFixed(3)} over ${trials.length} trials, because it counts ${lost.length} that gave no valid reward as 0; over the ${trials.length - lost.length} others it is ${ours.toFixed(3)}, ${(ours - theirs).toFixed(3)} more. Missing here: ${names}`,
-  ];
+  const says = leavesOut
+    ? `over the ${valid.length} trials with a valid reward${asZero ?? `; here it is ${ours.toFixed(3)}`}. It leaves out ${lost.length}, which are missing here`
+    : `over ${trials.length} trials, because it counts ${lost.length} that gave no valid reward as 0; over the ${valid.length} others it is ${ours.toFixed(3)}, ${(ours - theirs).toFixed(3)} more. Missing here`;
+  return [`Harbor's mean is ${theirs.toFixed(3)} ${says}: ${names}`];
 }
 
 type Found = Omit<Trial, 'epoch' | 'arm'>;

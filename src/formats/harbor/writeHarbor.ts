@@ -1,4 +1,4 @@
-/** A run as a job folder of Harbor (0.25): what its viewer lists and our reader reads. Trials of a task are its attempts, agents and models are evals. */
+/** A run as a job folder of Harbor (0.26): what its viewer lists and our reader reads. Trials of a task are its attempts, agents and models are evals. */
 import { sha256 } from '../../base/sha256.ts';
 import { pathName } from '../../base/text/fileName.ts';
 import { atifOf } from '../atif/writeAtif.ts';
@@ -9,6 +9,7 @@ type Json = Record<string, unknown>;
 /** What is kept of each trial for the job, whose file is written last. */
 interface Written {
   readonly name: string;
+  readonly task: string;
   readonly eval: string;
   readonly reward: number | null;
   readonly exception: string | null;
@@ -33,6 +34,7 @@ export function* writeHarbor(run: WrittenRun): Generator<WrittenFile> {
       if (trial.verdict) yield { path: `${name}/verifier/reward.txt`, content: `${rewardOf(trial)}\n` };
       written.push({
         name,
+        task: instanceId,
         // Its viewer takes the name apart at "__", and looks for the trials of that agent, model and source.
         eval: [agentOf(arm), modelOf(arm.model).name, run.dataset.source].join('__'),
         reward: trial.verdict ? rewardOf(trial)! : null,
@@ -83,22 +85,33 @@ const OWN_ENDS: Readonly<Record<string, string>> = {
   model_refusal: 'AgentSafetyRefusalError',
 };
 
+/** Harbor computes the policy from the exception's type, unless one is stated: what is missing has no valid reward. */
 function exceptionOf({ attempt, missing }: WrittenTrial) {
   const type = missing === null ? OWN_ENDS[attempt.exitReason ?? ''] : lossOf(missing);
   if (type === undefined) return null;
+  const lost = missing !== null;
   return {
     exception_type: type,
     exception_message: `${attempt.exitReason ?? missing}${attempt.errorMessage ? `: ${attempt.errorMessage}` : ''}`,
     exception_traceback: '',
     occurred_at: attempt.endedAt ?? attempt.startedAt,
+    ...(lost && { policy_override: { should_retry: null, should_grade: null, has_valid_reward: false } }),
+    policy: {
+      // It knows the ends that are the agent's own and a cancellation, and tries again what it does not know.
+      should_retry: lost && type !== CANCELLED,
+      should_grade: type !== CANCELLED,
+      has_valid_reward: !lost,
+    },
   };
 }
+
+const CANCELLED = 'CancelledError';
 
 const lossOf = (missing: string): string =>
   missing === 'not_graded' || missing === 'grading_infra' || missing === 'ungradable'
     ? 'VerifierOutputMissingError'
     : missing === 'cancelled'
-      ? 'CancelledError'
+      ? CANCELLED
       : 'EnvironmentStartError';
 
 function resultOf(run: WrittenRun, arm: WrittenArm, trial: WrittenTrial, name: string, used: Usage) {
@@ -125,6 +138,7 @@ function resultOf(run: WrittenRun, arm: WrittenArm, trial: WrittenTrial, name: s
       metadata: { exit_reason: trial.attempt.exitReason, steps: trial.attempt.steps },
     },
     verifier_result: reward === null ? null : { rewards: { reward } },
+    reward_valid: reward !== null,
     exception_info: exceptionOf(trial),
     started_at: startedAt,
     finished_at: ends,
@@ -147,11 +161,11 @@ function jobOf(run: WrittenRun, written: readonly Written[]): Json {
   const planned = run.ids.length * run.epochs * run.arms.length;
   const errored = written.filter(({ exception }) => exception !== null);
   const ends = run.finishedAt ?? run.createdAt;
-  const total = (of: (usage: Usage) => number | null) =>
-    written.reduce<number | null>((sum, { usage }) => {
-      const one = of(usage);
-      return sum === null || one === null ? null : sum + one;
-    }, 0);
+  // Its sums are of what is stated.
+  const total = (of: (usage: Usage) => number | null) => {
+    const stated = written.flatMap(({ usage }) => of(usage) ?? []);
+    return stated.length > 0 ? stated.reduce((sum, one) => sum + one, 0) : null;
+  };
   const cost = total(({ costNano }) => costNano);
   return {
     id: uuidOf(run.name, 'job'),
@@ -164,7 +178,7 @@ function jobOf(run: WrittenRun, written: readonly Written[]): Json {
       n_errored_trials: errored.length,
       n_running_trials: 0,
       n_pending_trials: planned - written.length,
-      n_cancelled_trials: 0,
+      n_cancelled_trials: written.filter(({ exception }) => exception === CANCELLED).length,
       n_retries: 0,
       n_input_tokens: total(({ input, cacheRead }) => input + cacheRead),
       n_cache_tokens: total(({ cacheRead }) => cacheRead),
@@ -177,7 +191,7 @@ function jobOf(run: WrittenRun, written: readonly Written[]): Json {
   };
 }
 
-/** Harbor's own mean counts what was lost as 0. */
+/** Trials without a valid reward are in no number of Harbor's. */
 function evalOf(trials: readonly Written[]): Json {
   const measured = trials.filter(({ reward }) => reward !== null);
   const byReward = Map.groupBy(measured, ({ reward }) =>
@@ -189,13 +203,34 @@ function evalOf(trials: readonly Written[]): Json {
   return {
     n_trials: measured.length,
     n_errors: failed.length,
-    metrics: [{ mean: trials.length === 0 ? 0 : sum / trials.length }],
-    pass_at_k: {},
-    reward_stats: {
-      reward: Object.fromEntries([...byReward].map(([value, group]) => [value, names(group)])),
-    },
+    metrics: measured.length === 0 ? [] : [{ mean: sum / measured.length }],
+    pass_at_k: passAtK(measured),
+    reward_stats:
+      measured.length === 0
+        ? {}
+        : { reward: Object.fromEntries([...byReward].map(([value, group]) => [value, names(group)])) },
     exception_stats: Object.fromEntries(
       [...Map.groupBy(failed, ({ exception }) => exception!)].map(([type, group]) => [type, names(group)]),
     ),
   };
+}
+
+/** As Harbor computes it: where every reward is 0 or 1, for 2, 4, 8, … and 5, 10, … up to the fewest trials of a task. */
+function passAtK(measured: readonly Written[]): Record<string, number> {
+  if (measured.length === 0 || measured.some(({ reward }) => reward !== 0 && reward !== 1)) return {};
+  const tasks = [...Map.groupBy(measured, ({ task }) => task).values()].map((of) => ({
+    n: of.length,
+    solved: of.filter(({ reward }) => reward === 1).length,
+  }));
+  const most = tasks.reduce((least, { n }) => Math.min(least, n), Number.POSITIVE_INFINITY);
+  const ks = Array.from({ length: most }, (_, at) => at + 1).filter(
+    (k) => k % 5 === 0 || (k > 1 && (k & (k - 1)) === 0),
+  );
+  const passed = ({ n, solved }: (typeof tasks)[number], k: number): number => {
+    if (n - solved < k) return 1;
+    return 1 - Array.from({ length: k }, (_, i) => (n - solved - i) / (n - i)).reduce((a, b) => a * b, 1);
+  };
+  return Object.fromEntries(
+    ks.map((k) => [k, tasks.reduce((sum, task) => sum + passed(task, k), 0) / tasks.length]),
+  );
 }

@@ -2,11 +2,11 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { hasKeys, listingOf, readForeignFile, topOf } from '../foreignFile.ts';
-import type { Claim, ForeignFormat, ForeignRun, Listing, ReadVerdicts } from '../foreignFormat.ts';
+import type { Claim, ForeignFormat, ForeignRun, Listing, StatedVerdicts } from '../foreignFormat.ts';
 import { RESOLVED_LIST } from '../leaderboard/results.ts';
 import { readMiniFolder } from '../miniSweAgent/miniSweAgent.ts';
 import { PREDICTIONS, parsePredictions } from '../predictions.ts';
-import { checked, verdictsIn, withPrinted, withReport } from '../verdictFiles.ts';
+import { verdictsIn, withPrinted, withReport, withVerdicts } from '../verdicts.ts';
 import {
   instanceOfPrediction,
   runFromInstanceReport,
@@ -65,13 +65,15 @@ function readPredicted(source: string, file: string, report: string | undefined)
   const whole = file !== source && basename(file) !== 'predictions.jsonl' ? readPlain(source) : run;
   const graded = { ...whole, verdicts: run.verdicts };
   if (report !== undefined) return withReport(graded, report);
-  return beside ? withPrinted(graded, beside) : graded;
+  if (!beside) return graded;
+  // Folders below say more of each instance than the report beside does.
+  return run.verdicts.size > 0 ? withPrinted(graded, beside.printed!) : withVerdicts(graded, beside);
 }
 
 /** A file of predictions, with what the harness reported of them: in folders below, or in a run report beside, which states a number too. */
 export function readPredictionsFile(path: string): {
   readonly run: ForeignRun;
-  readonly report: ReadVerdicts | null;
+  readonly report: StatedVerdicts | null;
 } {
   const read = parsePredictions(readForeignFile(path), path);
   const predictions = read.ok ? read.predictions : [];
@@ -80,16 +82,15 @@ export function readPredictionsFile(path: string): {
   );
   const wanted = new Set(predictions.map((each) => each.instance_id));
   const below = runFromInstanceReports(dirname(path), wanted);
-  const report = runReportBeside(path);
-  const verdicts = below.verdicts.size > 0 || !report?.ok ? below.verdicts : report.verdicts;
   const warnings = [...(read.ok ? read.warnings : []), ...below.warnings];
+  const problems = read.ok ? [] : read.problems;
   return {
-    run: { folder: path, instances, verdicts, warnings, problems: read.ok ? [] : read.problems },
-    report,
+    run: { folder: path, instances, verdicts: below.verdicts, warnings, problems },
+    report: runReportBeside(path),
   };
 }
 
-function runReportBeside(path: string): ReadVerdicts | null {
+function runReportBeside(path: string): StatedVerdicts | null {
   const folder = dirname(path);
   for (const name of readdirSync(folder).sort()) {
     const file = join(folder, name);
@@ -106,6 +107,7 @@ export function readPlain(source: string, report?: string): ForeignRun {
   if (statSync(source).isDirectory()) return readMiniFolder(source, report);
   const single = runFromInstanceReport(source);
   if (single) return single;
-  const read = verdictsIn(source);
-  return withPrinted(runFromReport(source, checked(read)), read);
+  const stated = verdictsIn(source);
+  const run = runFromReport(source, stated.verdicts);
+  return stated.printed ? withPrinted(run, stated.printed) : run;
 }

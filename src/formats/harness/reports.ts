@@ -14,35 +14,54 @@ import {
   foreignIdProblem,
   foreignInstance,
   type ReadVerdicts,
+  type StatedVerdicts,
 } from '../foreignFormat.ts';
 import { ForeignTextError, textOfBody } from '../foreignJson.ts';
 import { NO_MODEL, type Prediction, parsePredictions } from '../predictions.ts';
 import { readInstanceReport, reportedIds, verdictInRunLog } from './instanceReport.ts';
 import { FILES, findInstanceFolders } from './logFolders.ts';
-import { readRunReport } from './runReport.ts';
+import { type ReportedRun, readRunReport } from './runReport.ts';
 
 /** Of a run report's name; the model's own name may have had "/" where this has "__". */
 const modelInName = (name: string): string => name.split('.').slice(0, -2).join('.') || 'unknown';
 
+/** What the environment broke is listed as unresolved or an error too; here it is missing. */
 export function verdictsOfRunReport(path: string): ReadVerdicts {
   const read = readRunReport(readForeignFile(path));
-  if (!read.ok) return { ok: false, message: `${path} cannot be used: ${read.message}` };
-  const { verdicts, reasons, kind, infra, total } = read.value;
-  // What the environment broke is listed as unresolved too; here it is missing.
-  const ofInstance = (id: string, verdict: ForeignOutcome): ForeignOutcome =>
-    infra.has(id) && verdict === 'unresolved' ? 'error' : verdict;
+  return read.ok
+    ? { ok: true, ...statedByRunReport(read.value) }
+    : { ok: false, message: `${path} cannot be used: ${read.message}` };
+}
+
+/**
+ * Errors, infrastructure failures and pending ones have no score here, although the official score counts them as not resolved: the
+ * sensitivity of a comparison does.
+ */
+export function statedByRunReport(report: ReportedRun): StatedVerdicts {
+  const { verdicts, reasons, kind, infra, total, harness, repeated } = report;
+  const verdictOf = (id: string, verdict: ForeignOutcome): ForeignVerdict => {
+    const broken = infra.has(id) && (verdict === 'unresolved' || verdict === 'error');
+    return {
+      verdict: broken ? 'error' : verdict,
+      reason: reasons.get(id) ?? null,
+      report: null,
+      grader: kind,
+      ...(broken && { lost: 'infra' }),
+    };
+  };
   return {
-    ok: true,
-    verdicts: new Map(
-      [...verdicts].map(([id, verdict]) => [
-        id,
-        { verdict: ofInstance(id, verdict), reason: reasons.get(id) ?? null, report: null, grader: kind },
-      ]),
-    ),
+    kind: 'run-report',
+    verdicts: new Map([...verdicts].map(([id, verdict]) => [id, verdictOf(id, verdict)])),
+    open: null,
     printed: {
       resolved: [...verdicts.values()].filter((verdict) => verdict === 'resolved').length,
       of: total ?? verdicts.size,
     },
+    facts: new Map<string, unknown>([
+      ...(harness === null ? [] : ([['grading.harnesses_seen', harness]] as const)),
+      ...(total === null ? [] : ([['dataset.instances', total]] as const)),
+    ]),
+    warnings: repeated,
   };
 }
 
@@ -51,12 +70,20 @@ export function runFromReport(path: string, verdicts: ForeignVerdicts): ForeignR
   const { predictions, problems } = predictionsBeside(path, verdicts);
   const named = predictions.values().next().value?.model_name_or_path ?? NO_MODEL;
   const model = named === NO_MODEL ? modelInName(basename(path)) : named;
-  const ids = [...verdicts].filter(([, v]) => v.verdict !== 'incomplete' && v.verdict !== 'pending');
-  const instances = ids
+  const waits = ({ verdict }: ForeignVerdict) => verdict === 'incomplete' || verdict === 'pending';
+  const instances = [...verdicts]
+    .filter(([, verdict]) => !waits(verdict))
     .map(([id, { verdict }]) => instanceOfPrediction(id, model, patchOf(predictions.get(id), verdict)))
     .sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1));
   const bare = `there are no predictions beside ${path}: the verdicts are imported without patches, and no patches are exported`;
-  return { folder: path, instances, verdicts, warnings: predictions.size === 0 ? [bare] : [], problems };
+  return {
+    folder: path,
+    instances,
+    verdicts,
+    neverRun: [...verdicts].flatMap(([instanceId, verdict]) => (waits(verdict) ? [{ instanceId }] : [])),
+    warnings: predictions.size === 0 ? [bare] : [],
+    problems,
+  };
 }
 
 /** Without a prediction only an empty patch is known, from its verdict. */

@@ -6,8 +6,15 @@
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
 import { pythonJson } from '../../base/python/json.ts';
-import { instanceIdSchema } from '../../base/text/instanceId.ts';
-import type { ForeignOutcome } from '../foreignFormat.ts';
+import {
+  type ForeignOutcome,
+  foreignId,
+  foreignIds,
+  type IdLists,
+  refuseContradictions,
+  repeatedIds,
+  verdictsOfLists,
+} from '../foreignFormat.ts';
 import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
 
 /** Schema 2, with the fields of both versions of the harness; the order of keys is the file's. */
@@ -39,27 +46,58 @@ export interface RunReport {
 
 export const runReportText = (report: RunReport): string => `${pythonJson(report)}\n`;
 
-const ids = z.array(instanceIdSchema).default([]);
+const ids = foreignIds.default([]);
 
 /** Unknown keys are other people's additions. */
-const runReportSchema = z.looseObject({
+const reportSchema = z.looseObject({
   total_instances: z.number().int().min(0).optional(),
   completed_ids: ids,
   incomplete_ids: ids,
   empty_patch_ids: ids,
   submitted_ids: ids,
-  resolved_ids: z.array(instanceIdSchema),
+  resolved_ids: foreignIds,
   unresolved_ids: ids,
   error_ids: ids,
   /** sb-cli. */
-  pending_ids: z.array(instanceIdSchema).optional(),
+  pending_ids: foreignIds.optional(),
   failed_ids: ids,
   /** Harness 5. */
-  infra_failure_ids: z.array(instanceIdSchema).optional(),
+  infra_failure_ids: foreignIds.optional(),
   failure_reasons: z.record(z.string(), z.string()).default({}),
   /** Some tools quote it. */
   schema_version: z.union([z.number(), z.string().regex(/^\d+$/, 'must be a number')]).optional(),
 });
+
+/** Entries of Multi-SWE-bench's board call the list `resolved`, beside the other lists of a run report. */
+const runReportSchema = z
+  .preprocess(
+    (value) =>
+      isRecord(value) && !('resolved_ids' in value) ? { ...value, resolved_ids: value.resolved } : value,
+    reportSchema,
+  )
+  .superRefine(
+    refuseContradictions('resolved_ids', ['unresolved_ids', 'error_ids', 'failed_ids', 'empty_patch_ids']),
+  );
+
+/** As the harness fills them. */
+const LISTS: IdLists = [
+  // A prediction is listed as submitted even where the instance was not asked for.
+  ['submitted_ids', 'incomplete'],
+  // A report that was written and cannot be read is completed and has no verdict.
+  ['completed_ids', 'error'],
+  ['incomplete_ids', 'incomplete'],
+  ['pending_ids', 'pending'],
+  ['unresolved_ids', 'unresolved'],
+  ['resolved_ids', 'resolved'],
+  ['failed_ids', 'error'],
+  ['error_ids', 'error'],
+  // An empty patch is sorted out before anything can fail.
+  ['empty_patch_ids', 'empty_patch'],
+];
+
+/** Told from its keys, in a value or in the beginning of a file. */
+export const isRunReport = (has: (key: string) => boolean): boolean =>
+  has('resolved_ids') || (has('resolved') && ['unresolved_ids', 'submitted_ids', 'completed_ids'].some(has));
 
 export interface ReportedRun {
   readonly kind: 'harness' | 'sb-cli';
@@ -72,35 +110,15 @@ export interface ReportedRun {
   readonly infra: ReadonlySet<string>;
   /** Instances of the dataset; null where the report does not say it. */
   readonly total: number | null;
-  /** How many resolved ids are listed again. */
-  readonly repeated: number;
-}
-
-function verdictsOf(report: z.infer<typeof runReportSchema>): Map<string, ForeignOutcome> {
-  const verdicts = new Map<string, ForeignOutcome>();
-  const put = (list: readonly string[], verdict: ForeignOutcome) => {
-    for (const id of list) verdicts.set(id, verdict);
-  };
-  // The harness lists a prediction as submitted even where the instance was not asked for.
-  put(report.submitted_ids, 'incomplete');
-  // A report that was written and cannot be read is completed and has no verdict.
-  put(report.completed_ids, 'error');
-  put(report.incomplete_ids, 'incomplete');
-  put(report.pending_ids ?? [], 'pending');
-  put(report.unresolved_ids, 'unresolved');
-  put(report.resolved_ids, 'resolved');
-  put(report.failed_ids, 'error');
-  put(report.error_ids, 'error');
-  // An empty patch is sorted out before anything can fail.
-  put(report.empty_patch_ids, 'empty_patch');
-  return verdicts;
+  /** That resolved ids are listed again. */
+  readonly repeated: readonly string[];
 }
 
 export function readRunReport(text: RawBody): Read<ReportedRun> {
   const read = readForeign(
     text,
     runReportSchema,
-    (value) => isRecord(value) && 'resolved_ids' in value,
+    (value) => isRecord(value) && isRunReport((key) => key in value),
     'it has no resolved_ids, so it is not a run report of the harness or of sb-cli',
   );
   if (!read.ok) return read;
@@ -111,11 +129,11 @@ export function readRunReport(text: RawBody): Read<ReportedRun> {
     value: {
       kind: hosted ? 'sb-cli' : 'harness',
       harness: hosted ? null : report.infra_failure_ids === undefined ? 'v4.1' : 'v5',
-      verdicts: verdictsOf(report),
-      reasons: new Map(Object.entries(report.failure_reasons)),
+      verdicts: verdictsOfLists(LISTS, report),
+      reasons: new Map(Object.entries(report.failure_reasons).map(([id, why]) => [foreignId(id), why])),
       infra: new Set(report.infra_failure_ids),
       total: report.total_instances ?? null,
-      repeated: report.resolved_ids.length - new Set(report.resolved_ids).size,
+      repeated: repeatedIds(report.resolved_ids),
     },
   };
 }

@@ -20,7 +20,7 @@ import {
 } from '../foreignFormat.ts';
 import { runFromInstanceReports } from '../harness/reports.ts';
 import { NO_MODEL, type Prediction, readPredictions } from '../predictions.ts';
-import { withReport } from '../verdictFiles.ts';
+import { withReport } from '../verdicts.ts';
 import {
   type MiniTrajectory,
   readTrajectory,

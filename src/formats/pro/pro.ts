@@ -1,10 +1,17 @@
 /** eval_results.json of SWE-bench Pro: instance id to whether it is resolved, and nothing else. */
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
-import { instanceIdSchema } from '../../base/text/instanceId.ts';
-import { readForeignFile } from '../foreignFile.ts';
-import type { ForeignFormat, ForeignVerdicts } from '../foreignFormat.ts';
-import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
+import { instanceIdProblem } from '../../base/text/instanceId.ts';
+import { checked, readForeignFile } from '../foreignFile.ts';
+import { type ForeignFormat, type ForeignVerdict, foreignId, type ReadVerdicts } from '../foreignFormat.ts';
+import {
+  jsonEntries,
+  parseForeignJson,
+  type RawBody,
+  type Read,
+  readForeign,
+  refused,
+} from '../foreignJson.ts';
 import { runFromReport } from '../harness/reports.ts';
 
 const VERDICT_MAP = /^\s{0,100}\{\s{0,100}"[^"]{1,200}"\s{0,100}:\s{0,100}(?:true|false)/;
@@ -15,34 +22,47 @@ export const pro: ForeignFormat = {
       ? { words: 'verdicts by instance (SWE-bench Pro)', certain: 'possible' }
       : null,
   read(source) {
-    const verdicts = verdictsOfMap(source);
-    return verdicts && runFromReport(source, verdicts);
+    const read = verdictsOfMap(source);
+    return read && runFromReport(source, checked(read).verdicts);
   },
 };
 
 /** Null for a file of another kind. */
-export function verdictsOfMap(path: string): ForeignVerdicts | null {
+export function verdictsOfMap(path: string): ReadVerdicts | null {
   const read = readVerdictMap(readForeignFile(path));
-  if (!read.ok) return null;
-  return new Map(
-    [...read.value].map(([id, resolved]) => [
-      id,
-      { verdict: resolved ? 'resolved' : 'unresolved', reason: null, report: null, grader: 'harness' },
-    ]),
-  );
+  if (!read.ok)
+    return read.fault === 'damaged'
+      ? { ok: false, message: `${path} cannot be used: ${read.message}` }
+      : null;
+  const verdicts = [...read.value].map(([id, resolved]): [string, ForeignVerdict] => [
+    id,
+    { verdict: resolved ? 'resolved' : 'unresolved', reason: null, report: null, grader: 'harness' },
+  ]);
+  const nothing = { open: null, printed: null, facts: new Map(), warnings: [] };
+  return { ok: true, kind: 'run-report', verdicts: new Map(verdicts), ...nothing };
 }
 
-const verdictsSchema = z.record(instanceIdSchema, z.boolean());
-
+/** Every key counts, also one that stands there twice, and `__proto__`, which an object of zod's does not have. */
 export function readVerdictMap(text: RawBody): Read<ReadonlyMap<string, boolean>> {
   const read = readForeign(
     text,
-    verdictsSchema,
+    z.unknown(),
     (value) =>
       isRecord(value) &&
       Object.keys(value).length > 0 &&
       Object.values(value).every((verdict) => typeof verdict === 'boolean'),
     'it does not map instance ids to true or false',
   );
-  return read.ok ? { ok: true, value: new Map(Object.entries(read.value)) } : read;
+  if (!read.ok) return read;
+  const found = new Map<string, boolean>();
+  for (const { key, value, line } of jsonEntries(parseForeignJson(text))) {
+    const id = foreignId(key!);
+    const wrong = instanceIdProblem(id);
+    if (wrong !== null) return refused('damaged', `line ${line}: ${JSON.stringify(id)} ${wrong}`);
+    if (typeof value !== 'boolean') return refused('damaged', `line ${line}: ${id} is not true or false`);
+    if (found.has(id) && found.get(id) !== value)
+      return refused('damaged', `line ${line}: ${id} is resolved and unresolved`);
+    found.set(id, value);
+  }
+  return { ok: true, value: found };
 }

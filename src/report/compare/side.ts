@@ -2,7 +2,7 @@
  * One side of a comparison: what became of each instance, whatever it was read from. A run's arm fills everything; files of other tools
  * fill what they hold.
  */
-import { readVerdictSheet, type VerdictSheet } from '../../formats/verdictSheet.ts';
+import { readVerdictSheet, type VerdictSheet } from '../../formats/verdicts.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { agentOf, type Facts, factsOfRun } from '../measure/runFacts.ts';
 import { awaitsVerdict, isGraded, type Missing, rewardOf, standingOf } from '../measure/score.ts';

@@ -14,6 +14,7 @@ import { SourceError } from '../../formats/foreignFile.ts';
 import {
   counted,
   type ForeignInstance,
+  type ForeignOutcome,
   type ForeignRun,
   type ForeignVerdicts,
   type RecordedCall,
@@ -180,11 +181,15 @@ function refuseName(store: Store, name: string, source: string, root: string): v
     throw new UserError(`run ${name} already exists`, { next: { do: 'choose_name' } });
 }
 
-const OUTCOME: Record<string, { outcome: Outcome; resolved: number | null } | undefined> = {
+const LOST = { outcome: 'infra', resolved: null } as const;
+const OUTCOME: Readonly<Record<ForeignOutcome, { outcome: Outcome; resolved: number | null }>> = {
   resolved: { outcome: 'resolved', resolved: 1 },
   unresolved: { outcome: 'unresolved', resolved: 0 },
   empty_patch: { outcome: 'empty_patch', resolved: null },
-  error: { outcome: 'infra', resolved: null },
+  error: LOST,
+  // Without a verdict of its own an empty patch would be a failure of a graded run.
+  incomplete: LOST,
+  pending: LOST,
 };
 
 function importVerdicts(store: Store, run: RunRow, verdicts: ForeignVerdicts): number {

