@@ -2,10 +2,12 @@
  * A job folder of Harbor as a run: a folder for each trial, with its result.json; reward, tokens, cost, conversation. A trial that infrastructure
  * lost is missing here, where Harbor's own mean counts it as 0; how far the two numbers are apart is told. Unknown fields are left alone.
  */
+
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
+import { keyed } from '../../base/keyed.ts';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
 import { readAtif } from '../atif/atif.ts';
@@ -50,7 +52,7 @@ const trialSchema = z.looseObject({
   agent_result: z
     .looseObject({ n_input_tokens: count, n_cache_tokens: count, n_output_tokens: count, cost_usd: count })
     .nullish(),
-  verifier_result: z.looseObject({ rewards: z.record(z.string(), z.number()).nullish() }).nullish(),
+  verifier_result: z.looseObject({ rewards: keyed(z.number()).nullish() }).nullish(),
   exception_info: exceptionSchema.nullish(),
   step_results: z.array(z.looseObject({ exception_info: exceptionSchema.nullish() })).nullish(),
   started_at: z.string().nullish(),

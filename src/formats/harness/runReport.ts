@@ -5,6 +5,7 @@
 
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
+import { keyed } from '../../base/keyed.ts';
 import { pythonJson } from '../../base/python/json.ts';
 import { instanceIdSchema } from '../../base/text/instanceId.ts';
 import type { ForeignOutcome } from '../foreignFormat.ts';
@@ -56,7 +57,7 @@ const runReportSchema = z.looseObject({
   failed_ids: ids,
   /** Harness 5. */
   infra_failure_ids: z.array(instanceIdSchema).optional(),
-  failure_reasons: z.record(z.string(), z.string()).default({}),
+  failure_reasons: keyed(z.string()).default({}),
   /** Some tools quote it. */
   schema_version: z.union([z.number(), z.string().regex(/^\d+$/, 'must be a number')]).optional(),
 });

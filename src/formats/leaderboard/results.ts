@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
+import { keyed } from '../../base/keyed.ts';
 import { instanceIdSchema } from '../../base/text/instanceId.ts';
 import { readForeignFile } from '../foreignFile.ts';
 import type { ForeignInstance, ForeignOutcome, ForeignRun, ReadVerdicts } from '../foreignFormat.ts';
@@ -30,7 +31,7 @@ export const readLeaderboardResults = (text: RawBody): Read<LeaderboardResults> 
     'it has no list of resolved ids, so it is not a results.json of the leaderboard',
   );
 
-const totalsSchema = z.record(z.string(), z.looseObject({ total: z.number() }));
+const totalsSchema = keyed(z.looseObject({ total: z.number() }));
 
 /** Repository to number of instances. */
 export function readRepoTotals(text: RawBody): Read<ReadonlyMap<string, number>> {

@@ -1,6 +1,8 @@
 /** eval_results.json of SWE-bench Pro: instance id to whether it is resolved, and nothing else. */
+
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
+import { keyed } from '../../base/keyed.ts';
 import { instanceIdSchema } from '../../base/text/instanceId.ts';
 import { readForeignFile } from '../foreignFile.ts';
 import type { ForeignFormat, ForeignVerdicts } from '../foreignFormat.ts';
@@ -32,7 +34,7 @@ export function verdictsOfMap(path: string): ForeignVerdicts | null {
   );
 }
 
-const verdictsSchema = z.record(instanceIdSchema, z.boolean());
+const verdictsSchema = keyed(z.boolean(), instanceIdSchema);
 
 export function readVerdictMap(text: RawBody): Read<ReadonlyMap<string, boolean>> {
   const read = readForeign(

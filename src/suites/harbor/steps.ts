@@ -3,9 +3,11 @@
  * and its end state is kept, from which the step is verified elsewhere, so that no test ever enters the container. A step with a least
  * reward is verified before the next begins.
  */
+
 import { z } from 'zod';
 import type { AgentResult } from '../../agent/contract.ts';
 import type { Network } from '../../base/allowList.ts';
+import { keyed } from '../../base/keyed.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { EnvironmentError, placeFiles } from '../../environment/environment.ts';
 import type { EvaluationResult, GradeRequest, GradingEnd } from '../../grading/gradingFrame.ts';
@@ -147,7 +149,7 @@ interface SteppedTask extends Omit<Wanted, 'testFolders'> {
 const stepVerdict = z.object({
   outcome: z.enum(OUTCOMES),
   /** null: its verifier gave none. */
-  rewards: z.record(z.string(), z.number()).nullable(),
+  rewards: keyed(z.number()).nullable(),
   message: z.string().nullable(),
   infraReason: z.string().nullable(),
   log: z.string().nullable(),

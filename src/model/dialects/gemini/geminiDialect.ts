@@ -1,6 +1,8 @@
 /** Google's generateContent. */
+
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { entryOf } from '../../../base/isRecord.ts';
 import { tokenCount as count } from '../../../base/plausible.ts';
 import { unicodeLine } from '../../../base/python/json.ts';
 import type { Message, ToolCall, ToolSpec } from '../../model.ts';
@@ -289,7 +291,8 @@ export function geminiFacts(body: Record<string, unknown>): AnswerFacts {
   const candidate = firstCandidate(body);
   // A prompt that was blocked has no reply.
   const reason = asText(candidate?.finishReason) ?? (candidate ? null : blockReasonOf(body));
-  const named = reason === null ? null : REFUSED.has(reason) ? 'content_filter' : (FINISH[reason] ?? reason);
+  const named =
+    reason === null ? null : REFUSED.has(reason) ? 'content_filter' : (entryOf(FINISH, reason) ?? reason);
   return {
     modelId: asText(body.modelVersion),
     responseId: asText(body.responseId),

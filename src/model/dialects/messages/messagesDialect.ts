@@ -1,6 +1,7 @@
 /** Anthropic's Messages API, also behind gateways that speak it. */
 
 import { z } from 'zod';
+import { entryOf } from '../../../base/isRecord.ts';
 import { pythonLine } from '../../../base/python/json.ts';
 import { stripChars } from '../../../base/python/text.ts';
 import { knownModel } from '../../knownModels.ts';
@@ -318,7 +319,7 @@ export function messagesFacts(body: Record<string, unknown>): AnswerFacts {
     modelId: asText(body.model),
     responseId: asText(body.id),
     fingerprint: null,
-    finishReason: reason === null ? null : (FINISH[reason] ?? reason),
+    finishReason: reason === null ? null : (entryOf(FINISH, reason) ?? reason),
     rawUsage: body.usage ?? null,
   };
 }

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { entryOf } from '../../../base/isRecord.ts';
 import { knownModel } from '../../knownModels.ts';
 import type { Message, ToolCall, ToolSpec } from '../../model.ts';
 import type { ModelConfig } from '../../modelConfig.ts';
@@ -214,7 +215,7 @@ function finishOf(body: Record<string, unknown>): string | null {
   }
   if (status !== 'incomplete') return status;
   const reason = asText(asObject(body.incomplete_details)?.reason) ?? 'incomplete';
-  return CUT[reason] ?? reason;
+  return entryOf(CUT, reason) ?? reason;
 }
 
 function responsesFacts(body: Record<string, unknown>): AnswerFacts {
