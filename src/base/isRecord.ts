@@ -4,3 +4,7 @@ export const isRecord = (value: unknown): value is Record<string, unknown> =>
 
 /** The fields of an object; anything else has none. */
 export const recordOf = (value: unknown): Readonly<Record<string, unknown>> => (isRecord(value) ? value : {});
+
+/** What a table says of a word of somebody else. */
+export const entryOf = <T>(table: Readonly<Record<string, T>>, word: string): T | undefined =>
+  Object.hasOwn(table, word) ? table[word] : undefined;

@@ -24,15 +24,15 @@ export function checked(read: ReadVerdicts): StatedVerdicts {
 const LARGEST = 500_000_000;
 
 /** A pipe would be waited for, and a device never ends. A link is followed. Throws a SourceError. */
-export function readForeignFile(path: string): Buffer {
+export const readForeignFile = (path: string): Buffer => gunzipped(path, readForeignBytes(path));
+
+/** As they lie there. */
+export function readForeignBytes(path: string): Buffer {
   const found = statSync(path);
   if (!found.isFile()) throw new SourceError(`${path} is not a file`, 'take it out of the folder');
   if (found.size > LARGEST)
     throw new SourceError(`${path} has ${found.size} bytes, and files of up to ${LARGEST} are read`);
-  return gunzipped(
-    path,
-    orUnreadable(path, () => readFileSync(path)),
-  );
+  return orUnreadable(path, () => readFileSync(path));
 }
 
 /** Some files of the system have a name and a size, and cannot be read. */

@@ -25,6 +25,12 @@ export interface Claim {
   readonly reads?: 'itself' | 'below' | 'above';
 }
 
+/** All rows of a run of ours, packed, and where they lie. */
+export interface CarriedRecord {
+  readonly path: string;
+  readonly bytes: Buffer;
+}
+
 export interface ForeignFormat {
   readonly recognise: (listing: Listing) => Claim | null;
   /**
@@ -32,6 +38,8 @@ export interface ForeignFormat {
    * SourceError for what cannot be read.
    */
   readonly read: (source: string, report?: string) => ForeignRun | null | Promise<ForeignRun | null>;
+  /** Of files that carry the record inside; null where one of them does not. */
+  readonly records?: (source: string) => Promise<readonly CarriedRecord[] | null>;
 }
 
 /** The model when neither prediction nor trajectory names one. */

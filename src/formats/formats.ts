@@ -2,9 +2,10 @@
  * Formats of other tools that are read as runs: one folder each, and one line here. The rest of the program asks this table and names no
  * format. A format is loaded when a path of another tool is first looked at.
  */
-import { listingOf, SourceError } from './foreignFile.ts';
-import type { Claim, ForeignFormat, ForeignRun, Listing } from './foreignFormat.ts';
-import type { AttemptWriter, RunWriter } from './writtenRun.ts';
+import { join } from 'node:path';
+import { listingOf, readForeignBytes, SourceError } from './foreignFile.ts';
+import type { CarriedRecord, Claim, ForeignFormat, ForeignRun, Listing } from './foreignFormat.ts';
+import { type AttemptWriter, RECORD_FILE, type RunWriter } from './writtenRun.ts';
 
 /** `reads`: what a user may name, as texts of help say it; null where it is told and makes no run. */
 const TABLE: readonly { readonly reads: string | null; readonly load: () => Promise<ForeignFormat> }[] = [
@@ -80,6 +81,13 @@ export interface Recognised extends Claim {
   readonly format: ForeignFormat | null;
 }
 
+/** A run of ours with all of its rows: who imports it reads them (results/import/ownRecord.ts), and the format only where it cannot. */
+const OWN = {
+  words: 'a run of swebatch',
+  certain: 'sure',
+  format: { recognise: () => null, read: () => null } as ForeignFormat,
+} as const;
+
 /** What a path is; null where nothing is there, or nothing that is known. */
 export async function recogniseSource(source: string): Promise<Recognised | null> {
   const listing = listingOf(source);
@@ -89,6 +97,17 @@ export async function recogniseSource(source: string): Promise<Recognised | null
 export const allFormats = (): Promise<readonly ForeignFormat[]> =>
   Promise.all(TABLE.map(({ load }) => load()));
 
+/** The rows of a run of ours that a path carries; null where there are none, or not of all that is there: then it is read as what it looks like. */
+export async function recordsIn(source: string): Promise<readonly CarriedRecord[] | null> {
+  const listing = listingOf(source);
+  if (!listing) return null;
+  const isFile = listing.files === null;
+  const path = isFile ? source : join(source, RECORD_FILE);
+  if (isFile ? listing.name === RECORD_FILE : listing.files?.includes(RECORD_FILE))
+    return [{ path, bytes: readForeignBytes(path) }];
+  return (await recognised(listing, await allFormats())?.format?.records?.(source)) ?? null;
+}
+
 /** Told from names and the beginnings of a few files. */
 export function recognised(listing: Listing, formats: readonly ForeignFormat[]): Recognised | null {
   if (listing.files?.includes('swebatch.db'))
@@ -97,11 +116,13 @@ export function recognised(listing: Listing, formats: readonly ForeignFormat[]):
     const claim = format.recognise(listing);
     return claim ? [{ ...claim, format }] : [];
   });
-  for (const certain of ['sure', 'likely', 'possible'] as const) {
-    const surest = claims.find((claim) => claim.certain === certain);
-    if (surest) return surest;
-  }
-  return null;
+  const surest = (['sure', 'likely', 'possible'] as const)
+    .flatMap((certain) => claims.find((claim) => claim.certain === certain) ?? [])
+    .at(0);
+  if (listing.name === RECORD_FILE && listing.files === null) return { ...OWN, reads: 'itself' };
+  return listing.files?.includes(RECORD_FILE)
+    ? { ...OWN, format: surest?.format ?? OWN.format }
+    : (surest ?? null);
 }
 
 /**

@@ -35,6 +35,11 @@ export interface WrittenArm {
   readonly trials: () => Iterable<WrittenTrial>;
 }
 
+/** All rows of the run, in the folder of a run and in folders of other tools: readers of theirs leave a file of another name alone. */
+export const RECORD_FILE = 'record.jsonl.gz';
+/** Likewise in a log of Inspect, whose readers open entries by name. */
+export const RECORD_IN_LOG = `swebatch/${RECORD_FILE}`;
+
 export interface WrittenRun {
   readonly name: string;
   readonly createdAt: string;
@@ -51,6 +56,8 @@ export interface WrittenRun {
   readonly ids: readonly string[];
   readonly epochs: number;
   readonly arms: readonly WrittenArm[];
+  /** All rows of the run or of an arm, for ourselves: what the other tool's form cannot say. */
+  readonly record: (arm?: string) => Uint8Array;
 }
 
 export interface WrittenFile {

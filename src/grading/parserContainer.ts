@@ -1,6 +1,8 @@
 /** Python of others that reads logs. It runs in a container of its own without network, never on this machine and never beside the work that it judges. */
+
 import { z } from 'zod';
 import { OWN_HOST } from '../base/imageReference.ts';
+import { keyed } from '../base/keyed.ts';
 import { sha256 } from '../base/sha256.ts';
 import { errorText } from '../base/text/errorText.ts';
 import { EnvironmentError, isLoss, placeTexts } from '../environment/environment.ts';
@@ -52,7 +54,7 @@ export async function askStatuses(
 ): Promise<ReadonlyMap<string, string> | Extract<ParserAnswer, { ok: false }>> {
   const answer = await askPython(question, request);
   if (!answer.ok) return answer;
-  const statuses = z.record(z.string(), z.string()).safeParse(answer.value);
+  const statuses = keyed(z.string()).safeParse(answer.value);
   if (statuses.success) return new Map(Object.entries(statuses.data));
   return { ok: false, outcome: 'invalid', message: 'its log parser did not give a status for each test' };
 }

@@ -5,6 +5,7 @@
 
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
+import { entryOf } from '../../base/isRecord.ts';
 import { closest } from '../../base/text/closest.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { UserError } from '../../run/userError.ts';
@@ -132,7 +133,7 @@ function unknownMessage(names: readonly string[], args: readonly string[], { fla
     .filter((name) => args.some((arg) => arg === name || flagOf(arg) === name))
     .map((name) => {
       if (args.includes(name)) return `unexpected argument "${name}"`;
-      const close = options.includes(RENAMED[name] ?? '')
+      const close = options.includes(entryOf(RENAMED, name) ?? '')
         ? RENAMED[name]
         : closest(name, [...options, 'help', 'version']);
       return `there is no option ${dashed(name)}${close ? `; did you mean --${close}?` : ''}`;

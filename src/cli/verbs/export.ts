@@ -27,6 +27,8 @@ import {
   exportConfig,
   exportManifest,
   exportPredictions,
+  exportPredictionsFile,
+  exportRecord,
   exportTrajectories,
   partFolder,
 } from '../../run/record/exportRun.ts';
@@ -79,7 +81,7 @@ const exportFlags = flags({
   what: { choices: WHAT, default: 'all', place: 'optional' },
   output,
   to: string(
-    "folder (or file for csv, junit, config, html, recording); default: the run's folder, or stdout",
+    "folder (or file for csv, junit, config, html, recording, preds, manifest); default: the run's folder, or stdout",
   ),
   emitEmpty: { type: 'boolean', describe: 'write "" for trials that were not decided' },
   json,
@@ -159,12 +161,16 @@ async function writeFiles(
   const target = { store, run, dir, version: VERSION };
   const all = args.what === 'all';
   const written: string[] = [];
+  const isFile = /\.jsonl?$/.test(dir) && !statSync(dir, { throwIfNoEntry: false })?.isDirectory();
+  if (isFile && args.what === 'preds') return [await exportPredictionsFile(target, dir)];
+  if (isFile && args.what === 'manifest') return [await exportManifest(target, dir)];
   if (all || args.what === 'preds') written.push(...(await exportPredictions(target)));
   if (all || args.what === 'trajs') written.push(...(await exportTrajectories(target)));
-  if (ATTEMPT_FORMATS.includes(args.what)) written.push(...(await exportAttempts(target, args.what)));
+  const isOfAttempts = ATTEMPT_FORMATS.includes(args.what);
+  if (isOfAttempts) written.push(...(await exportAttempts(target, args.what)));
+  if (all || args.what === 'trajs' || isOfAttempts) written.push(await exportRecord(target));
   if (all || args.what === 'manifest') {
-    await exportManifest(target);
-    written.push(join(dir, 'run.json'));
+    written.push(await exportManifest(target));
   }
   if (all || args.what === 'summary') {
     const { paths } = await exportSummary(reportData(store, run.id)!, dir, pricesOfRun);

@@ -2,10 +2,12 @@
  * A job folder of Harbor as a run: a folder for each trial, with its result.json; reward, tokens, cost, conversation. A trial without a valid reward
  * is missing here, where Harbor's own mean counted it as 0 before 0.26; how far the two numbers are apart is told. Unknown fields are left alone.
  */
+
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
+import { keyed } from '../../base/keyed.ts';
 import { tokensOrNull } from '../../base/plausible.ts';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
@@ -55,7 +57,7 @@ const trialSchema = z.looseObject({
     .nullish(),
   agent_result: usedSchema,
   // A reward that is no number is none: the trial is missing, and the job is read.
-  verifier_result: z.looseObject({ rewards: z.record(z.string(), z.unknown()).nullish() }).nullish(),
+  verifier_result: z.looseObject({ rewards: keyed(z.unknown()).nullish() }).nullish(),
   /** Since 0.26: whether its reward is a measurement. */
   reward_valid: z.boolean().nullish(),
   exception_info: exceptionSchema.nullish(),

@@ -2,7 +2,14 @@
 import { sha256 } from '../../base/sha256.ts';
 import { pathName } from '../../base/text/fileName.ts';
 import { atifOf } from '../atif/writeAtif.ts';
-import type { WrittenArm, WrittenFile, WrittenRun, WrittenTrial, WrittenUsage } from '../writtenRun.ts';
+import {
+  RECORD_FILE,
+  type WrittenArm,
+  type WrittenFile,
+  type WrittenRun,
+  type WrittenTrial,
+  type WrittenUsage,
+} from '../writtenRun.ts';
 
 type Json = Record<string, unknown>;
 
@@ -43,6 +50,7 @@ export function* writeHarbor(run: WrittenRun): Generator<WrittenFile> {
       });
     }
   yield { path: 'config.json', content: text(configOf(run)) };
+  yield { path: RECORD_FILE, content: run.record() };
   yield { path: 'result.json', content: text(jobOf(run, written)) };
 }
 

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
+import { keyed } from '../../base/keyed.ts';
 import { pythonJson } from '../../base/python/json.ts';
 import { PythonLiteralError, parsePythonLiteral } from '../../base/python/literal.ts';
 import { type RawBody, type Read, readForeign, refused } from '../foreignJson.ts';
@@ -31,7 +32,7 @@ export type InstanceReport = Record<string, InstanceVerdict>;
 
 export const instanceReportText = (report: object): string => pythonJson(report);
 
-const record = z.record(z.string(), z.unknown());
+const record = keyed(z.unknown());
 const lists = z.object({ success: z.array(z.string()), failure: z.array(z.string()) });
 /** The harness takes a verdict from `resolved` alone. */
 const verdictSchema = z.looseObject({

@@ -5,6 +5,7 @@
 
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
+import { keyed } from '../../base/keyed.ts';
 import { pythonJson } from '../../base/python/json.ts';
 import {
   type ForeignOutcome,
@@ -63,7 +64,7 @@ const reportSchema = z.looseObject({
   failed_ids: ids,
   /** Harness 5. */
   infra_failure_ids: foreignIds.optional(),
-  failure_reasons: z.record(z.string(), z.string()).default({}),
+  failure_reasons: keyed(z.string()).default({}),
   /** Some tools quote it. */
   schema_version: z.union([z.number(), z.string().regex(/^\d+$/, 'must be a number')]).optional(),
 });

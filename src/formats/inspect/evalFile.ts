@@ -16,6 +16,9 @@ const MOST_SAMPLE = 128 * 1024 * 1024;
 /** Of messages that are kept for one log. */
 const MOST_MESSAGES = 512 * 1024 * 1024;
 
+/** Compressed rows of one arm. */
+const MOST_RECORD = 1024 * 1024 * 1024;
+
 /** The log, or why it cannot be read. */
 export async function readEvalFile(path: string): Promise<Omit<InspectLog, 'path'> | string> {
   try {
@@ -23,6 +26,17 @@ export async function readEvalFile(path: string): Promise<Omit<InspectLog, 'path
     return await logIn(zip, basename(path));
   } catch (error) {
     if (error instanceof ZipError || (error as NodeJS.ErrnoException).code) return errorText(error);
+    throw error;
+  }
+}
+
+/** An entry of it; null where there is none, or no archive that can be read. */
+export async function readFromEval(path: string, name: string): Promise<Buffer | null> {
+  try {
+    await using zip = await openZip(path);
+    return zip.names.includes(name) ? await zip.read(name, MOST_RECORD) : null;
+  } catch (error) {
+    if (error instanceof ZipError || (error as NodeJS.ErrnoException).code) return null;
     throw error;
   }
 }

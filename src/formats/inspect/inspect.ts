@@ -8,6 +8,7 @@ import { basename, join } from 'node:path';
 import { instanceIdProblem } from '../../base/text/instanceId.ts';
 import { hasKeys, readForeignFile, topOf } from '../foreignFile.ts';
 import {
+  type CarriedRecord,
   type ForeignFormat,
   type ForeignInstance,
   type ForeignRun,
@@ -17,6 +18,7 @@ import {
   trialKey,
 } from '../foreignFormat.ts';
 import type { Read } from '../foreignJson.ts';
+import { RECORD_IN_LOG } from '../writtenRun.ts';
 import {
   type InspectLog,
   inspectScore,
@@ -44,7 +46,30 @@ export const inspect: ForeignFormat = {
       : null;
   },
   read: readInspectLogs,
+  records: carriedIn,
 };
+
+/** Of all logs, or of none: an arm without its rows would be missing. */
+async function carriedIn(source: string): Promise<readonly CarriedRecord[] | null> {
+  const { readFromEval } = await import('./evalFile.ts');
+  const paths = logsIn(source);
+  const found = await Promise.all(
+    paths.map(async (path) => ({
+      path,
+      bytes: path.endsWith('.eval') ? await readFromEval(path, RECORD_IN_LOG) : null,
+    })),
+  );
+  const carried = found.flatMap(({ path, bytes }) => (bytes ? [{ path, bytes }] : []));
+  return carried.length === paths.length ? carried : null;
+}
+
+const logsIn = (source: string): string[] =>
+  !statSync(source).isDirectory()
+    ? [source]
+    : readdirSync(source)
+        .filter((name) => name.endsWith('.eval') || isLogName(name))
+        .sort()
+        .map((name) => join(source, name));
 
 /** A JSON log is read as a whole; the .eval format is there for larger ones. */
 const MOST_JSON = 256 * 1024 * 1024;

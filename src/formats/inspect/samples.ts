@@ -1,6 +1,8 @@
 /** A sample of Inspect as a trial: how it ended, what it cost, what was said, and its verdict. */
+
 import { z } from 'zod';
-import { isRecord, recordOf } from '../../base/isRecord.ts';
+import { entryOf, isRecord, recordOf } from '../../base/isRecord.ts';
+import { keyed } from '../../base/keyed.ts';
 import { timestampOrNull, tokensOrNull } from '../../base/plausible.ts';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
@@ -59,7 +61,7 @@ function reasonOfError(message: string): ExitReason {
 
 function reasonOf({ error, limit }: Sample): ExitReason {
   if (error) return reasonOfError(error.message);
-  return limit ? (LIMITS[limit.type] ?? 'limit_steps') : 'submitted';
+  return limit ? (entryOf(LIMITS, limit.type) ?? 'limit_steps') : 'submitted';
 }
 
 /** The score that SWE-bench's scorer gave; else the first of those that the header names. */
@@ -201,9 +203,9 @@ const usageSchema = z.looseObject({
 type InspectUsage = z.infer<typeof usageSchema>;
 
 const id = z.union([z.string(), z.number()]).transform(String);
-const scoresSchema = z
-  .record(z.string(), z.looseObject({ value: z.unknown().optional(), metadata: z.unknown().optional() }))
-  .nullish();
+const scoresSchema = keyed(
+  z.looseObject({ value: z.unknown().optional(), metadata: z.unknown().optional() }),
+).nullish();
 const limitSchema = z.looseObject({ type: z.string() });
 const timesShape = { started_at: z.string().nullish(), completed_at: z.string().nullish() };
 
@@ -214,10 +216,10 @@ const sampleSchema = z.object({
   messages: z.array(z.record(z.string(), z.unknown())).default([]),
   scores: scoresSchema,
   metadata: z.unknown().optional(),
-  model_usage: z.record(z.string(), usageSchema).default({}),
+  model_usage: keyed(usageSchema).default({}),
   error: z.looseObject({ message: z.string(), traceback: z.string().default('') }).nullish(),
   limit: limitSchema.nullish(),
-  attachments: z.record(z.string(), z.string()).default({}),
+  attachments: keyed(z.string()).default({}),
   ...timesShape,
 });
 export type InspectSample = z.infer<typeof sampleSchema>;
@@ -227,7 +229,7 @@ const summarySchema = z.object({
   id,
   epoch: z.number().int().min(1).max(10_000),
   scores: scoresSchema,
-  model_usage: z.record(z.string(), usageSchema).default({}),
+  model_usage: keyed(usageSchema).default({}),
   error: z.string().nullish(),
   limit: z.string().nullish(),
   ...timesShape,
@@ -330,7 +332,7 @@ export function inspectScore(value: unknown): number | null {
   if (typeof value === 'number') return Number.isFinite(value) ? value : null;
   if (typeof value === 'boolean') return value ? 1 : 0;
   if (typeof value !== 'string') return null;
-  const word = WORDS[value] ?? WORDS[value.toLowerCase()];
+  const word = entryOf(WORDS, value) ?? entryOf(WORDS, value.toLowerCase());
   if (word !== undefined) return word;
   return /^-?\d{1,15}(?:\.\d{1,15})?$/.test(value) ? Number(value) : null;
 }

@@ -5,7 +5,14 @@ import { recordOf } from '../../base/isRecord.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { pathName } from '../../base/text/fileName.ts';
 import type { ExitReason } from '../../outcome.ts';
-import type { WrittenArm, WrittenFile, WrittenRun, WrittenTrial, WrittenUsage } from '../writtenRun.ts';
+import {
+  RECORD_IN_LOG,
+  type WrittenArm,
+  type WrittenFile,
+  type WrittenRun,
+  type WrittenTrial,
+  type WrittenUsage,
+} from '../writtenRun.ts';
 
 type Json = Record<string, unknown>;
 
@@ -38,6 +45,7 @@ function* parts(run: WrittenRun, arm: WrittenArm) {
     name: '_journal/start.json',
     text: JSON.stringify({ version: 2, eval: head.eval, plan: head.plan }),
   };
+  yield { name: RECORD_IN_LOG, text: run.record(arm.name) };
   yield { name: 'summaries.json', text: JSON.stringify(summaries) };
   yield { name: 'header.json', text: JSON.stringify(head) };
 }
@@ -278,7 +286,7 @@ const DATE = 0x0021;
 
 interface Part {
   readonly name: string;
-  readonly text: string;
+  readonly text: string | Uint8Array;
 }
 
 function zipOf(parts: Iterable<Part>): Uint8Array {
@@ -286,7 +294,7 @@ function zipOf(parts: Iterable<Part>): Uint8Array {
   const directory: Buffer[] = [];
   let offset = 0;
   for (const { name, text } of parts) {
-    const plain = Buffer.from(text);
+    const plain = typeof text === 'string' ? Buffer.from(text) : text;
     const packed = deflateRawSync(plain);
     const id = Buffer.from(name);
     const fields = Buffer.alloc(26);

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
+import { keyed } from '../../base/keyed.ts';
 import { beginningOf, readForeignFile } from '../foreignFile.ts';
 import {
   type ForeignVerdict,
@@ -60,7 +61,7 @@ export const readLeaderboardResults = (text: RawBody): Read<LeaderboardResults> 
     'it has no list of resolved ids, so it is not a results.json of the leaderboard',
   );
 
-const totalsSchema = z.record(z.string(), z.looseObject({ total: z.number().int().min(0) }));
+const totalsSchema = keyed(z.looseObject({ total: z.number().int().min(0) }));
 
 /** Repository to number of instances. */
 export function readRepoTotals(text: RawBody): Read<ReadonlyMap<string, number>> {

@@ -1,4 +1,5 @@
 /** eval_results.json of SWE-bench Pro: instance id to whether it is resolved, and nothing else. */
+
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
 import { instanceIdProblem } from '../../base/text/instanceId.ts';

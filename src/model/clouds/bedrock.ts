@@ -2,6 +2,7 @@
 
 import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
 import type { EventStreamCodec } from '@smithy/eventstream-codec';
+import { entryOf } from '../../base/isRecord.ts';
 import type { StreamEvent } from '../dialects/dialect.ts';
 import { claudeAt } from '../dialects/messages/messagesDialect.ts';
 import { asObject, asText } from '../dialects/shapes.ts';
@@ -124,7 +125,10 @@ function eventOf(frame: Uint8Array): StreamEvent {
   if (headers[':message-type']?.value !== 'event') {
     const message =
       asText(payload?.message) ?? asText(headers[':error-message']?.value) ?? (kind || 'an exception');
-    return { event: 'error', data: { type: 'error', error: { type: TYPES[kind] ?? kind, message } } };
+    return {
+      event: 'error',
+      data: { type: 'error', error: { type: entryOf(TYPES, kind) ?? kind, message } },
+    };
   }
   const bytes = asText(payload?.bytes);
   const data: unknown = bytes === null ? payload : JSON.parse(Buffer.from(bytes, 'base64').toString());

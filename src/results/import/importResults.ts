@@ -30,6 +30,7 @@ import type { Caller } from '../../run/caller.ts';
 import { requireDataset } from '../../run/datasets.ts';
 import { choosePatch } from '../../run/exit.ts';
 import { exportRun } from '../../run/record/exportRun.ts';
+import { OtherSchema } from '../../run/record/recordFile.ts';
 import { makeAndOpen, refuseRunName } from '../../run/resultsRoot.ts';
 import { reportData } from '../../run/standing.ts';
 import { UserError } from '../../run/userError.ts';
@@ -56,7 +57,10 @@ import {
   trialLines,
   trialsOf,
 } from '../../store/records/trials.ts';
+import { putRun, RowsError } from '../../store/records/wholeRun.ts';
+import { verifyRun } from '../../store/verifyRun.ts';
 import { guarded } from '../../store/writing.ts';
+import { type OwnRecord, ownRecord } from './ownRecord.ts';
 
 export interface ImportOptions {
   /** A folder or file of another tool, relative to the working directory of the process. */
@@ -92,6 +96,56 @@ export async function importInto(
   options: ImportOptions,
   { env, tell }: Told,
   { files }: { readonly files: boolean },
+): Promise<ImportedResults> {
+  const { source } = options;
+  // Verdicts of somebody else are asked for: the files are read, and not the record.
+  const own = options.report === undefined ? await ownRecord(source) : null;
+  try {
+    if (own) return await importOwn(options, own.parts, tell, files);
+  } catch (error) {
+    if (error instanceof RowsError) throw new UserError(`${source}: ${error.message}`);
+    if (error instanceof SourceError) throw sourceProblem(error);
+    if (!(error instanceof OtherSchema)) throw error;
+    tell({ level: 'warning', text: error.message });
+  } finally {
+    own?.close();
+  }
+  return importForeign(options, { env, tell }, files);
+}
+
+/** A run of this program: every row of it comes back, and it is as if it had been run here. */
+async function importOwn(
+  { source, results: root, name = importedName(source) }: ImportOptions,
+  parts: OwnRecord['parts'],
+  tell: Told['tell'],
+  files: boolean,
+): Promise<ImportedResults> {
+  using store = makeAndOpen(root);
+  refuseName(store, name, source, root);
+  const run = await putRun(store, name, parts);
+  const wrong = verifyRun(store, run).checks.filter(({ ok }) => !ok);
+  if (wrong.length > 0)
+    tell({
+      level: 'warning',
+      text: `its record breaks a rule: ${wrong.map((check) => check.name).join('; ')}`,
+    });
+  const data = reportData(store, run.id)!;
+  tell({ level: 'info', text: readLine(data, 'a run of swebatch') });
+  if (files) await exportOrTakeBack(store, run, pathInside(root, name));
+  const instances = new Set(data.trials.map(({ instanceId }) => instanceId)).size;
+  const judged = data.trials.filter(({ outcome }) => outcome !== null).length;
+  return {
+    run: run.name,
+    instances,
+    ...(data.trials.length > instances && { trials: data.trials.length }),
+    verdicts: { found: judged, judged },
+  };
+}
+
+async function importForeign(
+  options: ImportOptions,
+  { env, tell }: Told,
+  files: boolean,
 ): Promise<ImportedResults> {
   const { source, results: root } = options;
   const imported = await readSource(source, options.report);
@@ -144,10 +198,12 @@ export async function readSource(source: string, report?: string): Promise<Forei
   try {
     return await readForeignRun(source, report);
   } catch (error) {
-    if (!(error instanceof SourceError)) throw error;
-    throw new UserError(error.message, error.hint === undefined ? {} : { hint: error.hint });
+    throw error instanceof SourceError ? sourceProblem(error) : error;
   }
 }
+
+const sourceProblem = ({ message, hint }: SourceError): UserError =>
+  new UserError(message, hint === undefined ? {} : { hint });
 
 /** All or nothing, so that the import can be repeated under the same name once the cause is fixed. */
 async function exportOrTakeBack(store: Store, run: RunRow, dir: string): Promise<void> {
@@ -165,7 +221,7 @@ async function exportOrTakeBack(store: Store, run: RunRow, dir: string): Promise
 export function importedName(source: string): string {
   // `..` is a path with a name, but not a name for a run.
   const name = basename(resolve(source))
-    .replace(/\.(?:json|eval)$/, '')
+    .replace(/\.(?:json|eval|jsonl\.gz)$/, '')
     .replace(/[^A-Za-z0-9_.-]/g, '_')
     .slice(0, 100);
   return /^\.*$/.test(name) ? 'imported' : name;

@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { z } from 'zod';
 import { makeFolder } from '../../base/files/makeFolder.ts';
 import { VERSION } from '../../base/files/packageFile.ts';
@@ -25,6 +25,7 @@ import { type Caller, type Notice, type Variables, variable } from '../../run/ca
 import { databasePath, openForReading } from '../../run/resultsRoot.ts';
 import { findRun } from '../../store/records/runs.ts';
 import { importedName, importInto } from './importResults.ts';
+import { databaseBeside } from './ownRecord.ts';
 
 interface OpenedSource {
   /** A results root that holds this run alone. */
@@ -75,9 +76,12 @@ function keyOf(source: string, { reads }: Recognised): string {
           .concat(reads === 'above' ? readdirSync(join(folder, '..')).map((name) => join('..', name)) : [])
           .filter((file) => isFolder || /\.(?:jsonl?|diff|log)$/.test(file))
           .sort();
-  const lines = names.map((file) => {
-    const { size, mtimeMs, ctimeMs } = lstatSync(join(folder, file));
-    return `${file} ${size} ${mtimeMs} ${ctimeMs}`;
+  // A run of a results root is read from its database.
+  const database = databaseBeside(source);
+  const besides = database === null ? [] : [database, `${database}-wal`];
+  const lines = [...names.map((file) => join(folder, file)), ...besides].map((path) => {
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    return `${relative(folder, path)} ${found?.size} ${found?.mtimeMs} ${found?.ctimeMs}`;
   });
   return sha256([VERSION, resolve(source), ...lines].join('\n'));
 }

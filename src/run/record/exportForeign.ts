@@ -13,6 +13,7 @@ import type { ReportArm, RunData } from '../../store/records/reportQueries.ts';
 import { instancesOf } from '../../store/records/runs.ts';
 import { reportData } from '../standing.ts';
 import type { ExportTarget } from './exportRun.ts';
+import { recordFile } from './recordFile.ts';
 
 /** Returns what was written. */
 export async function exportForeign(
@@ -45,6 +46,7 @@ function writtenRun(store: Store, data: RunData, version: string): WrittenRun {
     ids: instancesOf(store, run.id).map(({ instance_id }) => instance_id),
     epochs: new Set(trials.map(({ epoch }) => epoch)).size,
     arms: data.arms.map((arm) => writtenArm(store, data, arm)),
+    record: (arm) => Buffer.concat([...recordFile(store, run.id, arm)]),
   };
 }
 

@@ -19,6 +19,7 @@ import {
   trajectoryPath,
 } from '../../formats/miniSweAgent/writeTrajectory.ts';
 import { predsJson, predsJsonl } from '../../formats/predictions.ts';
+import { RECORD_FILE } from '../../formats/writtenRun.ts';
 import { publishedMessages } from '../../model/dialects/published/publishedMessages.ts';
 import { exportSummary } from '../../report/exportSummary.ts';
 import { partsOf, predictionsOf } from '../../report/predictionsOf.ts';
@@ -43,7 +44,9 @@ import {
 import { crashPoint } from '../control/crash.ts';
 import { plannedArms } from '../plan/planRecord.ts';
 import { reportData } from '../standing.ts';
+import { UserError } from '../userError.ts';
 import { programsSeen } from './programRecord.ts';
+import { recordFile } from './recordFile.ts';
 import { pricesOfRun } from './tokenPrices.ts';
 
 export interface ExportTarget {
@@ -66,6 +69,19 @@ export async function exportPredictions({ store, run, dir }: ExportTarget): Prom
     written.push(join(folder, 'preds.json'));
   }
   return written;
+}
+
+/** As one file, which holds the predictions of one arm and epoch: a form that says neither cannot hold several. */
+export async function exportPredictionsFile({ store, run }: ExportTarget, path: string): Promise<string> {
+  const parts = partsOf(predictionRows(store, run.id));
+  if (parts.length > 1)
+    throw new UserError(
+      `${run.name} has ${parts.length} sets of predictions, one for each arm and epoch, and ${path} holds one`,
+      { hint: 'name a folder with --to, and take a file from it' },
+    );
+  const predictions = predictionsOf(parts[0]?.rows ?? [], run.emit_empty === 1);
+  await writeAtomically(path, path.endsWith('.jsonl') ? predsJsonl(predictions) : predsJson(predictions));
+  return path;
 }
 
 /** Where the files of an attempt's arm and epoch lie, relative to the run's folder. */
@@ -116,10 +132,21 @@ export async function observedOf(store: Store, runId: number) {
   return { ...observedIn(store, runId), ...(Object.keys(programs).length > 0 && { programs }) };
 }
 
-export async function exportManifest({ store, run, dir }: ExportTarget): Promise<void> {
+export async function exportManifest(
+  { store, run, dir }: ExportTarget,
+  path = pathInside(dir, 'run.json'),
+): Promise<string> {
   // The manifest of the start, and what was observed since.
   const manifest = { ...storedManifest(runById(store, run.id)!), observed: await observedOf(store, run.id) };
-  await writeAtomically(pathInside(dir, 'run.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+  await writeAtomically(path, `${JSON.stringify(manifest, null, 2)}\n`);
+  return path;
+}
+
+/** What brings the run back beside the other files. Returns its path. */
+export async function exportRecord({ store, run, dir }: ExportTarget): Promise<string> {
+  const path = pathInside(dir, RECORD_FILE);
+  await writeAtomically(path, recordFile(store, run.id));
+  return path;
 }
 
 /** Trajectories that lie in the folder as the record has them, and whether each was that of the final attempt. */
@@ -133,6 +160,7 @@ export async function exportRun(target: ExportTarget, written: Written = new Map
   for (const { id, final, changed } of endedAttempts(target.store, target.run.id))
     if (changed === 1 || written.get(id) !== (final === 1)) await exportTrajectory(target, id, written);
   await exportSummary(reportData(target.store, target.run.id)!, target.dir, pricesOfRun);
+  await exportRecord(target);
   return predictions;
 }
 

@@ -2,10 +2,11 @@
  * environment/docker-compose.yaml of a Harbor task: the part of the Compose specification that tasks use, read here for every engine alike. A key
  * that is not taken is a reason, with the service that has it, and the task is refused: none of it runs in part.
  */
+
 import { posix } from 'node:path';
 import { z } from 'zod';
 import type { WantedVariables } from '../../base/hostVariables.ts';
-import { isRecord } from '../../base/isRecord.ts';
+import { entryOf, isRecord } from '../../base/isRecord.ts';
 import type { Service, Services } from '../../base/services.ts';
 import { errorText, issueText } from '../../base/text/errorText.ts';
 import { shellWord } from '../../base/text/shellWord.ts';
@@ -205,7 +206,7 @@ export function readCompose(text: string, given: ReadWith): ReadCompose {
 }
 
 const refusedKey = (key: string): string =>
-  `${key} is not taken${WHY[key] === undefined ? '' : `: ${WHY[key]}`}`;
+  `${key} is not taken${entryOf(WHY, key) === undefined ? '' : `: ${entryOf(WHY, key)}`}`;
 
 type ReadService = z.infer<z.ZodObject<ReturnType<typeof both>>> &
   Partial<z.infer<z.ZodObject<typeof beside>>>;

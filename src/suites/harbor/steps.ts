@@ -7,6 +7,7 @@
 import { z } from 'zod';
 import type { AgentResult } from '../../agent/contract.ts';
 import type { Network } from '../../base/allowList.ts';
+import { keyed } from '../../base/keyed.ts';
 import { errorFirst } from '../../base/text/errorFirst.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { EnvironmentError, placeFiles } from '../../environment/environment.ts';
@@ -149,7 +150,7 @@ interface SteppedTask extends Omit<Wanted, 'testFolders'> {
 const stepVerdict = z.object({
   outcome: z.enum(OUTCOMES),
   /** null: its verifier gave none. */
-  rewards: z.record(z.string(), z.number()).nullable(),
+  rewards: keyed(z.number()).nullable(),
   message: z.string().nullable(),
   infraReason: z.string().nullable(),
   log: z.string().nullable(),

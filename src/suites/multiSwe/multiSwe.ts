@@ -5,6 +5,7 @@
 
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
+import { keyed } from '../../base/keyed.ts';
 import type { Instance } from '../../dataset/instance.ts';
 import type { RawRow } from '../../dataset/read/row.ts';
 import type { PlannedGrading } from '../../grading/gradingFrame.ts';
@@ -57,7 +58,7 @@ function columns(raw: RawRow): RawRow {
 
 const names = z.array(z.string()).default([]);
 const runSchema = z.object({ passed_tests: names, failed_tests: names, skipped_tests: names });
-const listed = z.record(z.string(), z.unknown()).nullish();
+const listed = keyed(z.unknown()).nullish();
 
 /** What its row says of the runs before, and which tests have to change how. */
 export const multiRowSchema = z.object({

@@ -5,6 +5,7 @@
  */
 
 import { z } from 'zod';
+import { keyed } from '../../base/keyed.ts';
 import { strip } from '../../base/python/text.ts';
 import type { Instance } from '../../dataset/instance.ts';
 import type { RawRow } from '../../dataset/read/row.ts';
@@ -101,7 +102,7 @@ export function r2eStatement(text: unknown): unknown {
 }
 
 const decoloured = (name: string): string => name.replace(/\x1b\[\p{Nd}+m/gu, '');
-const expectedSchema = z.record(z.string(), z.string());
+const expectedSchema = keyed(z.string());
 
 /** Names as the suite compares them: without colours, and without what stands behind the first " - ". The last one in their order wins. */
 const r2eNames = (statuses: Iterable<readonly [string, string]>): Map<string, string> => {

@@ -3,11 +3,13 @@
  * stands in files there are columns of a row, so a task is graded as a row is. Its image is built from its Dockerfile, and binary files that its
  * tests need lie in the folder.
  */
+
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { OWN_HOST } from '../../base/imageReference.ts';
 import { isRecord } from '../../base/isRecord.ts';
+import { keyed } from '../../base/keyed.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { instanceIdProblem } from '../../base/text/instanceId.ts';
@@ -196,7 +198,7 @@ function builds(instance: Instance): readonly ImageBuild[] {
   return [{ image: built, files, timeoutS: BUILD_S }];
 }
 
-const assetsSchema = z.record(z.string(), z.string());
+const assetsSchema = keyed(z.string());
 
 function grading(instance: Instance, options: SpecOptions): PlannedGrading {
   const resolved = resolveGradeSpec(instance, options);

@@ -1,4 +1,5 @@
 /** Google's generateContent. */
+
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { tokenCount as count } from '../../../base/plausible.ts';
