@@ -13,13 +13,13 @@ export class Callable extends PyObject {
 }
 
 /** A value whose fields a template reads by name. */
-export abstract class Fields extends PyObject {
+export abstract class WithFields extends PyObject {
   /** undefined where it has none of this name. */
   abstract field(name: string): unknown;
 }
 
 /** `namespace(n=0)`: the one object whose fields `{% set ns.n = 1 %}` changes, in loops too. */
-export class Namespace extends Fields {
+export class Namespace extends WithFields {
   readonly fields: Map<string, unknown>;
   constructor(fields: Map<string, unknown>) {
     super('Namespace');
@@ -30,7 +30,7 @@ export class Namespace extends Fields {
   }
 }
 
-class Cycler extends Fields {
+class Cycler extends WithFields {
   private readonly items: readonly unknown[];
   private at = 0;
   constructor(items: readonly unknown[]) {

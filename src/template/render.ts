@@ -24,7 +24,7 @@ import {
 } from '../base/python/values.ts';
 import { closest } from '../base/text/closest.ts';
 import { applyFilter, applyTest, FILTERS, Group, LENIENT_TESTS, TESTS } from './filters.ts';
-import { Callable, changes, cycle, Fields, GLOBALS, Namespace } from './globals.ts';
+import { Callable, changes, cycle, GLOBALS, Namespace, WithFields } from './globals.ts';
 import { methodOf, wrongCall } from './methods.ts';
 import { type Node, parseTemplate, TemplateError, UndefinedError } from './parse.ts';
 import { misfit } from './signature.ts';
@@ -532,7 +532,7 @@ function whole(at: unknown): number | null {
 
 /** Own fields of dicts, elements of lists, characters of text; nothing of the host language. */
 function member(target: unknown, key: unknown): unknown {
-  if (target instanceof Fields) return target.field(text(key));
+  if (target instanceof WithFields) return target.field(text(key));
   if (target instanceof Group && (key === 'grouper' || key === 'list')) return target.field(key);
   if (isDict(target)) return Object.hasOwn(target, text(key)) ? target[text(key)] : undefined;
   if (typeof key === 'number' && Number.isInteger(key)) {

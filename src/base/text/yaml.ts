@@ -1,5 +1,14 @@
 /** YAML of people and of strangers: with merge keys, no key twice, and within bounds of length, depth and repetition. */
-import { type Document, isScalar, LineCounter, parseDocument, type ScalarTag, visit } from 'yaml';
+import {
+  type Document,
+  isMap,
+  isScalar,
+  LineCounter,
+  parseDocument,
+  type ScalarTag,
+  stringify,
+  visit,
+} from 'yaml';
 import { errorText } from './errorText.ts';
 
 /** Everything that is wrong with a text, at once. */
@@ -82,15 +91,23 @@ const PYTHON_TAGS: readonly ScalarTag[] = [
   },
 ];
 
-/** A key is a text, as it is written: `NO: 1` names a variable. */
-function keepKeys(document: Document.Parsed): void {
+/** Keys are texts, as they are written: `NO: 1` names a variable. So are switches of variables: `env: {PIP_PROGRESS_BAR: off}`. */
+function keepTexts(document: Document.Parsed): void {
+  const asWritten = (node: unknown, types: RegExp): void => {
+    if (isScalar(node) && node.source !== undefined && types.test(typeof node.value))
+      node.value = node.source;
+  };
   visit(document, {
-    Pair(_, { key }) {
-      if (isScalar(key) && key.source !== undefined && /^(?:boolean|number)$/.test(typeof key.value))
-        key.value = key.source;
+    Pair(_, { key, value }) {
+      asWritten(key, /^(?:boolean|number)$/);
+      if (isScalar(key) && key.value === 'env' && isMap(value))
+        for (const variable of value.items) asWritten(variable.value, /^boolean$/);
     },
   });
 }
+
+/** YAML that YAML 1.2 and PyYAML read alike: `off` as a text has quotes. */
+export const writeYaml = (value: unknown): string => stringify(value, { lineWidth: 0, compat: 'yaml-1.1' });
 
 /** YAML as a program in Python reads it. A key given twice is an error here. Throws a YamlError. */
 export const parsePythonYaml = (text: string): unknown => parseYaml(text, PYTHON_TAGS);
@@ -110,7 +127,7 @@ export function parseYaml(text: string, tags: readonly ScalarTag[] = []): unknow
     }),
   );
   if (document.errors.length > 0) throw new YamlError(mistakes(document, lines));
-  if (tags.length > 0) keepKeys(document);
+  if (tags.length > 0) keepTexts(document);
   try {
     // Aliases and merge keys are followed only here: one that leads nowhere is the person's mistake too.
     return document.toJS();

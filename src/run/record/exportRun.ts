@@ -7,10 +7,10 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { stringify } from 'yaml';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { pathName } from '../../base/text/fileName.ts';
+import { writeYaml } from '../../base/text/yaml.ts';
 import { armNameOf } from '../../config/loadConfig.ts';
 import { attemptWriterOf } from '../../formats/formats.ts';
 import {
@@ -232,7 +232,7 @@ export function exportConfig(run: ExportedRun, ids: readonly string[]): string {
   if (run.imported === 1) {
     // An import has only the published settings; the rest are the defaults of this program.
     const { name: _, ...published } = arms[0] ?? { name: '' };
-    return write({ ...published, dataset: rowsOf(run, ids) });
+    return writeYaml({ ...published, dataset: rowsOf(run, ids) });
   }
   const rows = {
     subset: run.dataset_source,
@@ -244,14 +244,12 @@ export function exportConfig(run: ExportedRun, ids: readonly string[]): string {
   const [only] = plain;
   if (plain.length === 1 && only && only.name === armNameOf(only)) {
     const { name: _, ...parts } = only;
-    return write({ ...parts, ...sections, dataset: rows });
+    return writeYaml({ ...parts, ...sections, dataset: rows });
   }
-  return write({ ...sections, arms: plain, dataset: rows });
+  return writeYaml({ ...sections, arms: plain, dataset: rows });
 }
 
 const rowsOf = (run: ExportedRun, ids: readonly string[]) => ({
   subset: run.dataset_source,
   instances: ids,
 });
-
-const write = (value: unknown): string => stringify(value, { lineWidth: 0 });
