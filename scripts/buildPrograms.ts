@@ -1,4 +1,4 @@
-// Compiles the programs that run in containers of ours (src/environment/relay, src/environment/watch) for this machine's architecture into dist,
+// Compiles the programs that run in containers of ours (src/environment/blocks, relay and watch) for this machine's architecture into dist,
 // unless those there are newer.
 //   node scripts/buildPrograms.ts
 import { spawnSync } from 'node:child_process';
@@ -23,6 +23,6 @@ function build(name: string): string {
 }
 
 /** Says in a sentence what happened. Throws when there is a compiler and it refuses. */
-export const buildPrograms = (): string => ['relay', 'watch'].map(build).join(', ');
+export const buildPrograms = (): string => ['blocks', 'relay', 'watch'].map(build).join(', ');
 
 if (import.meta.main) process.stderr.write(`${buildPrograms()}\n`);

@@ -64,6 +64,8 @@ export interface EnvironmentInfo {
   readonly transport: 'supervisor' | 'exec' | 'local';
   readonly history: HistoryState;
   readonly notes: readonly string[];
+  /** Folders of the image that `keepWork` never keeps. */
+  readonly volumes?: readonly string[];
 }
 
 export interface Environment {
@@ -91,6 +93,10 @@ export interface Environment {
    * start from it finds the same files. `EnvironmentFactory.discardWork` removes it.
    */
   keepWork?(kept?: Kept): Promise<string>;
+  /** Why an image would not have all that is there; undefined where it has. Absent where it always has, or where nothing is kept. */
+  unkept?(): Promise<Unkept | undefined>;
+  /** What was changed here of the programs and libraries of the image; absent where that is not known. */
+  systemChanges?(): Promise<SystemChanges>;
   /** What runs beside the environment itself; undefined where that is not known. */
   leftRunning?(): Promise<LeftRunning | undefined>;
   /**
@@ -149,6 +155,13 @@ export interface Kept {
   readonly running?: boolean;
   /** Paths of the work tree that are no part of the patch where they are new: `agent.beside_work`. */
   readonly beside?: readonly string[];
+}
+
+export interface Unkept {
+  /** A clause: "what lies in /data (VOLUME of its image) is in no image of its container". */
+  readonly why: string;
+  /** No image may be made. */
+  readonly never: boolean;
 }
 
 export interface LeftRunning {

@@ -65,7 +65,9 @@ export const environmentSchema = ({
       memory: size.default('4g').meta(identity('memory limit (bytes, or 512m, 4g); swap is set to the same')),
       pids_limit: z.number().int().min(0).default(512).meta(identity()),
       cpus: z.number().min(0).default(2).meta(identity()),
-      disk: size.default('20g').meta(identity('size the writable layer may reach; 0 means no limit')),
+      disk: size
+        .default('20g')
+        .meta(identity('what the writable layer may take of the disk; 0 means no limit')),
       user: z.string().optional().meta(identity()),
       platform: z.string().optional().meta(identity('e.g. linux/amd64; default: what the image says')),
       pull: z.enum(['never', 'missing', 'always']).default('missing').meta(runtime()),

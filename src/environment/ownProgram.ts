@@ -10,7 +10,7 @@ const SUFFIXES: Readonly<Record<string, string>> = { amd64: 'x64', arm64: 'arm64
 const FOLDERS = [import.meta.dirname, import.meta.dirname.replace(`${sep}src${sep}`, `${sep}dist${sep}`)];
 
 /** Each is in a folder of its name, beside its source. */
-export function ownProgram(name: 'relay' | 'watch', architecture: string): Buffer {
+export function ownProgram(name: 'blocks' | 'relay' | 'watch', architecture: string): Buffer {
   const suffix = SUFFIXES[architecture];
   const path = FOLDERS.map((folder) => join(folder, name, `${name}.${suffix}`)).find(
     (file) => suffix && existsSync(file),

@@ -24,7 +24,7 @@ import {
   probeEnvironment,
   removeEnvironment,
 } from './attempt/environment.ts';
-import { judgedBeside, keepJudged, leftForTests } from './attempt/judgedBeside.ts';
+import { judgedBeside, keepJudged, leftForTests, refuseUnkept } from './attempt/judgedBeside.ts';
 import { ledAttempt } from './attempt/ledAttempt.ts';
 import type { Run } from './contract.ts';
 import { crashPoint } from './control/crash.ts';
@@ -81,6 +81,7 @@ export async function runAttempt(
       environment = await enterEnvironment(run, turn, journal, signal);
       crashPoint('after_container_started');
       journal.environmentStarted(environment.info);
+      refuseUnkept(trial, environment);
       await probeEnvironment(trial, environment, journal, signal);
       agentBegan = true;
       result = await runAgent(run, turn, journal, environment, signal);
@@ -100,7 +101,7 @@ export async function runAttempt(
       const kept = { running: left?.runs === true, beside: trial.arm.agent.beside_work ?? [] };
       const capture = await captureWork(run, journal, environment, ending, kept);
       captured = capture.captured && withoutValues(run, trial.instance, capture.captured);
-      if (needsOf(trial.instance).endState)
+      if (needsOf(trial.instance).endState && !left?.only)
         workImage = await leaveWork(run, journal, environment, ending, kept);
       // What the engine took with it was the result, unless the patch was submitted.
       const isSubmission =

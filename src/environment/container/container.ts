@@ -20,6 +20,7 @@ import {
   type Kept,
   type PlacedFile,
   type StartRequest,
+  type Unkept,
 } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { type Channel, createChannel } from '../exec/channel.ts';
@@ -30,6 +31,7 @@ import type { ContainerControl, StartProcess, Transport } from '../exec/transpor
 import { diffSnapshot, type GitSnapshot } from '../patch/capture.ts';
 import { diffTrees, type ReadFolder, type TreeSnapshot } from '../patch/treeSnapshot.ts';
 import type { EngineWatch } from '../places/engineWatch.ts';
+import { shellScript } from '../shellScript.ts';
 import { unameVars } from '../uname.ts';
 
 export type Death = ContainerControl['death'];
@@ -62,6 +64,9 @@ export interface Container extends ContainerControl {
   readonly listen?: NonNullable<Environment['listen']> | undefined;
   /** Its file system as an image; absent where there are none. */
   readonly keep?: (kept: Kept) => Promise<string>;
+  /** Of what its engine knows. */
+  readonly unkept?: NonNullable<Environment['unkept']>;
+  readonly systemChanges?: NonNullable<Environment['systemChanges']>;
   /** How its processes are started for somebody else; absent where it cannot have such. */
   readonly beside?: (putBack: StartRequest['putBack']) => Promise<Pick<Container, 'startProcess' | 'as'>>;
   readonly watchWrites?: NonNullable<Environment['watchWrites']>;
@@ -214,7 +219,7 @@ function environmentIn(
   snapshot: GitSnapshot | TreeSnapshot | undefined,
   info: EnvironmentInfo,
 ): Environment {
-  const { watch, listen, keep, beside, watchWrites, serviceLogs } = container;
+  const { watch, listen, keep, beside, watchWrites, serviceLogs, unkept, systemChanges } = container;
   let closing: Promise<void> | undefined;
   const doorways: Doorway[] = [];
   // Nobody else's processes are an agent's: what the image started itself goes on where it is another user's.
@@ -291,6 +296,10 @@ function environmentIn(
         return orDeath(keep(kept), 'keeping the work');
       },
     }),
+    ...(unkept && {
+      unkept: async () => (await orDeath(unkept(), 'looking at what can be kept')) ?? inMemory(own),
+    }),
+    ...(systemChanges && { systemChanges: () => orDeath(systemChanges(), 'listing what was changed') }),
     leftRunning: own.left,
     ...(beside && {
       async beside(putBack) {
@@ -333,6 +342,18 @@ function environmentIn(
   };
 }
 
+const IN_MEMORY = shellScript('inMemory.sh', import.meta.url);
+const IN_MEMORY_LIMIT_S = 60;
+
+/** By a script inside: whoever makes it say nothing hides his own work. */
+async function inMemory(own: Channel): Promise<Unkept | undefined> {
+  const { output, code } = await own.harness(IN_MEMORY, { timeoutS: IN_MEMORY_LIMIT_S });
+  const paths = output.split('\n').filter((path) => path.startsWith('/'));
+  return code !== 0 || paths.length === 0
+    ? undefined
+    : { why: `what lies in memory (${paths.join(', ')}) is in no image of its container`, never: false };
+}
+
 /** Files as an archive that is extracted at the root. */
 export async function archiveOf(files: Parameters<Container['put']>[0]): Promise<Buffer> {
   const pack = tar.pack();
@@ -356,16 +377,21 @@ function missing(path: string): never {
   throw Object.assign(new Error(`no file ${path} in the container`), { code: 'ENOENT' });
 }
 
+/** Of one file that is read whole. */
+export const LONGEST_FILE = 512 * 2 ** 20;
+export const tooLong = (path: string, mostBytes: number): FilesTooLargeError =>
+  new FilesTooLargeError(`${path} holds more than ${Math.floor(mostBytes / 2 ** 20)} MB`);
+
 async function filesAt(container: Container, path: string, maxBytes: number): Promise<PlacedFile[]> {
   const above = posix.dirname(posix.normalize(path));
   const read = async (archive: tar.Extract) => {
     const files: PlacedFile[] = [];
     let left = maxBytes;
-    // Read to the end also when it is too much: leaving the loop early would destroy the stream under the pipe.
     for await (const entry of archive) {
       const { name, type, size = 0, mode = 0o644 } = entry.header;
       left -= size;
-      if (type === 'file' && left >= 0)
+      if (left < 0) throw tooLong(path, maxBytes);
+      if (type === 'file')
         files.push({
           path: posix.join(above, posix.normalize(`/${name}`)),
           content: await wholeOf(entry),
@@ -373,8 +399,6 @@ async function filesAt(container: Container, path: string, maxBytes: number): Pr
         });
       else entry.resume();
     }
-    if (left < 0)
-      throw new FilesTooLargeError(`${path} holds more than ${Math.floor(maxBytes / 2 ** 20)} MB`);
     return files;
   };
   return (await container.read(path, read)) ?? [];

@@ -9,7 +9,14 @@ import type Docker from 'dockerode';
 import tar from 'tar-stream';
 import { z } from 'zod';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
-import { archiveOf, type Container, type OwnConfig, wholeOf } from '../container/container.ts';
+import {
+  archiveOf,
+  type Container,
+  LONGEST_FILE,
+  type OwnConfig,
+  tooLong,
+  wholeOf,
+} from '../container/container.ts';
 import { EnvironmentError, REFUSED_OPTION, type StartRequest } from '../environment.ts';
 import { keeperEntrypoint } from '../exec/keeper.ts';
 import { LABELS, ownerLabels } from '../owner.ts';
@@ -363,6 +370,11 @@ export function extractArchive(archive: NodeJS.ReadableStream, signal?: AbortSig
     .on('error', fail)
     .on('close', () => fail(Object.assign(new Error('the archive was cut short'), { code: 'ECONNRESET' })));
   if (signal) addAbortListener(signal, () => fail(signal.reason as Error));
+  // Whoever has read enough lets go of it: of a sparse file of 50 GB an engine sends 50 GB.
+  extract.on('close', () => {
+    archive.unpipe(extract);
+    (archive as Readable).destroy();
+  });
   archive.pipe(extract);
   return extract;
 }
@@ -384,8 +396,8 @@ export function containerFiles(container: Docker.Container): Pick<Container, 'pu
     const archive = await archiveAt(path);
     if (!archive) return undefined;
     let found: { kind: string; link: string; content: Buffer } | undefined;
-    // Read to the end: leaving the loop early would destroy the stream under the pipe.
     for await (const entry of archive) {
+      if ((entry.header.size ?? 0) > LONGEST_FILE) throw tooLong(path, LONGEST_FILE);
       const content = await wholeOf(entry);
       found ??= { kind: entry.header.type ?? 'file', link: entry.header.linkname ?? '', content };
     }

@@ -1,11 +1,16 @@
-/** Where the storage driver has no quota, the size of the writable layer is polled while commands run. */
+/** Where the storage driver has no quota, the size of the writable layer on the disk is polled while commands run. */
 
 import type Docker from 'dockerode';
 import { z } from 'zod';
-import { startTimer, type Timer } from '../../base/async/timer.ts';
+import { startTimer, type Timer, within } from '../../base/async/timer.ts';
 import { parseSize } from '../../base/text/units.ts';
+import type { StartRequest } from '../environment.ts';
 import { daemonAnswer } from '../places/dockerFault.ts';
 import { engineFacts } from '../places/engineInfo.ts';
+import type { Discard } from './container.ts';
+import { attachedTo, createOwnContainer } from './ownImage.ts';
+import { createDemux } from './startProcess.ts';
+import { writtenPaths } from './systemChanges.ts';
 
 const POLL_MS = 3000;
 const sized = z.object({ SizeRw: z.number().optional() });
@@ -13,12 +18,80 @@ const sized = z.object({ SizeRw: z.number().optional() });
 /** The daemon walks the layer. */
 const LOOK_LIMIT_MS = 600_000;
 
-/** Bytes in the container's writable layer, which holds only what the container changed. By the list, which needs no lock of the container. */
+/**
+ * How long the files of the container's writable layer are, which holds only what the container changed: holes are counted too. By the list, which
+ * needs no lock of the container.
+ */
 export const writtenBytes = (docker: Docker, id: string) => async (): Promise<number> => {
   const listed = { all: true, size: true, filters: { id: [id] } };
   const [info] = await daemonAnswer(docker.listContainers(listed), LOOK_LIMIT_MS);
   return sized.parse(info ?? {}).SizeRw ?? 0;
 };
+
+/** Bytes of them on the disk, and bytes of their holes. */
+const blocksSchema = z.tuple([z.number(), z.number()]);
+const BLOCKS_LIMIT_MS = 120_000;
+const TRIES = 3;
+/** proc(5) asks for the first; the second leads through folders that are closed to others. */
+const RIGHTS = ['SYS_PTRACE', 'DAC_READ_SEARCH'];
+
+/**
+ * What the layer takes of the disk: `truncate -s 50G` takes nothing. The engine counts lengths, so only where these are over the limit does a program
+ * of ours beside the container look at the blocks. What it did not find (somebody renamed it meanwhile) counts by its length, and so does everything
+ * where it cannot run.
+ */
+export function takenBytes(
+  { docker, discard }: { readonly docker: Docker; readonly discard: Discard },
+  container: Docker.Container,
+  request: Pick<StartRequest, 'owner' | 'instanceId'>,
+  limitBytes: number,
+): () => Promise<number> {
+  const lengths = writtenBytes(docker, container.id);
+  return async () => {
+    const length = await lengths();
+    if (length <= limitBytes) return length;
+    // Whatever ends all processes there ends it too, at the end of a command for one.
+    for (let tried = 1; tried <= TRIES; tried += 1)
+      try {
+        const paths = await writtenPaths(container);
+        const [bytes, holes] = await blocksOf({ docker, discard }, container.id, request, paths);
+        return Math.max(bytes, length - holes);
+      } catch {
+        // It may be the last.
+      }
+    return length;
+  };
+}
+
+async function blocksOf(
+  { docker, discard }: { readonly docker: Docker; readonly discard: Discard },
+  containerId: string,
+  request: Pick<StartRequest, 'owner' | 'instanceId'>,
+  paths: readonly string[],
+): Promise<z.infer<typeof blocksSchema>> {
+  const reach = { PidMode: `container:${containerId}`, NetworkMode: 'none', CapAdd: RIGHTS };
+  const beside = await createOwnContainer(docker, 'blocks', request, { args: [], user: '0:0', reach });
+  try {
+    const stream = await attachedTo(beside);
+    const said = Promise.withResolvers<string>();
+    let text = '';
+    stream.on(
+      'data',
+      createDemux((_, data) => {
+        text += data.toString('latin1');
+        if (text.includes('\n')) said.resolve(text);
+      }),
+    );
+    for (const event of ['end', 'close', 'error']) stream.on(event, () => said.resolve(text));
+    await daemonAnswer(beside.start());
+    stream.write(`${paths.map((path) => `${path}\0`).join('')}\0`);
+    const answer = await within(said.promise, BLOCKS_LIMIT_MS);
+    stream.destroy();
+    return blocksSchema.parse(answer?.trim().split(' ').map(Number));
+  } finally {
+    await discard(beside);
+  }
+}
 
 /**
  * Calls `onFull` once when the layer is over the limit. A look may take longer than the command beside which it began: what it found is

@@ -6,7 +6,7 @@ import type Docker from 'dockerode';
 import { createTurns, type Turns } from '../../base/async/room.ts';
 import { WORK_IMAGES } from '../../base/imageReference.ts';
 import type { Services } from '../../base/services.ts';
-import { parseDuration, parseSize } from '../../base/text/units.ts';
+import { formatSize, parseDuration, parseSize } from '../../base/text/units.ts';
 import {
   type Channels,
   type Container,
@@ -55,7 +55,7 @@ import type { EnsureImage, ImageFacts } from '../places/pullStage.ts';
 import { createProgramVolumes, type ProgramVolumes } from '../programs/programVolume.ts';
 import { createRelayLine } from '../relay/relayLine.ts';
 import { containerFiles, createContainer, type Discard, deathOf, restartContainer } from './container.ts';
-import { createDiskWatch, createQuotaProbe, type QuotaProbe, writtenBytes } from './diskWatch.ts';
+import { createDiskWatch, createQuotaProbe, type QuotaProbe, takenBytes, writtenBytes } from './diskWatch.ts';
 import { deviceRequests } from './gpus.ts';
 import {
   entryLabel,
@@ -359,7 +359,8 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
     signal?.throwIfAborted();
     const named = config.image ?? request.image;
     door?.work();
-    return { kind: 'docker', image: named, imageDigest: image.digest, history, config, snapshot };
+    const volumes = volumesOf(image, beside);
+    return { kind: 'docker', image: named, imageDigest: image.digest, history, volumes, config, snapshot };
   });
   return door ? door.within(environment) : environment;
 }
@@ -410,6 +411,10 @@ function withServices(
   };
 }
 
+/** Those of the image that this container alone has. */
+const volumesOf = ({ volumes = [] }: Pick<ImageFacts, 'volumes'>, beside?: RunningServices): string[] =>
+  volumes.filter((path) => !beside?.place.mounts.some(({ Target }) => Target === path));
+
 const HERE: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64', ia32: '386', arm: 'arm' };
 const runsHere = (architecture: string) =>
   architecture === '' || HERE[process.arch] === undefined || HERE[process.arch] === architecture;
@@ -446,7 +451,7 @@ interface OpenContainer {
 async function openContainer(
   shared: DockerShared<OwnConfig>,
   request: StartRequest,
-  image: Pick<ImageFacts, 'id' | 'user'>,
+  image: Pick<ImageFacts, 'id' | 'user' | 'volumes'>,
   notes: string[],
   more: {
     readonly program?: string | undefined;
@@ -520,15 +525,30 @@ async function openContainer(
       await door?.open(listen);
       await enter();
     },
-    watchDisk: createDiskWatch(writtenBytes(docker, handle.id), parseSize(config.disk), options.diskPollMs),
+    watchDisk: createDiskWatch(
+      takenBytes(shared, handle, request, parseSize(config.disk)),
+      parseSize(config.disk),
+      options.diskPollMs,
+    ),
     listen,
     async keep({ running = false }) {
       const lent = [...Object.keys(door?.variables ?? {}), ...AGENTS_ALONE];
-      const image = await keepWork(docker, handle, lent);
+      const image = await keepWork(docker, handle, { lent, running, disk: config.disk });
       // It was ended with everything of its user, and a next step of the task may need it.
       if (!running && !(await entered?.runs())) await enter();
       return image;
     },
+    async unkept() {
+      const tooLong = await tooLongToKeep(docker, handle.id, config.disk);
+      if (tooLong !== undefined) return { why: tooLong, never: true };
+      const volumes = volumesOf(image, beside);
+      if (volumes.length === 0) return undefined;
+      return {
+        why: `what lies in ${volumes.join(', ')} (VOLUME of its image) is in no image of its container`,
+        never: false,
+      };
+    },
+    systemChanges: () => changesBy(docker, handle),
     async beside(back) {
       if (back) await putBackFrom(shared, request, back)(handle);
       const { Image } = await withDaemonRetry(() => daemonAnswer(handle.inspect()));
@@ -658,33 +678,74 @@ const AGENTS_ALONE = ['BASH_ENV'];
 const ofImage = (env: readonly string[] | null | undefined, name: string): string =>
   env?.find((one) => one.startsWith(`${name}=`)) ?? `${name}=`;
 
+/** Where environment.disk is 0: longer than what people keep, and shorter than the disk of a machine that runs many. */
+const LONGEST_KEPT = '100g';
+
+/**
+ * Why no image is made of the container, as a clause. An engine writes holes out: of a sparse file of 50 GB that an agent left it wrote zeros
+ * until the disk of the machine was full, and every other run there failed.
+ */
+async function tooLongToKeep(docker: Docker, id: string, disk: string): Promise<string | undefined> {
+  const most = parseSize(disk) || parseSize(LONGEST_KEPT);
+  const bytes = await writtenBytes(docker, id)();
+  return bytes > most
+    ? `its files are ${formatSize(bytes)} long with their holes, and an image of more than ${formatSize(most)} is not made (environment.disk)`
+    : undefined;
+}
+
+/** An image may be removed from under its container. */
+const imageUnder = (docker: Docker, name: string) =>
+  ifThere(withDaemonRetry(() => daemonAnswer(docker.getImage(name).inspect())));
+
+async function changesBy(docker: Docker, container: Docker.Container): Promise<SystemChanges> {
+  const { Image } = await daemonAnswer(container.inspect());
+  const image = await imageUnder(docker, Image);
+  return systemChangesOf(container, image && entryOf(image).program);
+}
+
 /** `lent`: variables that were the container's alone. The image has its own again, or empty ones: a commit cannot take one away. */
 export async function keepWork(
   docker: Docker,
   container: Docker.Container,
-  lent: readonly string[] = [],
+  {
+    lent = [],
+    running = false,
+    disk = '0',
+  }: { readonly lent?: readonly string[]; readonly running?: boolean; readonly disk?: string } = {},
 ): Promise<string> {
   const tag = randomBytes(12).toString('hex');
   const { Config, Image } = await daemonAnswer(container.inspect());
-  // An image may be removed from under its container.
-  const image = await ifThere(withDaemonRetry(() => daemonAnswer(docker.getImage(Image).inspect())));
+  const image = await imageUnder(docker, Image);
   const entry = image && entryOf(image);
   const changes = await systemChangesOf(container, entry?.program);
   const before = (name: string) => ofImage(image?.Config.Env, name);
-  const committed = commitContainer(container, {
-    _query: { repo: WORK_IMAGES, tag, comment: 'work of an agent' },
-    _body: {
-      ...(lent.length > 0 && { Env: lent.map(before) }),
-      // Whoever worked there may have been another than who judges it.
-      ...(entry && { User: entry.user }),
-      Labels: {
-        ...workLabels(container.id, Config.Labels ?? {}),
-        [WORK_LABELS.changes]: JSON.stringify(changes),
-        ...(entry && { [WORK_LABELS.entry]: entryLabel(entry) }),
+  // What runs could make a file longer between the look and the commit; rootless Podman on cgroup v1 cannot pause it.
+  const stands =
+    running &&
+    (await daemonAnswer(container.pause()).then(
+      () => true,
+      () => false,
+    ));
+  try {
+    const tooLong = await tooLongToKeep(docker, container.id, disk);
+    if (tooLong !== undefined) throw new EnvironmentError('disk_full', tooLong, { fromWithin: true });
+    const committed = commitContainer(container, {
+      _query: { repo: WORK_IMAGES, tag, comment: 'work of an agent' },
+      _body: {
+        ...(lent.length > 0 && { Env: lent.map(before) }),
+        // Whoever worked there may have been another than who judges it.
+        ...(entry && { User: entry.user }),
+        Labels: {
+          ...workLabels(container.id, Config.Labels ?? {}),
+          [WORK_LABELS.changes]: JSON.stringify(changes),
+          ...(entry && { [WORK_LABELS.entry]: entryLabel(entry) }),
+        },
       },
-    },
-  });
-  await daemonAnswer(committed, COMMIT_LIMIT_MS);
+    });
+    await daemonAnswer(committed, COMMIT_LIMIT_MS);
+  } finally {
+    if (stands) await daemonAnswer(container.unpause());
+  }
   return `${WORK_IMAGES}:${tag}`;
 }
 

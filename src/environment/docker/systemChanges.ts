@@ -69,6 +69,16 @@ async function programFolders(container: Docker.Container) {
   return { folders, workdir: Config.WorkingDir || '/' };
 }
 
+/** The engine walks through the whole layer, as it does when it keeps it. */
+async function diffOf(container: Docker.Container): Promise<readonly { Path: string; Kind: number }[]> {
+  const told = await daemonAnswer(container.changes() as Promise<unknown>, PUT_LIMIT_MS);
+  return diffSchema.parse(told) ?? [];
+}
+
+/** What its own layer has, folders included. */
+export const writtenPaths = async (container: Docker.Container): Promise<string[]> =>
+  (await diffOf(container)).flatMap(({ Path, Kind }) => (Kind === DELETED ? [] : [Path]));
+
 /** `entry`: the words of the image's ENTRYPOINT. */
 export async function systemChangesOf(
   container: Docker.Container,
@@ -76,9 +86,7 @@ export async function systemChangesOf(
 ): Promise<SystemChanges> {
   const { folders, workdir } = await programFolders(container);
   const isProgram = (path: string) => PROGRAM.test(path) || folders.includes(posix.dirname(path));
-  // The engine walks through the whole layer, as it does when it keeps it.
-  const told = await daemonAnswer(container.changes() as Promise<unknown>, PUT_LIMIT_MS);
-  const diff = diffSchema.parse(told) ?? [];
+  const diff = await diffOf(container);
   const parents = new Set(diff.map(({ Path }) => posix.dirname(Path)));
   const wanted = diff.filter(
     ({ Path, Kind }) =>

@@ -4,7 +4,7 @@ import { posix } from 'node:path';
 import { PassThrough } from 'node:stream';
 import tar from 'tar-stream';
 import { startTimer } from '../../base/async/timer.ts';
-import { archiveOf, type Container } from '../container/container.ts';
+import { archiveOf, type Container, LONGEST_FILE, tooLong } from '../container/container.ts';
 import { EnvironmentError } from '../environment.ts';
 import type { ContainerProcess, StartProcess } from '../exec/transport.ts';
 import type { EngineWatch } from '../places/engineWatch.ts';
@@ -152,9 +152,10 @@ function filesByStream(startProcess: StartProcess): Pick<Container, 'put' | 'get
       if (done.code !== 0) throw failure(`${what} could not be written`, done);
     },
     async getFile(path) {
-      const { done, output } = await printed(startProcess, GET_FILE, [path]);
+      const { done, output } = await printed(startProcess, GET_FILE, [path, String(LONGEST_FILE + 1)]);
       if (done.code === NOT_THERE) return undefined;
       if (done.code === NO_FILE) throw new Error(`${path} is not a file`);
+      if (output.length > LONGEST_FILE) throw tooLong(path, LONGEST_FILE);
       if (done.code !== 0) throw failure(`the file ${path} could not be read`, done);
       return output;
     },
@@ -162,8 +163,11 @@ function filesByStream(startProcess: StartProcess): Pick<Container, 'put' | 'get
       const entries = tar.extract();
       const stream = new PassThrough();
       stream.pipe(entries);
+      // Whoever has read enough ends it: of a sparse file tar would send every zero.
+      const enough = new AbortController();
+      entries.on('close', () => enough.abort(new Error(`enough was read of ${path}`)));
       const ended = runScript(startProcess, GET_ARCHIVE, [path], {
-        ...(signal && { signal }),
+        signal: signal ? AbortSignal.any([signal, enough.signal]) : enough.signal,
         onOutput(data, process) {
           if (stream.write(data)) return;
           process.pause();

@@ -59,8 +59,23 @@ interface Tree {
   readonly repositories: Set<string>;
 }
 
-/** `want` says whose content is kept. */
-async function treeOf(archive: Archive, want: (path: string) => boolean): Promise<Tree> {
+/** A file that makes no patch, and would be streamed from the container in all its length: a sparse file of 50 GB takes nothing there. */
+class TooLong extends Error {
+  readonly path: string;
+  readonly size: number;
+  constructor(path: string, size: number) {
+    super(`${path} is too long`);
+    this.path = path;
+    this.size = size;
+  }
+}
+
+/** `want` says whose content is kept. `tooLong`: whose length ends it. */
+async function treeOf(
+  archive: Archive,
+  want: (path: string) => boolean,
+  tooLong: (path: string, size: number) => boolean = none,
+): Promise<Tree> {
   const entries = new Map<string, Entry>();
   const contents = new Map<string, Buffer>();
   const repositories = new Set<string>();
@@ -68,6 +83,7 @@ async function treeOf(archive: Archive, want: (path: string) => boolean): Promis
     const { type, mode = 0, linkname } = entry.header;
     // The archive's names begin with the folder's own.
     const path = entry.header.name.split('/').slice(1).join('/').replace(/\/$/, '');
+    if (tooLong(path, entry.header.size ?? 0)) throw new TooLong(path, entry.header.size ?? 0);
     if (/(^|\/)\.git$/.test(path) && path !== '.git') repositories.add(path.slice(0, -'/.git'.length));
     const hash = createHash('sha1');
     const parts: Buffer[] = [];
@@ -102,6 +118,8 @@ async function treeOf(archive: Archive, want: (path: string) => boolean): Promis
 }
 
 const none = () => false;
+/** As capturePatch.sh has it. */
+const MOST_READ = 50;
 
 export async function diffTrees(
   readFolder: ReadFolder,
@@ -131,10 +149,28 @@ async function compareTrees(
   signal: AbortSignal,
 ): Promise<CapturedPatch> {
   const startFolder = `${snapshot.folder}/tree`;
-  const readTree = (folder: string, want: (path: string) => boolean) =>
-    readFolder(folder, (archive) => treeOf(archive, want), signal);
+  const readTree = (
+    folder: string,
+    want: (path: string) => boolean,
+    tooLong?: (path: string, size: number) => boolean,
+  ) => readFolder(folder, (archive) => treeOf(archive, want, tooLong), signal);
   const before = await readTree(startFolder, none);
-  const after = await readTree(workTree, none);
+  const isNewAndLong = (path: string, size: number) =>
+    size > maxBytes * MOST_READ && before.entries.get(path)?.size !== size;
+  let after: Tree;
+  try {
+    after = await readTree(workTree, none, isNewAndLong);
+  } catch (error) {
+    if (!(error instanceof TooLong)) throw error;
+    const { path, size } = error;
+    return {
+      patch: new Uint8Array(0),
+      state: 'oversized',
+      warnings: [
+        `${path} (${size} bytes) is more than ${MOST_READ} times environment.max_patch_bytes (${maxBytes})`,
+      ],
+    };
+  }
   const warnings = [...after.repositories]
     .filter((path) => !before.repositories.has(path))
     .map((path) => `embedded repository ${path} left out`);

@@ -139,6 +139,7 @@ export function createHostsFactory({
     const listening = addAbortListener(end, () => void environment.close());
     const { as, listen, putFiles, getFiles, keepWork, leftRunning, beside, enterPhase, serviceLogs } =
       environment;
+    const { unkept, systemChanges } = environment;
     return {
       info: { ...environment.info, notes: [...environment.info.notes, `engine: ${host}`] },
       execute: (command, more) => watched(() => environment.execute(command, more)),
@@ -153,6 +154,8 @@ export function createHostsFactory({
       ...(putFiles && { putFiles: (files) => watched(() => putFiles(files)) }),
       ...(getFiles && { getFiles: (path, most) => watched(() => getFiles(path, most)) }),
       ...(keepWork && { keepWork: (kept) => watched(() => keepWork(kept)) }),
+      ...(unkept && { unkept: () => watched(() => unkept()) }),
+      ...(systemChanges && { systemChanges: () => watched(() => systemChanges()) }),
       ...(enterPhase && { enterPhase }),
       ...(serviceLogs && { serviceLogs: () => watched(() => serviceLogs()) }),
       ...(leftRunning && { leftRunning: () => watched(() => leftRunning()) }),

@@ -127,7 +127,13 @@ export async function leaveWork(
   ending: Ending,
   kept: Kept,
 ): Promise<string | null> {
-  if (ending.reason === 'env_died' || !environment.keepWork) return null;
+  if (ending.reason === 'env_died') return null;
+  if (!environment.keepWork) {
+    journal.note(
+      `an end state is not kept in ${environment.info.kind}, so its patch is graded: what lies outside of ${environment.templateVars().cwd} is not in it`,
+    );
+    return null;
+  }
   try {
     return await inTime(run, environment.keepWork(kept));
   } catch (error) {

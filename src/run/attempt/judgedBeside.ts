@@ -1,7 +1,7 @@
 /**
  * What an agent left running (a server, a database) belongs to what the tests of some suites look at: they run beside it, before the container
- * goes. Where nothing was left they run later, in a fresh container of the end state, which nobody can disturb. Services of a task are such a thing
- * too where no end state can be kept: they end with the container.
+ * goes. Where nothing was left they run later, in a fresh container of the end state, which nobody can disturb. What no image can keep is such a thing
+ * too: services that end with the container, what lies in a VOLUME or in memory, files that are too long with their holes.
  */
 import { errorText } from '../../base/text/errorText.ts';
 import { type Environment, EnvironmentError, type LeftRunning } from '../../environment/environment.ts';
@@ -20,6 +20,24 @@ export interface LeftForTests extends LeftRunning {
   readonly runs: boolean;
   /** What is judged is gone afterwards, so this verdict is the only one. */
   readonly only: boolean;
+  /** Why no image has all of it, as a clause. */
+  readonly unkept?: string | undefined;
+  /** Nor may it be judged here. */
+  readonly refused?: boolean;
+}
+
+/** Ends a start from which no end state would come that its verifier can be given, before anything is paid. */
+export function refuseUnkept({ instance }: PlannedTrial, { keepWork, info }: Environment): void {
+  const { volumes = [] } = info;
+  const { keepsEndStates, judgedApart } = needsOf(instance);
+  const who =
+    keepsEndStates === undefined ? judgedApart && `${judgedApart}, so its end state` : keepsEndStates;
+  if (!keepWork || who === undefined || volumes.length === 0) return;
+  throw new EnvironmentError(
+    'start_failed',
+    `${who} would be judged without what lies in ${volumes.join(', ')}: its image says VOLUME, which no image of its container keeps; leave VOLUME out of its Dockerfile, or let its verifier share the container`,
+    { evidence: { volumes } },
+  );
 }
 
 /** Undefined where nothing is left, and where the tests may not or cannot run beside it. */
@@ -29,14 +47,21 @@ export async function leftForTests(
   { instance }: PlannedTrial,
   environment: Environment,
 ): Promise<LeftForTests | undefined> {
-  const { judgedBeside: runs = false, container } = needsOf(instance);
+  const { judgedBeside: runs = false, judgedApart, endState = false, container } = needsOf(instance);
   if (!environment.beside) return undefined;
-  const only = container?.services !== undefined && !environment.keepWork;
-  if (!only && (!runs || !environment.leftRunning)) return undefined;
+  const ends = container?.services !== undefined && !environment.keepWork;
   try {
+    const unkept = endState && environment.unkept ? await inTime(run, environment.unkept()) : undefined;
+    if (unkept && judgedApart !== undefined && !unkept.never)
+      journal.note(`${unkept.why}, and ${judgedApart}: its tests do not see it`);
+    else if (unkept) journal.note(`${unkept.why}: its tests run in the container itself`);
+    if (unkept?.never && judgedApart !== undefined)
+      return { count: 0, names: [], runs: false, only: true, unkept: unkept.why, refused: true };
+    const only = ends || (unkept !== undefined && judgedApart === undefined);
+    if (!only && (!runs || !environment.leftRunning)) return undefined;
     const left = runs && (await inTime(run, environment.leftRunning?.() ?? Promise.resolve(undefined)));
     const some = left && left.count > 0 ? left : { count: 0, names: [] };
-    return only || some.count > 0 ? { ...some, runs, only } : undefined;
+    return only || some.count > 0 ? { ...some, runs, only, unkept: unkept?.why } : undefined;
   } catch (error) {
     // A container that is gone is told by the capture, which comes next.
     journal.warn('what was left running could not be listed', { message: errorText(error) });
@@ -59,6 +84,8 @@ export async function judgedBeside(
   journal.phases.begin('gate');
   const request = await run.stepGrading.request(trial, journal, signal);
   const { factory } = request;
+  // Before its tests change anything themselves.
+  const changes = left.only ? await environment.systemChanges?.() : undefined;
   const grade = (alone: boolean) =>
     orAbort(
       planned.plan.grade({
@@ -66,11 +93,14 @@ export async function judgedBeside(
         ...{ patch, work, alone },
         factory: {
           ...factory,
+          ...(changes && { systemChanges: async () => changes }),
           // A verifier with a container of its own starts that as always.
-          start: (one) =>
-            one.image === work
-              ? environment.beside!(one.putBack, one.container?.network)
-              : factory.start(one),
+          start: async (one) => {
+            if (one.image !== work) return factory.start(one);
+            if (left.refused)
+              throw new EnvironmentError('disk_full', left.unkept ?? '', { fromWithin: true });
+            return environment.beside!(one.putBack, one.container?.network);
+          },
         },
       }),
       signal,
@@ -79,6 +109,7 @@ export async function judgedBeside(
   const result = first.repeatAlone && !first.engineLost ? await grade(true) : first;
   if (left.only && result.engineLost)
     throw new EnvironmentError('died', result.errorMessage ?? 'the engine was lost', { sub: 'daemon_lost' });
+  if (left.unkept !== undefined && left.count === 0) return result;
   const what =
     left.count === 0
       ? 'the services of the task'

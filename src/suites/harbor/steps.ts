@@ -127,6 +127,10 @@ async function keep(
   record({ step: name, image: null }, kept.length);
   if (!environment.keepWork)
     throw new EnvironmentError('start_failed', 'end states of steps cannot be kept in this environment');
+  const unkept = await attempt.orEnd(environment.unkept?.() ?? Promise.resolve(undefined));
+  if (unkept?.never)
+    throw new EnvironmentError('disk_full', `step ${name}: ${unkept.why}`, { fromWithin: true });
+  if (unkept) attempt.note(`step ${name}: ${unkept.why}, so the tests of its steps do not see it`);
   const image = await attempt.orEnd(environment.keepWork());
   record({ step: name, image });
   if (!verify) return undefined;

@@ -128,6 +128,24 @@ describe.skipIf(!available)('docker faults', () => {
       });
     });
 
+    test('the disk is what is on the disk: a sparse file takes none of it, and makes no image', async () => {
+      const env = await bench.start({ config: { supervisor, disk: '30m' }, factory: { diskPollMs: 50 } });
+      // Where nobody but its owner may look, and by two names.
+      const SPARSE = 'mkdir -m 700 /closed; truncate -s 1G /closed/sparse; ln /closed/sparse /sparse';
+      const { exitCode } = await env.execute(`${SPARSE}; chown -R nobody /closed; sleep 3`);
+      expect(exitCode).toBe(0);
+      expect(await env.unkept!()).toMatchObject({ never: true, why: expect.stringContaining('1 GB') });
+      await expect(env.keepWork!()).rejects.toMatchObject({ code: 'disk_full', fromWithin: true });
+      await expect(env.getFiles!('/closed', 2 ** 20)).rejects.toThrow('more than 1 MB');
+      await expect(env.getFile('/sparse')).rejects.toThrow('more than');
+      // What is really written counts beside it, and killing who looks hides nothing.
+      const KILLS =
+        'while :; do cd /proc; for p in [0-9]*; do grep -qs "^/blocks" $p/cmdline && kill -9 $p; done; done';
+      await expect(
+        env.execute(`(${KILLS}) 2>/dev/null & head -c 60M /dev/urandom > /big; sleep 30`),
+      ).rejects.toMatchObject({ code: 'disk_full' });
+    });
+
     test('also when it only runs commands that are shorter than a look at the disk, and the work comes home', async () => {
       const env = await bench.start({ config: { supervisor, disk: '30m' }, factory: { diskPollMs: 1 } });
       const fill = async () => {

@@ -66,7 +66,8 @@ __sb_list() {
     __sb_stat "$__sb_pid" || continue
     [[ $__sb_state == [ZX] ]] && continue
     while IFS= read -r -d '' __sb_name; do
-      [[ $__sb_name == swebatch-supervisor || $__sb_name == swebatch-keeper ]] && continue 2
+      # A look at the disk (blocks.c) may go on for a moment.
+      [[ $__sb_name == swebatch-supervisor || $__sb_name == swebatch-keeper || $__sb_name == /blocks ]] && continue 2
     done 2>/dev/null <"$__sb_d/cmdline"
     IFS= read -r __sb_name 2>/dev/null <"$__sb_d/comm" || continue
     if (( __sb_count++ < 20 )); then __sb_names+=" ${__sb_name//[^a-zA-Z0-9_.+-]/?}"; fi

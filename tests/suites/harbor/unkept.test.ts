@@ -1,0 +1,125 @@
+// What no image of a container keeps, and what must not become one: tests find it all the same, as Harbor's do, or the task is refused by a reason.
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { cli, tempDir } from '../../support/cli.ts';
+import { dockerAvailable } from '../../support/docker.ts';
+import { BASE_IMAGE } from '../../support/dockerEnvironment.ts';
+import { harborTask } from '../../support/kinds/harborTask.ts';
+
+const available = await dockerAvailable();
+
+const toml = (more = '', environment = '') => `schema_version = "1.3"
+[environment]
+network_mode = "no-network"
+${environment}
+[agent]
+timeout_sec = 60
+[verifier]
+timeout_sec = 60
+${more}`;
+const dockerfile = (more = '') => `FROM ${BASE_IMAGE}\nRUN mkdir -p /work /data\nWORKDIR /work\n${more}\n`;
+const FOUND = (path: string) =>
+  `#!/bin/bash\n[ "$(cat ${path})" = 42 ] && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt\n`;
+const LEAVES = (path: string, more = '') => `#!/bin/bash\necho 42 > ${path}\n${more}\n`;
+const SMALL_DISK = 'storage_mb = 150\n';
+const SPARSE = 'truncate -s 1G /tmp/sparse';
+
+function rows(out: string, sql: string): Record<string, unknown>[] {
+  const db = new Database(join(out, 'swebatch.db'), { readonly: true });
+  try {
+    return db.prepare(sql).all() as Record<string, unknown>[];
+  } finally {
+    db.close();
+  }
+}
+
+describe.skipIf(!available)('what an image of the container would not have', () => {
+  test('is judged in the container itself, or the task is refused by that name', async () => {
+    const dir = tempDir('unkept-');
+    const tasks = join(dir, 'tasks');
+    const task = (id: string, leaves: string, finds: string, more: Record<string, string> = {}) =>
+      harborTask(tasks, id, {
+        'task.toml': toml(),
+        'environment/Dockerfile': dockerfile(),
+        'solution/solve.sh': leaves,
+        'tests/test.sh': finds,
+        ...more,
+      });
+    const VOLUME = { 'environment/Dockerfile': dockerfile('VOLUME /data') };
+    task('volume', LEAVES('/data/answer'), FOUND('/data/answer'), VOLUME);
+    task('memory', LEAVES('/dev/shm/answer'), FOUND('/dev/shm/answer'));
+    task('apart', LEAVES('/data/answer'), FOUND('/data/answer'), {
+      ...VOLUME,
+      'task.toml': toml('network_mode = "public"\n'),
+    });
+    task('collects', LEAVES('/data/answer'), FOUND('/data/answer'), {
+      ...VOLUME,
+      'task.toml': `artifacts = ["/data/answer"]\n${toml(
+        'environment_mode = "separate"\n[verifier.environment]\nnetwork_mode = "no-network"\n',
+      )}`,
+      'tests/Dockerfile': `FROM ${BASE_IMAGE}\nCOPY test.sh /tests/test.sh\nRUN chmod +x /tests/test.sh\n`,
+    });
+    // A program that tests run is still told where it was replaced.
+    task(
+      'forges',
+      LEAVES(
+        '/data/answer',
+        `printf '#!/bin/sh\\necho 42\\n' > /usr/local/bin/cat; chmod +x /usr/local/bin/cat; rm /data/answer`,
+      ),
+      FOUND('/data/answer'),
+      VOLUME,
+    );
+    task('sparse', LEAVES('answer', SPARSE), FOUND('/work/answer'), { 'task.toml': toml('', SMALL_DISK) });
+    task('long', LEAVES('answer', SPARSE), FOUND('/work/answer'), {
+      'task.toml': toml('network_mode = "public"\n', SMALL_DISK),
+    });
+    const out = join(dir, 'out');
+    const how = [
+      '-c',
+      'agent.agent_class=oracle',
+      '-c',
+      'run.retry.attempts=1',
+      '--run-id',
+      'o',
+      '--evaluate',
+    ];
+    const run = await cli(['run', '--subset', tasks, '-o', out, '-w', '3', ...how]);
+    expect(run.stderr).toMatch(/apart env_start_failed .*without what lies in \/data: its image says VOLUME/);
+    const verdicts = rows(
+      out,
+      'SELECT instance_id, outcome, error_message, suspicion FROM evaluations ORDER BY 1',
+    );
+    const flags = z.array(z.object({ rule: z.string(), strict: z.boolean() }));
+    expect(
+      verdicts.map(({ instance_id, outcome, error_message, suspicion }) => [
+        instance_id,
+        outcome,
+        error_message,
+        ...flags.parse(JSON.parse(String(suspicion))).map(({ rule, strict }) => `${rule} ${strict}`),
+      ]),
+    ).toEqual([
+      ['collects', 'resolved', null],
+      ['forges', 'resolved', null, 'touches_verifier true'],
+      [
+        'long',
+        'invalid',
+        expect.stringMatching(/^long: its files are 1 GB long with their holes/),
+        'ended_environment true',
+      ],
+      ['memory', 'resolved', null],
+      ['sparse', 'resolved', null],
+      ['volume', 'resolved', null],
+    ]);
+    const notes = rows(
+      out,
+      "SELECT notes FROM attempts WHERE notes LIKE '%its tests run in the container itself%'",
+    );
+    expect(notes.map(({ notes: said }) => String(said)).join()).toMatch(
+      /VOLUME of its image.*\/dev\/shm\/answer/s,
+    );
+    // Nothing of it was kept, and nothing is left.
+    expect(rows(out, 'SELECT 1 FROM attempts WHERE work_image IS NOT NULL')).toEqual([]);
+  });
+});
