@@ -29,8 +29,10 @@ export async function verdictIn(
   { agents, graders, image }: Where,
   commands: string,
   tests: string | Readonly<Record<string, string>>,
+  /** More of task.toml. */
+  verifier = '',
 ): Promise<EvaluationResult> {
-  const toml = `schema_version = "1.3"\n[environment]\ndocker_image = "${image}"\nworkdir = "/work"\nnetwork_mode = "no-network"\n[verifier]\ntimeout_sec = 60\n`;
+  const toml = `schema_version = "1.3"\n[environment]\ndocker_image = "${image}"\nworkdir = "/work"\nnetwork_mode = "no-network"\n[verifier]\ntimeout_sec = 60\n${verifier}`;
   const files = typeof tests === 'string' ? { 'tests/test.sh': tests } : tests;
   const folder = harborTask(tempDir(), 'task', { 'task.toml': toml, ...files });
   const loaded = await loadDataset(folder);

@@ -520,7 +520,7 @@ async function openContainer(
     watchDisk: createDiskWatch(writtenBytes(docker, handle.id), parseSize(config.disk), options.diskPollMs),
     listen,
     async keep({ running = false }) {
-      const image = await keepWork(docker, handle, Object.keys(door?.variables ?? {}));
+      const image = await keepWork(docker, handle, Object.keys(door?.variables ?? {}), config.cwd);
       // It was ended with everything of its user, and a next step of the task may need it.
       if (!running && !(await entered?.runs())) await enter();
       return image;
@@ -629,13 +629,14 @@ export async function keepWork(
   docker: Docker,
   container: Docker.Container,
   lent: readonly string[] = [],
+  cwd?: string,
 ): Promise<string> {
   const tag = randomBytes(12).toString('hex');
   const { Config, Image, Created } = await daemonAnswer(container.inspect());
   // An image may be removed from under its container.
   const image = await ifThere(withDaemonRetry(() => daemonAnswer(docker.getImage(Image).inspect())));
   const entry = image && entryOf(image);
-  const changes = await systemChangesOf(container, entry?.program);
+  const changes = await systemChangesOf(container, entry?.program, cwd);
   const before = (name: string) => image?.Config.Env?.find((one) => one.startsWith(`${name}=`)) ?? `${name}=`;
   const committed = commitContainer(container, {
     _query: { repo: WORK_IMAGES, tag, comment: 'work of an agent' },

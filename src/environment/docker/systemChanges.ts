@@ -13,13 +13,16 @@ import { daemonAnswer, readFault } from '../places/dockerFault.ts';
 
 const PROGRAM =
   /^(?:\/usr(?:\/local)?)?\/s?bin\/[^/]+$|^\/(?:root|home\/[^/]+)\/\.(?:local|cargo)\/bin\/[^/]+$/;
-const LIBRARY = /^(?:\/usr(?:\/local)?)?\/lib(?:32|64|x32|exec)?\/|^\/opt\/.*\/(?:bin|lib)\//;
+const LIBRARY =
+  /^(?:\/usr(?:\/local)?)?\/lib(?:32|64|x32|exec)?\/|^\/(?:opt|(?:root|home\/[^/]+)\/\.[^/]+)\/.*\/(?:bin|lib)\//;
 /** What the loader, shells and Python read unasked. */
 const STARTUP_FILES = [
   ...['/etc/ld.so.preload', '/etc/ld.so.conf', '/etc/profile', '/etc/bash.bashrc', '/etc/environment'],
   ...['.bashrc', '.bash_profile', '.bash_login', '.profile'].map((name) => `/root/${name}`),
 ];
-const isStartup = (path: string): boolean =>
+/** Pytest looks for them in every folder above the tests. */
+const ROOT_SETUP = /^\/(?:\.?pytest\.ini|pyproject\.toml|tox\.ini|setup\.cfg|conftest\.py)$/;
+const isReadUnasked = (path: string): boolean =>
   STARTUP_FILES.includes(path) ||
   ['/etc/ld.so.conf.d/', '/etc/profile.d/'].some((folder) => path.startsWith(folder)) ||
   ['/sitecustomize.py', '/usercustomize.py', '.pth'].some((ending) => path.endsWith(ending));
@@ -70,16 +73,20 @@ async function programFolders(container: Docker.Container) {
   return { folders, workdir: Config.WorkingDir || '/' };
 }
 
-/** `entry`: the words of the image's ENTRYPOINT. */
+/** `entry`: the words of the image's ENTRYPOINT. `cwd`: where commands ran, if that is not the image's own. */
 export async function systemChangesOf(
   container: Docker.Container,
   entry: readonly string[] = [],
+  cwd?: string,
 ): Promise<SystemChanges> {
-  const { folders, workdir } = await programFolders(container);
+  const { folders, workdir: ofImage } = await programFolders(container);
+  const workdir = cwd ?? ofImage;
   const isProgram = (path: string) => PROGRAM.test(path) || folders.includes(posix.dirname(path));
+  const isStartup = (path: string) => isReadUnasked(path) || (workdir !== '/' && ROOT_SETUP.test(path));
   // The engine walks through the whole layer, as it does when it keeps it.
   const told = await daemonAnswer(container.changes() as Promise<unknown>, PUT_LIMIT_MS);
   const diff = diffSchema.parse(told) ?? [];
+  const added = new Set(diff.filter(({ Kind }) => Kind === ADDED).map(({ Path }) => Path));
   const parents = new Set(diff.map(({ Path }) => posix.dirname(Path)));
   const wanted = diff.filter(
     ({ Path, Kind }) =>
@@ -88,9 +95,8 @@ export async function systemChangesOf(
       !(parents.has(Path) && Kind !== DELETED) &&
       !CACHE.test(Path) &&
       // New libraries replace none but those that are looked for after them.
-      (Kind !== ADDED || isProgram(Path) || isStartup(Path) || shadowedBy(Path).length > 0),
+      (Kind !== ADDED || isProgram(Path) || isStartup(Path) || shadowedBy(Path, added).length > 0),
   );
-  const added = new Set(diff.filter(({ Kind }) => Kind === ADDED).map(({ Path }) => Path));
   const caches = diff.filter(
     ({ Path, Kind }) =>
       Kind !== DELETED &&
@@ -109,7 +115,7 @@ export async function systemChangesOf(
     if (Kind !== ADDED) return 'changed';
     if (isStartup(Path)) return 'before';
     if (!isProgram(Path)) {
-      for (const path of shadowedBy(Path)) if (await isThere(path)) return 'before';
+      for (const path of shadowedBy(Path, added)) if (await isThere(path)) return 'before';
       return undefined;
     }
     for (const folder of folders)
@@ -126,11 +132,16 @@ export async function systemChangesOf(
   };
 }
 
-/** Modules that Python finds after this one, under the same name: a compiled one and a package come before NAME.py, all of them before lib-dynload. */
-function shadowedBy(path: string): string[] {
+/**
+ * Modules that Python finds after this one, under the same name: a compiled one and a package come before NAME.py, all of them before lib-dynload.
+ * None where their folder is new.
+ */
+function shadowedBy(path: string, added: ReadonlySet<string>): string[] {
   const folder = posix.dirname(path);
   const name = posix.basename(path);
-  if (/^__init__\.\w+$/.test(name)) return [`${folder}.py`];
+  const isPackage = /^__init__\.\w+$/.test(name);
+  if (added.has(isPackage ? posix.dirname(folder) : folder)) return [];
+  if (isPackage) return [`${folder}.py`];
   if (name.endsWith('.so')) return [posix.join(folder, `${name.split('.')[0]}.py`)];
   const version = /\/python3\.(\d+)$/.exec(folder)?.[1];
   if (version === undefined || !name.endsWith('.py')) return [];

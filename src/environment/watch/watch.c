@@ -8,7 +8,7 @@
 //
 // Lines on its standard output: "ready"; "." about once a second; "marked" after a line was read from its standard input, when folders that are
 // new by then are watched too; "wrote WHO PROGRAM PATH", WHO being `left` (it ran before), `program` (it is one of the agent's, or was started by
-// one), `script` (test.sh itself wrote a reward, or its own file), `tests` (so did a process that it started), or `unknown` (nobody can tell any more); "lost" when the
+// one), `script` (test.sh itself wrote a reward, or its own file), `tests` (so did a process that it started, or an interpreter wrote code), or `unknown` (nobody can tell any more); "lost" when the
 // kernel dropped something. It ends with 0 and the line "end" when its input ends; with 2 and a reason where the kernel cannot do this.
 //
 // The kernel (fanotify(7)) holds every start of a program, and every opening of a file in these folders, until it has been told to go on: so a
@@ -49,7 +49,8 @@ static int asked_count;
 static struct { struct file_handle *handle; int above; char path[PATH_ROOM]; } folder[MAX_FOLDERS];
 static int folders = 0;
 
-// `script`: it was the script of the tests when it last opened a file in a folder that is watched, and it was held.
+// `script`: what it was when it last opened a file in a folder that is watched, and was held: 1 the script of the tests, 2 an interpreter of
+// another one.
 static struct { int pid; unsigned long long start; int who, script; } seen[TABLE];
 
 static void say(const char *text) {
@@ -199,6 +200,7 @@ static int is_program(int pid, int *by_tests) {
   if (by_tests) *by_tests = 0;
   if (!link_of(pid, "exe", exe)) return 0;
   const char *name = name_in(exe);
+  if (by_tests && (is_one_of(name, PYTHONS) || is_one_of(name, OTHERS))) *by_tests = 2;
   int interprets = is_one_of(name, PYTHONS) || is_one_of(name, SHELLS) || is_one_of(name, OTHERS);
   snprintf(path, sizeof path, "/proc/%d/exe", pid);
   if (!interprets && !is_one_of(name, RUNNERS)) return stat(path, &file) == 0 && (is_given(exe, &file) || is_built(exe, &file));
@@ -251,6 +253,14 @@ static void clean(char *text) {
     if (*text <= ' ' || *text > '~') *text = '?';
 }
 
+static int is_code(const char *name) {
+  static const char *const endings[] = {".py", ".sh", ".js", ".cjs", ".mjs", ".ts", ".rb", ".pl", ".php", ".lua"};
+  size_t length = strlen(name);
+  for (unsigned i = 0; i < sizeof endings / sizeof *endings; i++)
+    if (length > strlen(endings[i]) && !strcmp(name + length - strlen(endings[i]), endings[i])) return 1;
+  return 0;
+}
+
 static unsigned hash_of(const char *text) {
   unsigned hash = 5381;
   while (*text) hash = hash * 33 + (unsigned char)*text++;
@@ -261,12 +271,12 @@ static void tell(int pid, const char *path, const char *name, unsigned long long
   static unsigned said[MAX_TOLD];
   // 0 is whoever is not in here: the engine.
   if (pid == 0 || pid == getpid()) return;
-  int reward = !strncmp(name, "reward.", 7), script = !strcmp(name, "test.sh"), by_tests = 0;
+  int reward = !strncmp(name, "reward.", 7), script = !strcmp(name, "test.sh"), by_tests = 0, at = pid & (TABLE - 1);
   int who = who_is(pid, 0);
   if (who == TESTS) {
-    if (!(mask & (FAN_CREATE | FAN_MOVED_TO | FAN_MODIFY)) || (!reward && !script)) return;
-    int at = pid & (TABLE - 1);
-    by_tests = seen[at].pid == pid && seen[at].script;
+    int was = seen[at].pid == pid ? seen[at].script : 0;
+    if (!(mask & (FAN_CREATE | FAN_MOVED_TO | FAN_MODIFY)) || (!reward && !script && !(was == 2 && is_code(name)))) return;
+    by_tests = was == 1;
   }
   // Many lines must not hide the one that counts.
   if (told >= MAX_TOLD && !reward && !script) return;

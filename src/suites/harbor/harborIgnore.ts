@@ -31,7 +31,7 @@ function partOf(glob: string): string {
       at = close;
     } else {
       if (char === '\\' && at + 1 < glob.length) at += 1;
-      source += glob[at]!.replace(/[^\w/]/u, '\\$&');
+      source += glob[at]!.replace(/[.+^${}()|[\]\\*?]/, '\\$&');
     }
   }
   return source;
@@ -47,7 +47,7 @@ function regexOf(pattern: string): LinearRegex {
     if (part !== '**') source += `${partOf(part)}${isLast ? '' : '/'}`;
     else source += isLast ? '.+' : '(?:.*/)?';
   }
-  return linearRegex(`${source}$`, 'su');
+  return linearRegex(`${source}$`, 's');
 }
 
 /** At its end; one behind a backslash stays. */

@@ -222,7 +222,7 @@ const UNSTARTED: ReadonlySet<string | null> = new Set(['start_failed', 'setup_fa
 /** The machine may have caused it: beside other work, or while a registry was away. */
 const mayPass = ({ result, broken }: Verified): boolean =>
   result.outcome === 'infra' &&
-  (broken === 'none' || broken === 'memory' || (broken === undefined && UNSTARTED.has(result.infraReason)));
+  (broken === undefined ? UNSTARTED.has(result.infraReason) : broken !== 'replaced');
 
 /**
  * Tests that leave no verdict are run once more in the image of the task, where nobody has worked. What happens there too is the task's or the
@@ -353,7 +353,14 @@ async function verifiedOnce(
       await verify(environment, log, id, task.verifier, separate.bundled ? undefined : tests, request),
     );
   });
-  return { result, broken };
+  return {
+    result: {
+      ...result,
+      runLog: [...shared.runLog, ...result.runLog],
+      durationMs: shared.durationMs + result.durationMs,
+    },
+    broken,
+  };
 }
 
 /** A variable that nobody gives, as a clause: without it its tests would say something else. */
@@ -638,7 +645,7 @@ async function scriptIn(environment: Environment): Promise<Buffer | undefined> {
 }
 const MOST_OF_SCRIPT = 16 * 2 ** 20;
 const SCRIPT_CHANGED = 'script_changed';
-const REWRITTEN = 'the script of the tests was changed while it ran';
+const REWRITTEN = 'a script of the tests was changed while they ran';
 
 /** Between their arrival and the watch of new folders somebody may have been faster. `more`: the image has files of its own there. */
 async function changedMeanwhile(
@@ -721,7 +728,7 @@ function writeDoubts(
     about(
       SCRIPT_CHANGED,
       REWRITTEN,
-      [...by('tests'), ...by('script')].filter(({ path }) => path === TEST_SCRIPT),
+      [...by('tests'), ...by('script')].filter(({ path }) => path === TEST_SCRIPT || tests.has(path)),
     ),
     isSignal(ended) &&
       about(

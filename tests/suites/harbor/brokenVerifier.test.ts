@@ -16,7 +16,7 @@ echo $r > /logs/verifier/reward.txt
 /** The program is in the same process as the tests. */
 const IMPORTS = `#!/bin/bash
 cd /work
-python3 /tests/check.py && r=1 || r=0
+{ python3 /tests/check.py || python3 /tests/check2.py; } && r=1 || r=0
 echo $r > /logs/verifier/reward.txt
 `;
 const CHECK = `import sys
@@ -36,14 +36,25 @@ describe.skipIf(!available)('the verifier of a task', () => {
     where = dockerPlace(await derivedImage(script, await smallImage('with python')));
   });
   afterAll(() => closed(where));
-  const verdictAfter = (commands: string, tests: string | Record<string, string> = TEST) =>
-    verdictIn(where, commands, tests);
+  const verdictAfter = (commands: string, tests: string | Record<string, string> = TEST, verifier = '') =>
+    verdictIn(where, commands, tests, verifier);
   const importing = (text: string) =>
-    verdictAfter(app(text), { 'tests/test.sh': IMPORTS, 'tests/check.py': CHECK });
+    verdictAfter(app(text), {
+      ...{ 'tests/test.sh': IMPORTS, 'tests/check.py': CHECK },
+      'tests/check2.py': 'raise SystemExit(1)',
+    });
 
   test.concurrent.each([
     ['/logs is a file', 'rm -rf /logs; echo x > /logs; echo yes > /work/answer'],
     ['/logs is a link to /proc', 'rm -rf /logs; ln -s /proc /logs'],
+    [
+      'its program takes the folder of the reward away',
+      app("import shutil; shutil.rmtree('/logs/verifier')"),
+    ],
+    [
+      'its program takes the folder of the reward away',
+      app("import shutil; shutil.rmtree('/logs/verifier')"),
+    ],
     ['its program ends the tests', app('import os; os.kill(os.getppid(), 9)')],
     ['its program ends everything', app('import os; os.kill(-1, 9)')],
     [
@@ -108,6 +119,7 @@ describe.skipIf(!available)('the verifier of a task', () => {
       `import os, time\nif os.fork() == 0:\n  os.setsid()\n  while not os.path.exists('/logs/verifier/reward.txt'): time.sleep(0.001)\n  while True:\n    open('/logs/verifier/reward.txt','r+').write('1')`,
       'left_process_wrote',
     ],
+    ['writes over another of the tests', "open('/tests/check2.py','r+').write('pass#')", 'script_changed'],
     [
       'writes over the tests',
       `open('/tests/test.sh','r+').write('echo 1 > /logs/verifier/reward.txt\\n' * 20)`,
@@ -181,6 +193,62 @@ describe.skipIf(!available)('the verifier of a task', () => {
       ).toEqual(['resolved', true, []]);
     },
   );
+
+  test('that is apart gets what the agent left as it is, and may write there', async () => {
+    const verifier = `user = "nobody"\nenvironment_mode = "separate"\n[[artifacts]]\nsource = "/work/out"\nexclude = ["no"]\n[[artifacts]]\nsource = "/work/one"\n`;
+    const left = `mkdir -p out/empty/deep out/no out/d; cd out; echo a > d/a; ln d/a hard; ln -s d/a soft; ln -s /etc/passwd abs; ln -s ../../tests out; ln -s nowhere gone
+echo x > no/x; chmod 700 d/a; chmod 705 empty/deep; chmod 4755 d; echo b > ../one; echo c > /logs/artifacts/c; mkdir /logs/artifacts/void`;
+    const found = await verdictAfter(
+      left,
+      {
+        'tests/test.sh': `#!/bin/bash
+id -un
+cd /work/out
+find . -printf '%p %y %m %l\n' | LC_ALL=C sort
+stat -c %h hard
+ls -A /work /logs/artifacts
+touch /work/out/new /work/new /logs/artifacts/new /logs/agent/new && echo 1 > /logs/verifier/reward.txt
+`,
+      },
+      verifier,
+    );
+    expect(found.log).toBe(`nobody
+. d 777 
+./d d 755 
+./d/a f 700 
+./empty d 755 
+./empty/deep d 705 
+./gone l 777 nowhere
+./hard f 700 
+./soft l 777 d/a
+2
+/logs/artifacts:
+c
+void
+
+/work:
+one
+out
+`);
+    expect([found.outcome, flags(found)], found.errorMessage ?? '').toEqual(['resolved', []]);
+    expect(found.runLog.map(({ message }) => message).join('\n')).toContain(
+      'links of task that lead out of what its verifier gets are left out: /work/out/abs, /work/out/out',
+    );
+  });
+
+  test.concurrent.each([
+    [
+      'a package before a module of the library',
+      'mkdir /usr/lib/python3.11/shlex && cp /usr/lib/python3.11/shlex.py /usr/lib/python3.11/shlex/__init__.py',
+    ],
+    ['what pytest reads above the tests', 'echo "[pytest]" > /pytest.ini'],
+  ])('runs once more without %s', async (_name, commands) => {
+    const found = await verdictAfter(`${commands}; echo yes > /work/answer`);
+    expect([found.outcome, flags(found)], found.errorMessage ?? '').toEqual([
+      'resolved',
+      [['touches_verifier', false]],
+    ]);
+  });
 
   test('does not believe compiled modules of the library', async () => {
     const forge = `import importlib.util, json, marshal, py_compile, sys
