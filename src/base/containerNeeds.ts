@@ -29,6 +29,8 @@ export interface ContainerNeeds {
   readonly lifetimeS?: number | undefined;
   /** Run once after the start and before the agent; its failure is that of the environment. */
   readonly startupCommand?: string | undefined;
+  /** Absolute folders that are there, and open to every user, before anybody works. */
+  readonly openFolders?: readonly string[] | undefined;
   /** What the ENTRYPOINT of the image is started with, beside the work; absent: it does not run. */
   readonly entryArguments?: readonly string[] | undefined;
   /** In the place of the image's ENTRYPOINT. */

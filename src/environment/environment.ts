@@ -84,10 +84,12 @@ export interface Environment {
   /** Several files at once; absent where they go in one by one. */
   putFiles?(files: readonly PlacedFile[]): Promise<void>;
   /**
-   * The files at a path, or below it; none where it is not there. Links and devices are left out. Throws FilesTooLargeError above the
-   * limit. Absent where an environment has no such way.
+   * The files at a path, or below it; none where it is not there. Links, folders and devices are left out, but for the first two where `whole` is
+   * asked for. Throws FilesTooLargeError above the limit. Absent where an environment has no such way.
    */
-  getFiles?(path: string, maxBytes: number): Promise<PlacedFile[]>;
+  getFiles?(path: string, maxBytes: number, whole?: boolean): Promise<PlacedFile[]>;
+  /** Lays what an image has at a path over what is there. Resolves to whether it has something. Absent where no image can be read. */
+  putBack?(image: string, path: string): Promise<boolean>;
   /**
    * Kills everything but the environment itself, unless that is to go on, and keeps what is there as an image, whose name it returns: a
    * start from it finds the same files. `EnvironmentFactory.discardWork` removes it.
@@ -105,11 +107,10 @@ export interface Environment {
    * it reaches hosts of a list.
    */
   beside?(putBack?: StartRequest['putBack'], network?: Network): Promise<Environment>;
-  /**
-   * Watches who writes below some folders, which are there: what ran before, or whoever is started by `execute` here. Absent where nothing
-   * else runs.
-   */
+  /** Watches who writes below some folders, which are there: what ran before, or whoever is started by `execute` here. */
   watchWrites?(folders: readonly string[]): Promise<WriteWatch | NotWatched>;
+  /** Somebody worked here before, and what that left may run. */
+  readonly runsBeside?: true;
   /**
    * Opens a port on the loopback inside, and hands over every connection that is made to it there. Nothing else of this machine can be
    * reached by it. Throws EnvironmentError when it cannot be opened. Absent where an environment has no such way.
@@ -183,8 +184,11 @@ export interface NotWatched {
 }
 
 export interface SeenWrite {
-  /** `left`: it ran before the watch, or comes from what did. `unknown`: it was gone, or had lost its parents, before anybody could tell. */
-  readonly by: 'left' | 'unknown';
+  /**
+   * `left`: it ran before the watch, or comes from what did. `program`: a program that whoever worked here brought or changed. `script`: test.sh.
+   * `tests`: another process of what was started since. `unknown`: it was gone, or had lost its parents, before anybody could tell.
+   */
+  readonly by: 'left' | 'program' | 'script' | 'tests' | 'unknown';
   /** In letters that cannot harm, as its path is. */
   readonly program: string;
   readonly path: string;
@@ -195,6 +199,10 @@ export interface PlacedFile {
   readonly path: string;
   readonly content: Uint8Array;
   readonly mode: number;
+  /** Absent: a file. */
+  readonly kind?: 'folder' | 'link' | 'hardlink';
+  /** Of a link what it says; of a hard link the other name of the file, absolute. */
+  readonly target?: string;
 }
 
 /** Several files at once, or one by one where that is the only way. */
@@ -203,7 +211,8 @@ export async function placeFiles(
   files: readonly PlacedFile[],
 ): Promise<void> {
   if (environment.putFiles) return environment.putFiles(files);
-  for (const { path, content, mode } of files) await environment.putFile(path, content, mode);
+  for (const { path, content, mode, kind } of files)
+    if (kind === undefined) await environment.putFile(path, content, mode);
 }
 
 /** Texts by their names below an absolute folder. */
@@ -315,7 +324,14 @@ export interface StartRequest {
   /** Commit the task starts from; used to verify that no later history is left. */
   readonly baseCommit?: string;
   /** Files of this image that are put back before anything runs, where another image has changed them. */
-  readonly putBack?: { readonly image: string; readonly paths: readonly string[] } | undefined;
+  readonly putBack?:
+    | {
+        readonly image: string;
+        readonly paths: readonly string[];
+        /** Files that are emptied then. */
+        readonly emptied?: readonly string[];
+      }
+    | undefined;
   /** Phase names as they begin ('pull', 'start', 'seal'...), for the waterfall. */
   readonly onPhase?: ((phase: string) => void) | undefined;
   /** Connections to the outside as they end, where it reaches hosts of a list. */
@@ -343,6 +359,10 @@ export interface SystemChanges {
   readonly small: readonly string[];
   /** There are more than are listed. */
   readonly more: boolean;
+  /** Compiled caches of the image's libraries: what loads them takes them for their sources. */
+  readonly caches: readonly string[];
+  /** What was changed at the root, or below which anything was; absent where that is not known. */
+  readonly top?: readonly string[] | undefined;
 }
 
 /** Makes environments of one configuration; the runner holds one factory an arm. */

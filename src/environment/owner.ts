@@ -35,6 +35,8 @@ export const WORK_LABELS = {
   work: 'swebatch.work',
   container: 'swebatch.work_of',
   changes: 'swebatch.work_changes',
+  /** When its container was made, by the engine's clock: what whoever worked there wrote is younger. */
+  since: 'swebatch.work_since',
   entry: 'swebatch.work_entry',
   owner: 'swebatch.work_owner.',
 } as const;

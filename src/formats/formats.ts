@@ -74,6 +74,8 @@ export const WRITTEN_FORMATS = words(WRITERS);
 export const WRITTEN_ATTEMPTS = words(ATTEMPT_WRITERS);
 
 export const writerOf = (format: string): Promise<RunWriter> => WRITERS[format]!.load();
+/** What tests of tasks find of the agent that worked. */
+export const interchangeWriter = (): Promise<AttemptWriter> => ATTEMPT_WRITERS.atif!.load();
 export const attemptWriterOf = (format: string): Promise<AttemptWriter> => ATTEMPT_WRITERS[format]!.load();
 
 export interface Recognised extends Claim {

@@ -26,6 +26,8 @@ export interface GradeRequest {
   readonly patch: string | null;
   /** What was kept of the container that the agent left, where the suite keeps it (`imagesOfWork`); absent for a prediction from a file. */
   readonly work?: string | undefined;
+  /** What the agent did, in the format that tests may read; absent where nobody knows. */
+  readonly trajectory?: (() => Promise<Uint8Array>) | undefined;
   /** Made with `gradingEnvironment`; every start is a new container. */
   readonly factory: EnvironmentFactory;
   readonly config: Pick<GradingConfig, 'timeout' | 'network' | 'memory' | 'pids_limit' | 'cpus'>;

@@ -1,6 +1,6 @@
 /** The files of a task's folder, below one of its folders. Nothing outside of the task is ever read: a link that leads out is refused. */
 import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
-import { join, posix, sep } from 'node:path';
+import { join, posix, relative, sep } from 'node:path';
 import { sha256 } from '../base/sha256.ts';
 import type { PlacedFile } from '../environment/environment.ts';
 import type { BuildFile } from '../environment/places/buildRecipes.ts';
@@ -37,23 +37,52 @@ function linkedFile(root: string, path: string, shown: string): string {
   return target;
 }
 
-/** All files below `folder` of the task, by name; none where it is not there. Throws TaskFolderError. */
-export function taskFiles(task: string, folder: string): TaskFile[] {
+const NOTHING = new Uint8Array(0);
+
+/** A link to what is left out is left out too. */
+function leavesOutTarget(root: string, path: string, leavesOut: LeavesOut): boolean {
+  try {
+    const target = realPath(path);
+    return target.startsWith(root + sep) && leavesOut(relative(root, target), statSync(target).isDirectory());
+  } catch {
+    return false;
+  }
+}
+
+/** Of a path below the task. */
+export type LeavesOut = (path: string, isFolder: boolean) => boolean;
+
+/**
+ * All files below `folder` of the task, and its folders that hold none, by name; none where it is not there. What is left out is not looked at. Throws
+ * TaskFolderError.
+ */
+export function taskFiles(task: string, folder: string, leavesOut: LeavesOut = () => false): TaskFile[] {
   const root = realPath(task);
   const files: TaskFile[] = [];
   let bytes = 0;
-  const add = (path: string, shown: string) => {
-    const { size, mode } = statSync(path);
+  const count = (size: number) => {
     bytes += size;
     if (bytes > MOST_BYTES) throw new TaskFolderError(`${folder} holds more than ${MOST_BYTES / 2 ** 20} MB`);
     if (files.length >= MOST_FILES)
       throw new TaskFolderError(`${folder} holds more than ${MOST_FILES} files`);
+  };
+  const add = (path: string, shown: string) => {
+    const { size, mode } = statSync(path);
+    count(size);
     files.push({ path: shown, content: readFileSync(path), executable: (mode & 0o111) !== 0 });
   };
   const walk = (below: string) => {
-    for (const entry of readdirSync(join(root, folder, below), { withFileTypes: true }).sort(byName)) {
+    const entries = readdirSync(join(root, folder, below), { withFileTypes: true }).sort(byName);
+    // Git needs some of its own that hold nothing.
+    if (entries.length === 0 && below !== '') {
+      count(0);
+      files.push({ path: below, content: NOTHING, executable: true, isFolder: true });
+    }
+    for (const entry of entries) {
       const shown = below === '' ? entry.name : `${below}/${entry.name}`;
       const path = join(root, folder, shown);
+      if (leavesOut(posix.join(folder, shown), entry.isDirectory())) continue;
+      if (entry.isSymbolicLink() && leavesOutTarget(root, path, leavesOut)) continue;
       if (entry.isDirectory()) walk(shown);
       else if (entry.isSymbolicLink()) add(linkedFile(root, path, `${folder}/${shown}`), shown);
       else if (entry.isFile()) add(path, shown);
@@ -71,10 +100,11 @@ export function taskFiles(task: string, folder: string): TaskFile[] {
 
 /** Below a folder of a container. */
 export const placedFiles = (folder: string, files: readonly TaskFile[]): PlacedFile[] =>
-  files.map(({ path, content, executable }) => ({
+  files.map(({ path, content, executable, isFolder }) => ({
     path: posix.join(folder, path),
     content,
     mode: executable ? 0o755 : 0o644,
+    ...(isFolder && { kind: 'folder' as const }),
   }));
 
 /** One file of the task as text; undefined where it is not there. Throws TaskFolderError. */
@@ -93,7 +123,8 @@ export function hashOfFiles(files: readonly TaskFile[]): string {
   const known = hashes.get(files);
   if (known !== undefined) return known;
   const lines = files.map(
-    ({ path, content, executable }) => `${sha256(content)} ${executable ? 'x' : '-'} ${path}\n`,
+    ({ path, content, executable, isFolder }) =>
+      `${isFolder ? 'folder' : sha256(content)} ${executable ? 'x' : '-'} ${path}\n`,
   );
   const hash = sha256(lines.join(''));
   hashes.set(files, hash);

@@ -70,6 +70,7 @@ export interface Container extends ContainerControl {
   /** How its processes are started for somebody else; absent where it cannot have such. */
   readonly beside?: (putBack: StartRequest['putBack']) => Promise<Pick<Container, 'startProcess' | 'as'>>;
   readonly watchWrites?: NonNullable<Environment['watchWrites']>;
+  readonly putBack?: NonNullable<Environment['putBack']>;
   /** Of what stands beside it; absent where nothing does. */
   readonly serviceLogs?: NonNullable<Environment['serviceLogs']>;
   /** Never rejects. */
@@ -219,7 +220,7 @@ function environmentIn(
   snapshot: GitSnapshot | TreeSnapshot | undefined,
   info: EnvironmentInfo,
 ): Environment {
-  const { watch, listen, keep, beside, watchWrites, serviceLogs, unkept, systemChanges } = container;
+  const { watch, listen, keep, beside, watchWrites, putBack, serviceLogs, unkept, systemChanges } = container;
   let closing: Promise<void> | undefined;
   const doorways: Doorway[] = [];
   // Nobody else's processes are an agent's: what the image started itself goes on where it is another user's.
@@ -288,7 +289,9 @@ function environmentIn(
       ),
     getFile: (path) => orDeath(container.getFile(path).then((content) => content ?? missing(path))),
     putFiles: async (files) => (files.length > 0 ? orDeath(container.put(files)) : undefined),
-    getFiles: (path, maxBytes) => orDeath(filesAt(container, path, maxBytes)),
+    getFiles: (path, maxBytes, whole) => orDeath(filesAt(container, path, maxBytes, whole)),
+    ...(putBack && { putBack: (image, path) => orDeath(putBack(image, path)) }),
+    ...(watchWrites && { watchWrites: (folders) => orDeath(watchWrites(folders)) }),
     ...(serviceLogs && { serviceLogs }),
     ...(keep && {
       async keepWork(kept = {}) {
@@ -315,7 +318,7 @@ function environmentIn(
         const notes = { ...info, transport: transport.name };
         return {
           ...environmentIn(same, { own: createChannel(transport, config, same) }, config, undefined, notes),
-          ...(watchWrites && { watchWrites: (folders) => orDeath(watchWrites(folders)) }),
+          runsBeside: true,
         };
       },
     }),
@@ -354,15 +357,29 @@ async function inMemory(own: Channel): Promise<Unkept | undefined> {
     : { why: `what lies in memory (${paths.join(', ')}) is in no image of its container`, never: false };
 }
 
+/** With those above them, so that one which an image has as a link or a file is a folder. */
+export const openFolders = ({ openFolders: paths = [] }: ContainerNeeds = {}): PlacedFile[] => {
+  const above = paths
+    .map((path) => posix.dirname(path))
+    .filter((path) => path !== '/' && !paths.includes(path));
+  const folder = (path: string, mode: number) => ({ path, mode, content: NOTHING, kind: 'folder' }) as const;
+  return [
+    ...[...new Set(above)].map((path) => folder(path, 0o755)),
+    ...paths.map((path) => folder(path, 0o777)),
+  ];
+};
+
 /** Files as an archive that is extracted at the root. */
 export async function archiveOf(files: Parameters<Container['put']>[0]): Promise<Buffer> {
   const pack = tar.pack();
   const whole = wholeOf(pack);
-  for (const { path, content, mode, uid } of files)
-    pack.entry(
-      { name: posix.normalize(path).slice(1), mode, ...(uid !== undefined && { uid }) },
-      Buffer.from(content),
-    );
+  for (const { path, content, mode, uid, kind, target } of files) {
+    const entry = { name: posix.normalize(path).slice(1), mode, ...(uid !== undefined && { uid }) };
+    if (kind === undefined) pack.entry(entry, Buffer.from(content));
+    else if (kind === 'folder') pack.entry({ ...entry, type: 'directory' });
+    else if (kind === 'link') pack.entry({ ...entry, type: 'symlink', linkname: target! });
+    else pack.entry({ ...entry, type: 'link', linkname: target!.slice(1) });
+  }
   pack.finalize();
   return whole;
 }
@@ -382,22 +399,38 @@ export const LONGEST_FILE = 512 * 2 ** 20;
 export const tooLong = (path: string, mostBytes: number): FilesTooLargeError =>
   new FilesTooLargeError(`${path} holds more than ${Math.floor(mostBytes / 2 ** 20)} MB`);
 
-async function filesAt(container: Container, path: string, maxBytes: number): Promise<PlacedFile[]> {
+const KINDS: Readonly<Record<string, NonNullable<PlacedFile['kind']>>> = {
+  directory: 'folder',
+  symlink: 'link',
+  link: 'hardlink',
+};
+const NOTHING = new Uint8Array(0);
+/** A name, a folder and a link need no bytes, and many of them are as much as a file. */
+const NAME_BYTES = 512;
+
+async function filesAt(
+  container: Container,
+  path: string,
+  maxBytes: number,
+  whole = false,
+): Promise<PlacedFile[]> {
   const above = posix.dirname(posix.normalize(path));
+  const inside = (name: string) => posix.join(above, posix.normalize(`/${name}`)).replace(/\/$/, '');
   const read = async (archive: tar.Extract) => {
     const files: PlacedFile[] = [];
     let left = maxBytes;
     for await (const entry of archive) {
-      const { name, type, size = 0, mode = 0o644 } = entry.header;
-      left -= size;
+      const { name, type, size = 0, mode = 0o644, linkname = '' } = entry.header;
+      const kind = whole ? KINDS[type ?? ''] : undefined;
+      left -= kind ? NAME_BYTES : size;
       if (left < 0) throw tooLong(path, maxBytes);
-      if (type === 'file')
-        files.push({
-          path: posix.join(above, posix.normalize(`/${name}`)),
-          content: await wholeOf(entry),
-          mode,
-        });
+      if (type === 'file') files.push({ path: inside(name), content: await wholeOf(entry), mode });
       else entry.resume();
+      if (kind)
+        files.push({
+          ...{ path: inside(name), content: NOTHING, mode, kind },
+          ...(kind !== 'folder' && { target: kind === 'link' ? linkname : inside(linkname) }),
+        });
     }
     return files;
   };

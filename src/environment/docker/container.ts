@@ -380,6 +380,7 @@ export function extractArchive(archive: NodeJS.ReadableStream, signal?: AbortSig
 }
 
 const MAX_LINKS = 8;
+const NOT_THERE = /: (?:not a directory|too many (?:levels of symbolic )?links)\s*$/i;
 
 export function containerFiles(container: Docker.Container): Pick<Container, 'put' | 'getFile' | 'read'> {
   /** Once; undefined where nothing is there. */
@@ -388,7 +389,9 @@ export function containerFiles(container: Docker.Container): Pick<Container, 'pu
     try {
       return extractArchive(await daemonAnswer(container.getArchive({ path }), ARCHIVE_LIMIT_MS), signal);
     } catch (error) {
-      if (readFault(error).status === 404) return undefined;
+      const { status, text } = readFault(error);
+      // A file or a loop of links in the place of a folder above it: Docker 20.10 calls that an error of its own.
+      if (status === 404 || NOT_THERE.test(text)) return undefined;
       throw error;
     }
   };
@@ -408,6 +411,7 @@ export function containerFiles(container: Docker.Container): Pick<Container, 'pu
   };
   return {
     async put(files) {
+      if (files.length === 0) return;
       const archive = await archiveOf(files);
       const extract = () => daemonAnswer(container.putArchive(archive, { path: '/' }), ARCHIVE_LIMIT_MS);
       try {

@@ -14,6 +14,7 @@ import {
   environmentWhenReady,
   type OwnConfig,
   openChannels,
+  openFolders,
   ownConfig,
 } from '../container/container.ts';
 import { createPreparedStarts } from '../container/preparedStarts.ts';
@@ -70,7 +71,7 @@ import { attachedTo, createOwnContainer } from './ownImage.ts';
 import { commitContainer, createSealer, type Sealer } from './seal.ts';
 import { joinServices, type RunningServices, startServices } from './services.ts';
 import { createDemux, processStarter } from './startProcess.ts';
-import { putBack, readChanges, systemChangesOf } from './systemChanges.ts';
+import { emptyFiles, layOver, putBack, readChanges, systemChangesOf } from './systemChanges.ts';
 import { startWatch } from './writeWatch.ts';
 
 export interface DockerFactory extends EnvironmentFactory {
@@ -327,6 +328,7 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
   const { channels, enter } = opened;
   const container = beside ? withServices(opened.container, beside, arm) : opened.container;
   const environment = await environmentWhenReady(container, channels, notes, async () => {
+    await container.put(openFolders(needs));
     await beside?.ready();
     door?.setup();
     await door?.open(container.listen!);
@@ -419,23 +421,34 @@ const HERE: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64', i
 const runsHere = (architecture: string) =>
   architecture === '' || HERE[process.arch] === undefined || HERE[process.arch] === architecture;
 
-/** From a container of the other image, which never runs. */
+/** A container of another image, which never runs. */
+async function withSource<T>(
+  { docker, ensure, discard }: DockerShared,
+  request: StartRequest,
+  image: string,
+  use: (source: Docker.Container) => Promise<T>,
+): Promise<T> {
+  const { id } = await ensure(image, { signal: request.signal });
+  const name = `swebatch-source-${randomBytes(6).toString('hex')}`;
+  const Labels = ownerLabels(request.owner, request.instanceId, new Date(), name);
+  const source = await daemonAnswer(docker.createContainer({ name, Image: id, Cmd: ['true'], Labels }));
+  try {
+    return await use(source);
+  } finally {
+    await discard(source);
+  }
+}
+
 const putBackFrom =
   (
-    { docker, ensure, discard }: DockerShared,
+    shared: DockerShared,
     request: StartRequest,
-    { image, paths }: NonNullable<StartRequest['putBack']>,
+    { image, paths, emptied = [] }: NonNullable<StartRequest['putBack']>,
   ) =>
   async (container: Docker.Container): Promise<void> => {
-    const { id } = await ensure(image, { signal: request.signal });
-    const name = `swebatch-source-${randomBytes(6).toString('hex')}`;
-    const Labels = ownerLabels(request.owner, request.instanceId, new Date(), name);
-    const source = await daemonAnswer(docker.createContainer({ name, Image: id, Cmd: ['true'], Labels }));
-    try {
-      await putBack(container, source, paths);
-    } finally {
-      await discard(source);
-    }
+    if (emptied.length > 0) await emptyFiles(container, emptied);
+    if (paths.length > 0)
+      await withSource(shared, request, image, (source) => putBack(container, source, paths));
   };
 
 const SUPERVISOR_START_MS = 15_000;
@@ -533,7 +546,7 @@ async function openContainer(
     listen,
     async keep({ running = false }) {
       const lent = [...Object.keys(door?.variables ?? {}), ...AGENTS_ALONE];
-      const image = await keepWork(docker, handle, { lent, running, disk: config.disk });
+      const image = await keepWork(docker, handle, { lent, running, disk: config.disk, cwd: config.cwd });
       // It was ended with everything of its user, and a next step of the task may need it.
       if (!running && !(await entered?.runs())) await enter();
       return image;
@@ -565,7 +578,8 @@ async function openContainer(
         as: async (other) => (sameUser(other, user) ? undefined : judge(starterAs(other))),
       };
     },
-    watchWrites: (folders) => startWatch(shared, handle.id, request, folders),
+    watchWrites: (folders) => startWatch(shared, handle, request, { folders, workdir: config.cwd }),
+    putBack: (other, path) => withSource(shared, request, other, (source) => layOver(handle, source, path)),
     async remove() {
       await door?.close();
       await discard(handle);
@@ -711,13 +725,19 @@ export async function keepWork(
     lent = [],
     running = false,
     disk = '0',
-  }: { readonly lent?: readonly string[]; readonly running?: boolean; readonly disk?: string } = {},
+    cwd,
+  }: {
+    readonly lent?: readonly string[];
+    readonly running?: boolean;
+    readonly disk?: string;
+    readonly cwd?: string;
+  } = {},
 ): Promise<string> {
   const tag = randomBytes(12).toString('hex');
-  const { Config, Image } = await daemonAnswer(container.inspect());
+  const { Config, Image, Created } = await daemonAnswer(container.inspect());
   const image = await imageUnder(docker, Image);
   const entry = image && entryOf(image);
-  const changes = await systemChangesOf(container, entry?.program);
+  const changes = await systemChangesOf(container, entry?.program, cwd);
   const before = (name: string) => ofImage(image?.Config.Env, name);
   // What runs could make a file longer between the look and the commit; rootless Podman on cgroup v1 cannot pause it.
   const stands =
@@ -738,6 +758,7 @@ export async function keepWork(
         Labels: {
           ...workLabels(container.id, Config.Labels ?? {}),
           [WORK_LABELS.changes]: JSON.stringify(changes),
+          [WORK_LABELS.since]: Created,
           ...(entry && { [WORK_LABELS.entry]: entryLabel(entry) }),
         },
       },

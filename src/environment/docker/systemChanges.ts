@@ -7,25 +7,30 @@ import type Docker from 'dockerode';
 import pLimit from 'p-limit';
 import tar from 'tar-stream';
 import { z } from 'zod';
-import { wholeOf } from '../container/container.ts';
+import { archiveOf, wholeOf } from '../container/container.ts';
 import type { SystemChanges } from '../environment.ts';
 import { daemonAnswer, readFault } from '../places/dockerFault.ts';
 
 const PROGRAM =
   /^(?:\/usr(?:\/local)?)?\/s?bin\/[^/]+$|^\/(?:root|home\/[^/]+)\/\.(?:local|cargo)\/bin\/[^/]+$/;
-const LIBRARY = /^(?:\/usr(?:\/local)?)?\/lib(?:32|64|x32|exec)?\/|^\/opt\/.*\/(?:bin|lib)\//;
+const LIBRARY =
+  /^(?:\/usr(?:\/local)?)?\/lib(?:32|64|x32|exec)?\/|^\/(?:opt|(?:root|home\/[^/]+)\/\.[^/]+)\/.*\/(?:bin|lib)\//;
 /** What the loader, shells and Python read unasked. */
 const STARTUP_FILES = [
   ...['/etc/ld.so.preload', '/etc/ld.so.conf', '/etc/profile', '/etc/bash.bashrc', '/etc/environment'],
 ];
 const HOME_STARTUP = /^\/(?:root|home\/[^/]+)\/\.(?:bashrc|bash_profile|bash_login|profile)$/;
-const isStartup = (path: string): boolean =>
+/** Pytest looks for them in every folder above the tests. */
+const ROOT_SETUP = /^\/(?:\.?pytest\.ini|pyproject\.toml|tox\.ini|setup\.cfg|conftest\.py)$/;
+const isReadUnasked = (path: string): boolean =>
   STARTUP_FILES.includes(path) ||
   HOME_STARTUP.test(path) ||
   ['/etc/ld.so.conf.d/', '/etc/profile.d/'].some((folder) => path.startsWith(folder)) ||
   ['/sitecustomize.py', '/usercustomize.py', '.pth'].some((ending) => path.endsWith(ending));
-/** Python writes them whenever it runs. */
+/** Python writes them whenever it runs. It believes their size and time, or, where they say so, nothing but themselves. */
 const CACHE = /\/__pycache__(?:\/|$)/;
+/** More are those of packages that were installed. */
+const MOST_CACHES = 5000;
 
 /** Of the engine: 0 was changed, 1 was added, 2 was deleted. */
 const diffSchema = z
@@ -79,14 +84,18 @@ async function diffOf(container: Docker.Container): Promise<readonly { Path: str
 export const writtenPaths = async (container: Docker.Container): Promise<string[]> =>
   (await diffOf(container)).flatMap(({ Path, Kind }) => (Kind === DELETED ? [] : [Path]));
 
-/** `entry`: the words of the image's ENTRYPOINT. */
+/** `entry`: the words of the image's ENTRYPOINT. `cwd`: where commands ran, if that is not the image's own. */
 export async function systemChangesOf(
   container: Docker.Container,
   entry: readonly string[] = [],
+  cwd?: string,
 ): Promise<SystemChanges> {
-  const { folders, workdir } = await programFolders(container);
+  const { folders, workdir: ofImage } = await programFolders(container);
+  const workdir = cwd ?? ofImage;
   const isProgram = (path: string) => PROGRAM.test(path) || folders.includes(posix.dirname(path));
+  const isStartup = (path: string) => isReadUnasked(path) || (workdir !== '/' && ROOT_SETUP.test(path));
   const diff = await diffOf(container);
+  const added = new Set(diff.filter(({ Kind }) => Kind === ADDED).map(({ Path }) => Path));
   const parents = new Set(diff.map(({ Path }) => posix.dirname(Path)));
   const wanted = diff.filter(
     ({ Path, Kind }) =>
@@ -94,10 +103,18 @@ export async function systemChangesOf(
         ((isProgram(Path) || LIBRARY.test(Path) || isStartup(Path)) && !isBelow(Path, workdir))) &&
       !(parents.has(Path) && Kind !== DELETED) &&
       !CACHE.test(Path) &&
-      // New libraries replace none.
-      (Kind !== ADDED || isProgram(Path) || isStartup(Path)),
+      // New libraries replace none but those that are looked for after them.
+      (Kind !== ADDED || isProgram(Path) || isStartup(Path) || shadowedBy(Path, added).length > 0),
   );
-  const added = new Set(diff.filter(({ Kind }) => Kind === ADDED).map(({ Path }) => Path));
+  const caches = diff.filter(
+    ({ Path, Kind }) =>
+      Kind !== DELETED &&
+      CACHE.test(Path) &&
+      Path.endsWith('.pyc') &&
+      LIBRARY.test(Path) &&
+      !isBelow(Path, workdir) &&
+      !added.has(posix.dirname(posix.dirname(Path))),
+  );
   const limit = pLimit(AT_ONCE);
   const isThere = async (path: string) => !added.has(path) && (await statOf(container, path)) !== undefined;
   const kindOf = async ({ Path, Kind }: { Path: string; Kind: number }) => {
@@ -106,13 +123,40 @@ export async function systemChangesOf(
     if (!stat || stat.isFolder) return undefined;
     if (Kind !== ADDED) return 'changed';
     if (isStartup(Path)) return 'before';
+    if (!isProgram(Path)) {
+      for (const path of shadowedBy(Path, added)) if (await isThere(path)) return 'before';
+      return undefined;
+    }
     for (const folder of folders)
       if (await isThere(posix.join(folder, posix.basename(Path)))) return 'before';
     return stat.size < SMALL_BYTES && !stat.isLink ? 'small' : undefined;
   };
   const kinds = await Promise.all(wanted.slice(0, MOST).map((one) => limit(() => kindOf(one))));
   const of = (kind: string) => wanted.flatMap(({ Path }, index) => (kinds[index] === kind ? [Path] : []));
-  return { changed: of('changed'), before: of('before'), small: of('small'), more: wanted.length > MOST };
+  return {
+    ...{ changed: of('changed'), before: of('before'), small: of('small') },
+    more: wanted.length > MOST,
+    caches: caches.slice(0, MOST_CACHES).map(({ Path }) => Path),
+    top: [...new Set(diff.map(({ Path }) => `/${Path.split('/')[1]}`))],
+  };
+}
+
+/**
+ * Modules that Python finds after this one, under the same name: a compiled one and a package come before NAME.py, all of them before lib-dynload.
+ * None where their folder is new.
+ */
+function shadowedBy(path: string, added: ReadonlySet<string>): string[] {
+  const folder = posix.dirname(path);
+  const name = posix.basename(path);
+  const isPackage = /^__init__\.\w+$/.test(name);
+  if (added.has(isPackage ? posix.dirname(folder) : folder)) return [];
+  if (isPackage) return [`${folder}.py`];
+  if (name.endsWith('.so')) return [posix.join(folder, `${name.split('.')[0]}.py`)];
+  const version = /\/python3\.(\d+)$/.exec(folder)?.[1];
+  if (version === undefined || !name.endsWith('.py')) return [];
+  return ['x86_64', 'aarch64'].map((machine) =>
+    posix.join(folder, 'lib-dynload', `${name.slice(0, -3)}.cpython-3${version}-${machine}-linux-gnu.so`),
+  );
 }
 
 const changesSchema = z.object({
@@ -120,6 +164,9 @@ const changesSchema = z.object({
   before: z.array(z.string()),
   small: z.array(z.string()),
   more: z.boolean(),
+  /** These two are absent in end states of older versions. */
+  caches: z.array(z.string()).default([]),
+  top: z.array(z.string()).optional(),
 });
 
 /** As a label holds it; undefined where there is nothing to say. */
@@ -156,6 +203,27 @@ export async function putBack(
     pack.finalize();
     await daemonAnswer(container.putArchive(await stand, at), PUT_LIMIT_MS);
   }
+}
+
+/** Files that are loaded in the place of others are loaded no more where they hold nothing. */
+export const emptyFiles = async (container: Docker.Container, paths: readonly string[]): Promise<void> =>
+  void (await daemonAnswer(
+    container.putArchive(
+      await archiveOf(paths.map((path) => ({ path, mode: 0o644, content: new Uint8Array(0) }))),
+      { path: '/' },
+    ),
+    PUT_LIMIT_MS,
+  ));
+
+/** What `source` has at a path goes over what is there. Resolves to whether it has something. */
+export async function layOver(
+  container: Docker.Container,
+  source: Docker.Container,
+  path: string,
+): Promise<boolean> {
+  const own = await archiveAt(source, path);
+  if (own) await daemonAnswer(container.putArchive(own, { path: posix.dirname(path) }), PUT_LIMIT_MS);
+  return own !== undefined;
 }
 
 /** For a large folder on a slow disk. */

@@ -1,12 +1,13 @@
 /**
- * Who writes where the tests and their reward are, while what an agent left is still running: a container of ours beside the other one runs
- * watch.c. It sees the processes of the other and its files; nobody in there can trace it, and whoever kills it or stops it has told on himself.
+ * Who writes where the tests and their reward are, while the tests run: a container of ours beside the other one runs watch.c. It sees the
+ * processes of the other and its files; nobody in there can trace it, and whoever kills it or stops it has told on himself.
  */
 import type { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
 import { startTimer } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import type { NotWatched, SeenWrite, StartRequest, WriteWatch } from '../environment.ts';
+import { WORK_LABELS } from '../owner.ts';
 import { daemonAnswer } from '../places/dockerFault.ts';
 import type { Discard } from './container.ts';
 import { attachedTo, createOwnContainer } from './ownImage.ts';
@@ -22,15 +23,18 @@ const RIGHTS = ['SYS_ADMIN', 'SYS_PTRACE'];
 /** Refused where the engine does not start such a container, or its kernel does not give what that asks for. */
 export async function startWatch(
   { docker, discard }: { readonly docker: Docker; readonly discard: Discard },
-  containerId: string,
+  watched: Docker.Container,
   request: Pick<StartRequest, 'owner' | 'instanceId'>,
-  folders: readonly string[],
+  { folders, workdir }: { readonly folders: readonly string[]; readonly workdir: string },
 ): Promise<WriteWatch | NotWatched> {
   let container: Docker.Container | undefined;
   try {
-    const reach = { PidMode: `container:${containerId}`, NetworkMode: 'none', CapAdd: RIGHTS };
+    const { Config, Created } = await daemonAnswer(watched.inspect());
+    // What whoever worked there brought is younger: of an end state, than the container that they worked in.
+    const since = Math.floor(Date.parse(Config.Labels?.[WORK_LABELS.since] || Created) / 1000);
+    const reach = { PidMode: `container:${watched.id}`, NetworkMode: 'none', CapAdd: RIGHTS };
     container = await createOwnContainer(docker, 'watch', request, {
-      args: [...folders],
+      args: [String(since), workdir, ...folders],
       user: '0:0',
       reach,
     });
@@ -71,11 +75,14 @@ export async function startWatch(
   }
 }
 
+const WHO: ReadonlySet<string> = new Set<SeenWrite['by']>(['left', 'program', 'script', 'tests', 'unknown']);
+const isWho = (by: string | undefined): by is SeenWrite['by'] => WHO.has(by ?? '');
+
 /** `stuck`: it has said nothing for long; whoever waits for it inside waits no longer once it is removed. */
 function watchLines(stream: Duplex, stuck: () => void) {
   const waiting = new Map<string, PromiseWithResolvers<void>>();
   const heard = new Set<string>();
-  const written: SeenWrite[] = [];
+  const written = new Map<string, SeenWrite>();
   let rest = '';
   let words = '';
   let whole = true;
@@ -89,8 +96,11 @@ function watchLines(stream: Duplex, stuck: () => void) {
   };
   const line = (text: string) => {
     const [word = '', by, program = '', path = ''] = text.split(' ');
-    if (word === 'wrote' && (by === 'left' || by === 'unknown')) {
-      if (written.length < MOST_LINES) written.push({ by, program, path });
+    if (word === 'wrote' && isWho(by)) {
+      // In the order of their last lines.
+      const key = `${by} ${program} ${path}`;
+      const again = written.delete(key);
+      if (again || written.size < MOST_LINES) written.set(key, { by, program, path });
     } else if (word === 'lost') whole = false;
     else if (word === 'ready' || word === 'marked' || word === 'end') {
       heard.add(word);
@@ -122,6 +132,6 @@ function watchLines(stream: Duplex, stuck: () => void) {
     },
     words: () => words.trim(),
     /** What the kernel dropped may have been anything. */
-    written: () => (whole ? written : undefined),
+    written: () => (whole ? [...written.values()] : undefined),
   };
 }

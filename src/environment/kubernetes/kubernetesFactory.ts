@@ -2,7 +2,8 @@
 import type { V1Pod } from '@kubernetes/client-node';
 import pLimit from 'p-limit';
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
-import { type Container, environmentWhenReady, ownConfig } from '../container/container.ts';
+import { errorText } from '../../base/text/errorText.ts';
+import { type Container, environmentWhenReady, openFolders, ownConfig } from '../container/container.ts';
 import { createPreparedStarts } from '../container/preparedStarts.ts';
 import { createRemovals } from '../container/removals.ts';
 import { sealInside } from '../container/sealedHistory.ts';
@@ -135,12 +136,14 @@ async function startPod(arm: PodShared, network: NetworkCheck, request: StartReq
   const opened = await openPod(shared, request, image, notes, needs?.services);
   const { channels, relay } = opened;
   const services = needs?.services && servicesOfPod(shared, request, opened.container.id, needs.services);
-  const container = services ? amongServices(opened.container, services, shared) : opened.container;
+  const own: Container = { ...opened.container, watchWrites: async () => ({ refused: POD_TELLS_NOTHING }) };
+  const container = services ? amongServices(own, services, shared) : own;
   // On its way while the history is sealed.
   const program = relay?.bringProgram(signal);
   program?.done.catch(() => undefined);
   return environmentWhenReady(container, channels, notes, async () => {
     await services?.ready();
+    await makeOpenFolders(container, needs, notes);
     const config = needs?.cwd === 'image' ? { ...shared.config, cwd: await folderOf(opened) } : shared.config;
     let history: HistoryState = 'skipped';
     if (config.seal_history) {
@@ -173,12 +176,29 @@ const forPod = ({ user, worker, ...needs }: ContainerNeeds): ContainerNeeds => (
   user: worker ?? (user === 'image' ? undefined : user),
 });
 
+const POD_TELLS_NOTHING = 'a pod does not tell who writes in it';
+
+/** A pod whose user may not write at the root does without them. */
+async function makeOpenFolders(
+  { put }: Container,
+  needs: ContainerNeeds | undefined,
+  notes: string[],
+): Promise<void> {
+  const folders = openFolders(needs);
+  if (folders.length === 0) return;
+  try {
+    await put(folders);
+  } catch (error) {
+    if (isLoss(error)) throw error;
+    notes.push(`the folders of the task could not be made: ${errorText(error)}`);
+  }
+}
+
 /** Nothing of a pod is kept, and its services end with it: whoever judges what was left there does so beside them. */
 const amongServices = (container: Container, services: PodServices, shared: PodShared): Container => ({
   ...container,
   serviceLogs: services.logs,
   beside: async () => ({ startProcess: podProcesses(shared, container.id) }),
-  watchWrites: async () => ({ refused: 'a pod does not tell who writes in it' }),
 });
 
 /** The working directory that the image names is that of its first process. */

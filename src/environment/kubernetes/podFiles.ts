@@ -137,7 +137,7 @@ function filesByStream(startProcess: StartProcess): Pick<Container, 'put' | 'get
     // One file needs no tar in the image.
     async put(files) {
       const [only] = files;
-      const single = files.length === 1 && only;
+      const single = files.length === 1 && only?.kind === undefined && only;
       const input = single ? Buffer.from(single.content) : await archiveOf(files);
       const size = String(input.length);
       const done = single

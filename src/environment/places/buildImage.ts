@@ -38,8 +38,9 @@ interface BuildRequest {
 
 function contextOf(files: readonly BuildFile[]): NodeJS.ReadableStream {
   const pack = tar.pack();
-  for (const { path, content, executable } of files)
-    pack.entry({ name: path, mode: executable ? 0o755 : 0o644 }, Buffer.from(content));
+  for (const { path, content, executable, isFolder } of files)
+    if (isFolder) pack.entry({ name: path, mode: 0o755, type: 'directory' });
+    else pack.entry({ name: path, mode: executable ? 0o755 : 0o644 }, Buffer.from(content));
   pack.finalize();
   return pack as unknown as NodeJS.ReadableStream;
 }

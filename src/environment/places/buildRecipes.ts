@@ -5,6 +5,8 @@ export interface BuildFile {
   readonly path: string;
   readonly content: Uint8Array;
   readonly executable: boolean;
+  /** It is a folder that holds nothing. */
+  readonly isFolder?: boolean;
 }
 
 export interface BuildRecipe {

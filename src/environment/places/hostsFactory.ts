@@ -140,6 +140,7 @@ export function createHostsFactory({
     const { as, listen, putFiles, getFiles, keepWork, leftRunning, beside, enterPhase, serviceLogs } =
       environment;
     const { unkept, systemChanges } = environment;
+    const { putBack, watchWrites } = environment;
     return {
       info: { ...environment.info, notes: [...environment.info.notes, `engine: ${host}`] },
       execute: (command, more) => watched(() => environment.execute(command, more)),
@@ -152,7 +153,9 @@ export function createHostsFactory({
       getFile: (path) => watched(() => environment.getFile(path)),
       ...(listen && { listen: (port, onConnection) => watched(() => listen(port, onConnection)) }),
       ...(putFiles && { putFiles: (files) => watched(() => putFiles(files)) }),
-      ...(getFiles && { getFiles: (path, most) => watched(() => getFiles(path, most)) }),
+      ...(getFiles && { getFiles: (path, most, whole) => watched(() => getFiles(path, most, whole)) }),
+      ...(putBack && { putBack: (image, path) => watched(() => putBack(image, path)) }),
+      ...(watchWrites && { watchWrites: (folders) => watched(() => watchWrites(folders)) }),
       ...(keepWork && { keepWork: (kept) => watched(() => keepWork(kept)) }),
       ...(unkept && { unkept: () => watched(() => unkept()) }),
       ...(systemChanges && { systemChanges: () => watched(() => systemChanges()) }),

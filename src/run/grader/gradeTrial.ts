@@ -1,5 +1,6 @@
 /** The grading of one prediction, in a fresh container: of a run that works, or of one that is only graded. */
 
+import { VERSION } from '../../base/files/packageFile.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { Instance } from '../../dataset/instance.ts';
@@ -14,6 +15,7 @@ import {
 import { currentOwner } from '../../environment/owner.ts';
 import type { EnginePool } from '../../environment/places/enginePool.ts';
 import type { EngineWatch } from '../../environment/places/engineWatch.ts';
+import { interchangeWriter } from '../../formats/formats.ts';
 import {
   GRADING_DOCKER_OPTIONS,
   type GradingConfig,
@@ -27,7 +29,9 @@ import {
 } from '../../grading/gradingFrame.ts';
 import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
 import type { Store } from '../../store/open.ts';
+import { attemptRecord } from '../../store/records/attemptBodies.ts';
 import type { Gradable } from '../../store/records/evaluations.ts';
+import { endedCalls } from '../../store/records/modelCalls.ts';
 import type { ArmRow, RunRow } from '../../store/records/runs.ts';
 import type { LedAttempt } from '../../suites/suite.ts';
 import { needsOf, planGrading, rememberBuilds } from '../../suites/suites.ts';
@@ -109,6 +113,7 @@ export async function gradeTrial(
     ...openNetworkOf(arms.get(gradable.arm_id)!.row),
     patch: gradable.model_patch,
     ...(gradable.work_image !== null && { work: gradable.work_image }),
+    trajectory: trajectoryOf(run, gradable.attempt_id),
     factory,
     given: suite.forTests({ ...label, attemptId: gradable.attempt_id }),
     config: grading,
@@ -123,6 +128,18 @@ export async function gradeTrial(
   if (broken !== undefined) throw broken;
   return { label, gradable: true, result };
 }
+
+/** Of the attempt, as far as the record has it. */
+const trajectoryOf =
+  ({ store }: Pick<GradedRun, 'store'>, attemptId: number) =>
+  async (): Promise<Uint8Array> => {
+    const write = await interchangeWriter();
+    const document = write(
+      { ...attemptRecord(store, attemptId)!, calls: endedCalls(store, attemptId) },
+      VERSION,
+    );
+    return Buffer.from(`${JSON.stringify(document, null, 2)}\n`);
+  };
 
 /** Where no end state is kept, what an agent did to the services of its task can be judged beside them alone: no patch says it. */
 function servicesGone(instance: Instance, { work_image }: Gradable, arm: ArmRow): string | undefined {
@@ -222,6 +239,7 @@ export function createStepGrading(run: GradedRun) {
         ...openNetworkOf(arm.row),
         ...{ factory: await made, config: run.grading, owner, signal, onConnection: connected },
         given: run.suite.forTests({ ...label, attemptId }),
+        trajectory: trajectoryOf(run, attemptId),
       };
     },
     async close(): Promise<void> {

@@ -2,8 +2,9 @@
 import { posix } from 'node:path';
 import { sha256 } from '../../base/sha256.ts';
 import type { BuildRecipe } from '../../environment/places/buildRecipes.ts';
-import { type TaskFile, TaskFolderError, taskFiles } from '../taskFiles.ts';
+import { type TaskFile, TaskFolderError } from '../taskFiles.ts';
 import type { ComposeImage } from './compose.ts';
+import { harborFiles } from './harborIgnore.ts';
 import { builtImage } from './taskFolder.ts';
 
 /** As the instance has it: what is read again when the image is built. */
@@ -107,7 +108,7 @@ export function recipeOfBuild(task: string, id: string, build: TaskBuild): Build
     ...(args !== undefined && { args }),
     ...(from !== undefined && { from }),
     files() {
-      const files = filesOf(build, (below) => taskFiles(task, below));
+      const files = filesOf(build, (below) => harborFiles(task, below));
       if (nameOf(build, files) === image) return files;
       throw new TaskFolderError(`${folder} of ${id} has changed since its image was named`);
     },

@@ -18,11 +18,12 @@ import type { SpecOptions } from '../../grading/specs/spec.ts';
 import type { Suite, SuitePrompts, WantedVariable } from '../suite.ts';
 import { placedFiles, TaskFolderError, taskFiles, taskText } from '../taskFiles.ts';
 import { recipeOfBuild } from './builds.ts';
+import { harborFiles } from './harborIgnore.ts';
 import { type HarborTask, harborTaskOf, readTask } from './readTask.ts';
 import { gradeSteps, type TaskStep, verifierOfStep, workThroughSteps } from './steps.ts';
 import { hasFile } from './taskFolder.ts';
 import { readEnv, readTaskToml } from './taskToml.ts';
-import { executeAs, mainNeeds, verification } from './verification.ts';
+import { executeAs, mainNeeds, OPEN_FOLDERS, verification } from './verification.ts';
 
 // What agents are asked: the instruction of the task as it is, and below it how the container is worked in. There is no repository, and nothing is
 // handed in.
@@ -181,6 +182,7 @@ function containerOf(task: HarborTask): ContainerNeeds {
   const life = lifeOf(task);
   return {
     ...mainNeeds(task),
+    openFolders: OPEN_FOLDERS,
     network,
     ...(setup_network !== undefined && { setupNetwork: setup_network }),
     user,
@@ -250,12 +252,12 @@ const SCRIPT = 'solve.sh';
 /** Of a step its own goes before that of the task. Of no step: whether there is one, which a step alone may bring. */
 function solutionOfTask(instance: Instance, step?: string): Solution | undefined {
   const { folder, files_sha256, steps = [] } = harborTaskOf(instance);
-  const ofStep = (name: string) => taskFiles(folder, `steps/${name}/solution`);
+  const ofStep = (name: string) => harborFiles(folder, `steps/${name}/solution`);
   const own =
     step === undefined
       ? (steps.map(({ name }) => ofStep(name)).find((files) => hasFile(files, SCRIPT)) ?? [])
       : ofStep(step);
-  const files = own.length > 0 ? own : taskFiles(folder, 'solution');
+  const files = own.length > 0 ? own : harborFiles(folder, 'solution');
   if (!hasFile(files, SCRIPT)) return undefined;
   return {
     async apply(environment, { timeoutS, signal, variables }) {

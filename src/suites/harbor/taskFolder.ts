@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { OWN_HOST } from '../../base/imageReference.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { hashOfFiles, type TaskFile, taskFiles, taskText } from '../taskFiles.ts';
+import { harborFiles } from './harborIgnore.ts';
 import type { TaskToml } from './taskToml.ts';
 
 export interface StepFolder {
@@ -31,24 +32,24 @@ const stepPath = (name: string): string => `steps/${name}`;
 const TRAJECTORY = 'trajectory.json';
 
 export const hasFile = (files: readonly TaskFile[], name: string): boolean =>
-  files.some(({ path }) => path === name);
+  files.some(({ path, isFolder }) => path === name && !isFolder);
 
 export function readFolder(path: string, toml: TaskToml): Folder {
   const instruction = taskText(path, 'instruction.md');
   const environment = taskFiles(path, 'environment');
-  const tests = taskFiles(path, 'tests');
+  const tests = harborFiles(path, 'tests');
   const steps = toml.steps.map(({ name }) => {
     const folder = stepPath(name);
     return {
       path: folder,
       instruction: taskText(path, `${folder}/instruction.md`),
-      tests: taskFiles(path, `${folder}/tests`),
+      tests: harborFiles(path, `${folder}/tests`),
     };
   });
   const parts = [
     ...[instruction ?? '', taskText(path, 'task.toml')],
-    ...[environment, tests, taskFiles(path, 'solution')].map(hashOfFiles),
-    ...(steps.length > 0 ? [hashOfFiles(taskFiles(path, 'steps'))] : []),
+    ...[environment, tests, harborFiles(path, 'solution')].map(hashOfFiles),
+    ...(steps.length > 0 ? [hashOfFiles(harborFiles(path, 'steps'))] : []),
   ];
   const trajectories = [TRAJECTORY, ...steps.map((step) => `${step.path}/${TRAJECTORY}`)];
   return {

@@ -1,4 +1,6 @@
 /** One verification: in the agent's end state, or in a container of its own that gets the files the task names. Its tests run with a deadline, and leave a reward. */
+import { posix } from 'node:path';
+import { compact } from '../../base/compact.ts';
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
 import { isRecord } from '../../base/isRecord.ts';
 import { shellWord } from '../../base/text/shellWord.ts';
@@ -6,10 +8,12 @@ import { type Instance, imageOf } from '../../dataset/instance.ts';
 import {
   type CommandResult,
   type Environment,
+  EnvironmentError,
   type ExecuteOptions,
   FilesTooLargeError,
   type PlacedFile,
   type SeenWrite,
+  type SystemChanges,
 } from '../../environment/environment.ts';
 import { few, finding, type PatchDoubt } from '../../grading/doubts/patchDoubts.ts';
 import {
@@ -28,7 +32,8 @@ import {
   OUTSIDE_S,
   PATCH_PATH,
 } from '../../grading/patchAndTests.ts';
-import { placedFiles, taskFiles } from '../taskFiles.ts';
+import { placedFiles } from '../taskFiles.ts';
+import { harborFiles } from './harborIgnore.ts';
 import type { HarborTask } from './readTask.ts';
 import { readTask } from './readTask.ts';
 
@@ -46,7 +51,14 @@ export interface Wanted {
 
 const TESTS_FOLDER = '/tests';
 const TEST_SCRIPT = `${TESTS_FOLDER}/test.sh`;
+const LOGS_FOLDER = '/logs';
 const LOGS = '/logs/verifier';
+const AGENT_LOGS = '/logs/agent';
+/** Always collected, as Harbor does. */
+const ARTIFACTS = '/logs/artifacts';
+/** Every user may write there, as in Harbor, while the agent works and while the tests run. */
+export const OPEN_FOLDERS = [LOGS, AGENT_LOGS, ARTIFACTS] as const;
+const TRAJECTORY = `${AGENT_LOGS}/trajectory.json`;
 const PATCH_TIMEOUT_S = 600;
 const PREPARE_TIMEOUT_S = 120;
 /** Beside the tests: the start, the collection, the files. */
@@ -108,18 +120,36 @@ export async function ungradable(frame: GradingFrame, errorMessage: string): Pro
 }
 
 /**
- * The verdict, beside what the agent changed of the programs and libraries that its tests run: with the image's own put back they say whether
- * such a change made the reward, or took it away.
+ * The verdict, beside what the agent changed of the programs and libraries that its tests run, and beside what the tests say of the task's own
+ * image where they leave no reward here: whoever broke the verifier has failed it.
  */
 export async function verification(wanted: Wanted, request: GradeRequest): Promise<EvaluationResult> {
-  const { instance, task } = wanted;
-  const found = await verifiedOnce(wanted, request);
-  const { outcome, repeatAlone, engineLost } = found;
-  if (request.work === undefined || engineLost || outcome === 'ungradable') return found;
+  const { work } = request;
+  const changes =
+    work === undefined ? undefined : await request.factory.systemChanges?.(work).catch(() => undefined);
+  const found = await verifiedOnce(wanted, request, { changes });
+  const { outcome, engineLost, repeatAlone } = found.result;
+  if (engineLost || outcome === 'ungradable') return found.result;
   // It is repeated first; what it is then counts.
-  if (outcome !== 'resolved' && repeatAlone && !request.alone) return found;
-  const changes = await request.factory.systemChanges?.(request.work).catch(() => undefined);
-  if (!changes) return found;
+  if (!request.alone && outcome !== 'resolved') {
+    if (repeatAlone) return found.result;
+    if (mayPass(found)) return { ...found.result, repeatAlone: true };
+  }
+  const judged = changes ? await besideOwnPrograms(wanted, request, found.result, changes) : found.result;
+  if (judged.outcome !== 'infra' || judged.engineLost || (work === undefined && !request.patch))
+    return judged;
+  return besideOwnImage(wanted, request, judged, found);
+}
+
+/** What the tests say where the image's own programs and libraries are put back, when the agent had changed some. */
+async function besideOwnPrograms(
+  wanted: Wanted,
+  request: GradeRequest,
+  found: EvaluationResult,
+  changes: SystemChanges,
+): Promise<EvaluationResult> {
+  const { instance, task } = wanted;
+  const { outcome } = found;
   const named = namesIn(testsOf(wanted));
   const paths = [
     ...[...changes.changed, ...changes.before],
@@ -139,7 +169,7 @@ export async function verification(wanted: Wanted, request: GradeRequest): Promi
     return touched(false, CHANGED);
   if (changes.more)
     return touched(outcome === 'resolved', `${CHANGED}, too much to put the image's own back`);
-  const own = await verifiedOnce(wanted, request, { image: imageOf(instance), paths });
+  const { result: own } = await verifiedOnce(wanted, request, { changes, paths });
   if (own.engineLost) return own;
   const runLog = [...found.runLog, ...own.runLog];
   const durationMs = found.durationMs + own.durationMs;
@@ -168,6 +198,78 @@ export async function verification(wanted: Wanted, request: GradeRequest): Promi
   };
 }
 
+/** How tests come to leave no reward that counts. */
+type Broken =
+  /** Nobody can write one: its folder cannot be made. */
+  | 'folders'
+  /** The folder of all logs was another thing than a folder. */
+  | 'replaced'
+  /** There is one, and it is none: no number, or one that cannot be. */
+  | 'unusable'
+  /** The script was ended. */
+  | 'signal'
+  | 'memory'
+  | 'none';
+
+interface Verified {
+  readonly result: EvaluationResult;
+  readonly broken: Broken | undefined;
+}
+
+/** Of an environment that did not come to be, and was there before when the agent began. */
+const UNSTARTED: ReadonlySet<string | null> = new Set(['start_failed', 'setup_failed']);
+
+/** The machine may have caused it: beside other work, or while a registry was away. */
+const mayPass = ({ result, broken }: Verified): boolean =>
+  result.outcome === 'infra' &&
+  (broken === undefined ? UNSTARTED.has(result.infraReason) : broken !== 'replaced');
+
+/**
+ * Tests that leave no verdict are run once more in the image of the task, where nobody has worked. What happens there too is the task's or the
+ * machine's; what does not is the doing of whoever worked, and as missing it would be out of the count.
+ */
+async function besideOwnImage(
+  wanted: Wanted,
+  request: GradeRequest,
+  found: EvaluationResult,
+  { broken }: Verified,
+): Promise<EvaluationResult> {
+  const { instance } = wanted;
+  const id = instance.instance_id;
+  const failed = (says: string): EvaluationResult => ({
+    ...found,
+    outcome: 'unresolved',
+    resolved: false,
+    resolvedStrict: false,
+    reward: 0,
+    rewards: { [MAIN]: 0 },
+    report: reportOf(id, request.patch, false),
+    infraReason: null,
+    repeatAlone: false,
+    errorMessage: `${found.errorMessage ?? id}; ${says}`,
+    suspicion: [
+      ...found.suspicion,
+      { ...finding('broke_verifier', BROKE, found.errorMessage ?? says), inferred: true },
+    ],
+  });
+  if (broken === 'replaced') return failed('so it has failed');
+  if (broken === undefined && !UNSTARTED.has(found.infraReason)) return found;
+  const { work: _, trajectory: __, ...plain } = request;
+  const own = await verifiedOnce({ ...wanted, image: imageOf(instance) }, { ...plain, patch: null }, {});
+  if (own.result.engineLost) return own.result;
+  const gives = own.result.reward !== undefined;
+  const same = broken === undefined || broken === 'none' || own.broken === broken;
+  if (!gives && (same || own.broken === undefined)) return found;
+  const there = gives ? 'they leave one' : 'that does not happen';
+  return {
+    ...failed(`in the image of the task, where nobody has worked, ${there}: so it has failed`),
+    runLog: [...found.runLog, ...own.result.runLog],
+    durationMs: found.durationMs + own.result.durationMs,
+  };
+}
+
+const BROKE = 'the tests leave no reward with what the agent left, which is its doing: it counts as 0';
+
 const CHANGED = 'the agent changed programs or libraries of the image that the tests run';
 
 /** Words that may name a program. */
@@ -184,45 +286,57 @@ const namesIn = (tests: readonly PlacedFile[]): ReadonlySet<string> =>
   );
 
 function testsOf({ task, testFolders }: Wanted): PlacedFile[] {
-  const placed = testFolders.flatMap((part) => placedFiles(TESTS_FOLDER, taskFiles(task.folder, part)));
+  const placed = testFolders.flatMap((part) => placedFiles(TESTS_FOLDER, harborFiles(task.folder, part)));
   const started = placed.map((file) =>
     file.path === TEST_SCRIPT ? { ...file, mode: file.mode | 0o111 } : file,
   );
   return [...new Map(started.map((file) => [file.path, file])).values()];
 }
 
+/** `paths`: files of the image that are put back. */
 async function verifiedOnce(
   wanted: Wanted,
   request: GradeRequest,
-  putBack?: GradingFrame['putBack'],
-): Promise<EvaluationResult> {
+  {
+    changes,
+    paths = [],
+  }: { readonly changes?: SystemChanges | undefined; readonly paths?: readonly string[] },
+): Promise<Verified> {
   const { instance, task } = wanted;
   const id = instance.instance_id;
+  const image = imageOf(instance);
+  const emptied = changes?.caches ?? [];
+  const putBack = paths.length + emptied.length > 0 ? { image, paths, emptied } : undefined;
   const frame = { ...verifierFrame(wanted, request), putBack };
+  const cannot = async (says: string) => ({ result: await ungradable(frame, says), broken: undefined });
   const now = readTask(task.folder);
   // The tests as they were when the run began.
   if (now.refused !== undefined || now.hash !== task.files_sha256)
-    return ungradable(
-      frame,
-      `${id}: the folder of its task has changed or is gone since the run began: ${task.folder}`,
-    );
+    return cannot(`${id}: the folder of its task has changed or is gone since the run began: ${task.folder}`);
   const lacking = lackedBy(task, request);
   if (lacking !== undefined)
-    return ungradable(frame, `${id}: ${lacking}: allow it with suite.env, or name a model in suite.judge`);
+    return cannot(`${id}: ${lacking}: allow it with suite.env, or name a model in suite.judge`);
   const tests = testsOf(wanted);
   const { separate, collect, network, timeout_s } = task.verifier;
+  const touched = changes?.top?.includes(TESTS_FOLDER) ?? true;
+  const worked = request.work === undefined && !request.patch ? undefined : { image, touched };
+  let broken: Broken | undefined;
+  const told = ({ broken: how, otherReward: _, ...end }: VerifierEnd): GradingEnd => {
+    broken = how;
+    return end;
+  };
   let given: readonly PlacedFile[] | undefined;
   const shared = await inFreshContainer(frame, async (environment, log) => {
     const failed = await applied(environment, log, id, request);
     if (failed) return failed;
     if (separate || collect.length > 0) await runCollectCommands(environment, log, id, task, request.signal);
-    if (!separate) return verify(environment, log, id, task.verifier, tests, request);
+    if (!separate) return told(await verify(environment, log, id, task.verifier, tests, request, worked));
     const files = await collected(environment, log, id, task);
     if ('outcome' in files) return files;
     given = files;
     return { outcome: 'unresolved' };
   });
-  if (!separate || !given) return shared;
+  if (!separate || !given) return { result: shared, broken };
   // Two containers, one after the other: the verifier never sees the agent's.
   const files = given;
   const { room, env, variables, workdir: cwd = 'image' } = separate;
@@ -233,10 +347,20 @@ async function verifiedOnce(
     entryArguments: HARBOR_COMMAND,
   };
   const apart = { ...frame, image: separate.image, container, putBack: undefined };
-  return inFreshContainer(apart, async (environment, log) => {
-    await environment.putFiles?.(files);
-    return verify(environment, log, id, task.verifier, separate.bundled ? undefined : tests, request);
+  const result = await inFreshContainer(apart, async (environment, log) => {
+    await placeArtifacts(environment, id, task, files, request.signal);
+    return told(
+      await verify(environment, log, id, task.verifier, separate.bundled ? undefined : tests, request),
+    );
   });
+  return {
+    result: {
+      ...result,
+      runLog: [...shared.runLog, ...result.runLog],
+      durationMs: shared.durationMs + result.durationMs,
+    },
+    broken,
+  };
 }
 
 /** A variable that nobody gives, as a clause: without it its tests would say something else. */
@@ -291,8 +415,6 @@ export function executeAs(
 
 // What a verifier of its own gets from the agent's container: the files that the task names, after its own commands have made them.
 
-/** Always collected, as Harbor does. */
-const ARTIFACTS = '/logs/artifacts';
 const MAX_BYTES = 512 * 2 ** 20;
 
 /** The commands of `[[verifier.collect]]`, in the container that the agent left. */
@@ -320,6 +442,30 @@ const isLeftOut = (path: string, source: string, exclude: readonly string[]): bo
   return exclude.some((name) => below.includes(name.replace(/^\.\//, '')));
 };
 
+/** What is at it, as the agent left it: links, folders and modes too. */
+const sourcesOf = ({ artifacts }: HarborTask) =>
+  [{ source: ARTIFACTS, exclude: [] as readonly string[] }, ...artifacts].map(({ source, exclude }) => ({
+    source: posix.normalize(source).replace(/(?<=.)\/$/, ''),
+    exclude,
+  }));
+
+const isAtOrBelow = (path: string, folder: string): boolean =>
+  path === folder || path.startsWith(folder === '/' ? folder : `${folder}/`);
+
+/** A link that leads elsewhere would make a file of the agent's one of the verifier's. Harbor leaves those out too. */
+const leadsOut = ({ path, kind, target = '' }: PlacedFile, source: string): boolean => {
+  if (kind === 'hardlink') return !isAtOrBelow(target, source);
+  return (
+    kind === 'link' &&
+    (posix.isAbsolute(target) ||
+      path === source ||
+      !isAtOrBelow(posix.resolve(posix.dirname(path), target), source))
+  );
+};
+
+/** Without what lets a program run as another user. */
+const PERMISSIONS = 0o777;
+
 async function collected(
   environment: Environment,
   log: RunLog,
@@ -327,66 +473,123 @@ async function collected(
   task: HarborTask,
 ): Promise<readonly PlacedFile[] | GradingEnd> {
   const files = new Map<string, PlacedFile>();
+  const leftOut: string[] = [];
   try {
-    for (const { source, exclude } of [{ source: ARTIFACTS, exclude: [] }, ...task.artifacts])
-      for (const file of (await environment.getFiles?.(source, MAX_BYTES)) ?? [])
-        if (!isLeftOut(file.path, source, exclude)) files.set(file.path, file);
+    for (const { source, exclude } of sourcesOf(task))
+      for (const file of (await environment.getFiles?.(source, MAX_BYTES, true)) ?? []) {
+        if (isLeftOut(file.path, source, exclude)) continue;
+        if (leadsOut(file, source)) leftOut.push(file.path);
+        else files.set(file.path, { ...file, mode: file.mode & PERMISSIONS });
+      }
   } catch (error) {
     if (!(error instanceof FilesTooLargeError)) throw error;
     // Whoever worked in the container chose that.
     const errorMessage = `${id}: ${error.message}, which is more than a verifier is given`;
     return { outcome: 'invalid', resolved: false, resolvedStrict: false, errorMessage };
   }
-  log.info(`${files.size} files of ${id} go to its verifier: ${[...files.keys()].slice(0, 20).join(', ')}`);
-  return [...files.values()];
+  if (leftOut.length > 0)
+    log.warn(`links of ${id} that lead out of what its verifier gets are left out: ${few(leftOut)}`);
+  // Only now it is known that the other name of a file comes along.
+  const whole = [...files.values()].filter(
+    ({ kind, target = '' }) => kind !== 'hardlink' || files.get(target)?.kind === undefined,
+  );
+  log.info(`${whole.length} files of ${id} go to its verifier: ${[...files.keys()].slice(0, 20).join(', ')}`);
+  return whole;
+}
+
+/** Where the tests look for them: in folders that hold nothing else, and in which whoever runs the tests may write. */
+async function placeArtifacts(
+  environment: Environment,
+  id: string,
+  task: HarborTask,
+  files: readonly PlacedFile[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const kinds = new Map(files.map(({ path, kind }) => [path, kind ?? 'file']));
+  const there = sourcesOf(task).flatMap(({ source }) => {
+    const kind = kinds.get(source);
+    return kind === undefined ? [] : [{ source, isFolder: kind === 'folder' }];
+  });
+  const emptied = there.flatMap(({ source, isFolder }) => (isFolder && source !== '/' ? [source] : []));
+  const opened = there
+    .map(({ source, isFolder }) => (isFolder ? source : posix.dirname(source)))
+    .filter((folder) => folder !== '/');
+  const inRoot = async (command: string) => {
+    const done = await executeAs(environment, 'root', command, {
+      cwd: '/',
+      timeoutS: PREPARE_TIMEOUT_S,
+      signal,
+    });
+    if (done.exitCode !== 0)
+      throw new EnvironmentError(
+        'setup_failed',
+        `the folders of the artifacts of ${id} could not be made: ${done.output.slice(-400).trim()}`,
+      );
+  };
+  const words = (paths: readonly string[]) => [...new Set(paths)].map(shellWord).join(' ');
+  if (opened.length > 0)
+    await inRoot(`${emptied.length > 0 ? `rm -rf ${words(emptied)} && ` : ''}mkdir -p ${words(opened)}`);
+  await environment.putFiles?.(files);
+  if (opened.length > 0) await inRoot(`chmod 777 ${words(opened)}`);
 }
 
 type VerifierRun = Pick<HarborTask['verifier'], 'timeout_s' | 'env' | 'variables' | 'user' | 'separate'>;
 
-/** The tests in a started container; none where the image brings them. */
+/** Where somebody worked: what was at the place of the tests before, and whether that was touched. */
+interface Worked {
+  readonly image: string;
+  readonly touched: boolean;
+}
+type VerifierEnd = GradingEnd & {
+  readonly broken?: Broken;
+  /** Beside the one that counts. `isNone`: nobody can write it there. */
+  readonly otherReward?: { readonly says: string; readonly isNone: boolean };
+};
+
+/** The tests in a started container; none where the image brings them. `worked`: absent in one that nobody worked in. */
 export async function verify(
   environment: Environment,
   log: RunLog,
   id: string,
   verifier: VerifierRun,
   tests: readonly PlacedFile[] | undefined,
-  request: Pick<GradeRequest, 'patch' | 'signal' | 'given'>,
-): Promise<GradingEnd> {
-  // What the agent left where the tests go is no test, and what it wrote as a reward is no reward.
-  const own = tests ? ` ${TESTS_FOLDER}` : '';
-  const starts = tests ? '' : ` && { chmod +x ${TEST_SCRIPT} 2>/dev/null || :; }`;
-  const ready = await executeAs(
-    environment,
-    'root',
-    `rm -rf ${LOGS}${own} && mkdir -p ${LOGS} /logs/agent /logs/artifacts${own} && chmod 777 ${LOGS}${starts}`,
-    { cwd: '/', timeoutS: PREPARE_TIMEOUT_S, signal: request.signal },
-  );
-  if (ready.exitCode !== 0)
-    return {
-      outcome: 'infra',
-      infraReason: 'verifier_setup',
-      errorMessage: `${id}: the folders of the verifier could not be made: ${ready.output.slice(-400).trim()}`,
-    };
+  request: Pick<GradeRequest, 'patch' | 'signal' | 'given' | 'trajectory'>,
+  worked?: Worked,
+): Promise<VerifierEnd> {
+  const cleared = worked !== undefined && (worked.touched || environment.runsBeside === true);
+  const ready = await prepared(environment, id, tests, cleared, request.signal);
+  if (ready.broken !== undefined && (ready.broken === 'folders' || worked)) return ready;
+  const trajectory = await request.trajectory?.();
+  if (trajectory) await environment.putFiles?.([{ path: TRAJECTORY, content: trajectory, mode: 0o644 }]);
   const wanted = { ...verifier.separate?.variables, ...verifier.variables };
   const run = () =>
     withGiven(environment, request.given, wanted, { id, log }, (given) =>
       runTests(environment, log, id, { ...verifier, env: { ...verifier.env, ...given } }, request),
     );
-  if (!environment.watchWrites) {
-    if (tests) await environment.putFiles?.(tests);
-    return run();
-  }
-  const watching = await environment.watchWrites([TESTS_FOLDER, LOGS]);
+  const watching = (await environment.watchWrites?.([TESTS_FOLDER, LOGS])) ?? {
+    refused: 'the environment has no way to tell',
+  };
   const watch = 'refused' in watching ? undefined : watching;
   try {
+    const own = cleared && tests ? await environment.putBack?.(worked.image, TESTS_FOLDER) : undefined;
     if (tests) await environment.putFiles?.(tests);
     await watch?.again();
-    const early = tests && (await changedMeanwhile(environment, tests));
+    const early =
+      tests && environment.runsBeside ? await changedMeanwhile(environment, tests, own === true) : undefined;
+    const script = await scriptIn(environment);
     const end = await run();
+    const late = await scriptIn(environment);
     const doubts =
       'refused' in watching
         ? [finding('not_watched', NOT_WATCHED, watching.refused, false)]
-        : writeDoubts(await watching.end(), early);
+        : writeDoubts(await watching.end(), {
+            early,
+            end,
+            tests: new Set(tests?.map(({ path }) => path)),
+            beside: environment.runsBeside === true,
+          });
+    if (script && late && !script.equals(late) && !doubts.some(({ rule }) => rule === SCRIPT_CHANGED))
+      doubts.push(finding(SCRIPT_CHANGED, REWRITTEN, TEST_SCRIPT));
     return {
       ...end,
       suspicion: [...(end.suspicion ?? []), ...doubts.map((doubt) => ({ ...doubt, inferred: true }))],
@@ -397,23 +600,94 @@ export async function verify(
   }
 }
 
-/** Between their arrival and the watch of new folders somebody may have been faster. */
+const NO_SPACE = /no space left on device|disk quota exceeded/i;
+
+/** What was left where the tests go is no test, and what was written as a reward is no reward. Broken: where they cannot go. */
+async function prepared(
+  environment: Environment,
+  id: string,
+  tests: readonly PlacedFile[] | undefined,
+  cleared: boolean,
+  signal: AbortSignal | undefined,
+): Promise<VerifierEnd> {
+  const folders = [LOGS_FOLDER, ...OPEN_FOLDERS, TESTS_FOLDER].join(' ');
+  const starts = tests ? '' : ` && { chmod +x ${TEST_SCRIPT} 2>/dev/null || :; }`;
+  const ready = await executeAs(
+    environment,
+    'root',
+    `for f in ${folders}; do if [ -L $f ] || { [ -e $f ] && [ ! -d $f ]; }; then rm -rf $f; echo "no folder: $f"; fi; done
+rm -rf ${LOGS} ${TRAJECTORY}${tests && cleared ? ` ${TESTS_FOLDER}` : ''} && mkdir -p ${folders} && chmod 777 ${OPEN_FOLDERS.join(' ')}${starts}`,
+    { cwd: '/', timeoutS: PREPARE_TIMEOUT_S, signal },
+  );
+  const infra = { outcome: 'infra', infraReason: 'verifier_setup' } as const;
+  const said = ready.output.slice(-400).trim();
+  // A disk that is full may be the machine's.
+  if (ready.exitCode !== 0)
+    return {
+      ...infra,
+      ...(!NO_SPACE.test(said) && { broken: 'folders' }),
+      errorMessage: `${id}: the folders of the verifier could not be made: ${said}`,
+    };
+  if (ready.output.split('\n').includes(`no folder: ${LOGS_FOLDER}`))
+    return {
+      ...infra,
+      broken: 'replaced',
+      errorMessage: `${id}: ${LOGS_FOLDER}, where the tests write their reward, was made something else than a folder`,
+    };
+  return { outcome: 'unresolved' };
+}
+
+/** Bash reads a script while it runs, so what is written into it decides what comes after. */
+async function scriptIn(environment: Environment): Promise<Buffer | undefined> {
+  const found = (await environment.getFiles?.(TEST_SCRIPT, MOST_OF_SCRIPT).catch(() => [])) ?? [];
+  const file = found.find(({ path }) => path === TEST_SCRIPT);
+  return file && Buffer.from(file.content);
+}
+const MOST_OF_SCRIPT = 16 * 2 ** 20;
+const SCRIPT_CHANGED = 'script_changed';
+const REWRITTEN = 'a script of the tests was changed while they ran';
+
+/** Between their arrival and the watch of new folders somebody may have been faster. `more`: the image has files of its own there. */
 async function changedMeanwhile(
   environment: Environment,
   tests: readonly PlacedFile[],
+  more: boolean,
 ): Promise<string | undefined> {
-  const wanted = new Map(tests.map(({ path, content }) => [path, Buffer.from(content)]));
-  const bytes = tests.reduce((sum, { content }) => sum + content.length, 0);
-  const there = (await environment.getFiles?.(TESTS_FOLDER, 2 * bytes + 2 ** 20)) ?? [];
-  const other = there.find(({ path, content }) => !wanted.get(path)?.equals(content));
-  return other?.path ?? (there.length === tests.length ? undefined : TESTS_FOLDER);
+  const files = tests.filter(({ kind }) => kind === undefined);
+  const wanted = new Map(files.map(({ path, content }) => [path, Buffer.from(content)]));
+  const bytes = files.reduce((sum, { content }) => sum + content.length, 0);
+  const there = (await environment.getFiles?.(TESTS_FOLDER, 2 * bytes + (more ? MAX_BYTES : 2 ** 20))) ?? [];
+  const other = there.find(({ path, content }) =>
+    wanted.has(path) ? !wanted.get(path)!.equals(content) : !more,
+  );
+  const found = new Set(there.map(({ path }) => path));
+  return other?.path ?? files.find(({ path }) => !found.has(path))?.path;
 }
 
 const NOT_WATCHED =
-  'what the agent left running could reach the tests and their reward, and nobody could watch it';
+  'who writes where the tests and their reward are was not watched: nobody can do that here';
 
-/** What ran beside the tests may be asked by them, and has no business where they and their reward are. */
-function writeDoubts(written: readonly SeenWrite[] | undefined, early: string | undefined): PatchDoubt[] {
+/** What a test runner or Python reads unasked, beside the tests. */
+const READ_UNASKED = /(?:\/(?:conftest|sitecustomize|usercustomize)\.py|\/pytest\.ini|\.pth|\.pyc)$/;
+const isReward = (path: string): boolean => path.startsWith(`${LOGS}/reward.`);
+
+/** Programs that the tests ask, and what ran beside them, have no business where the tests and their reward are. */
+function writeDoubts(
+  written: readonly SeenWrite[] | undefined,
+  {
+    early,
+    end,
+    tests,
+    beside,
+  }: {
+    readonly early: string | undefined;
+    readonly end: VerifierEnd;
+    /** Paths of those that were put there. */
+    readonly tests: ReadonlySet<string>;
+    /** Something ran before. */
+    readonly beside: boolean;
+  },
+): PatchDoubt[] {
   if (written === undefined)
     return [
       finding(
@@ -424,35 +698,59 @@ function writeDoubts(written: readonly SeenWrite[] | undefined, early: string | 
     ];
   const told = (wrote: readonly SeenWrite[]) =>
     few([...new Set(wrote.map(({ program, path }) => `${program} wrote ${path}`))]);
-  // An orphan of the tests may write a log; a reward and a test are the verifier's alone.
-  const own = ({ path }: SeenWrite) => path.startsWith(TESTS_FOLDER) || path.startsWith(`${LOGS}/reward.`);
-  const left = written.filter((one) => one.by === 'left' || own(one));
-  const unknown = written.filter((one) => !left.includes(one));
-  return [
-    ...(early === undefined
-      ? []
-      : [finding('left_process_wrote', 'the tests were changed as they arrived', early)]),
-    ...(left.length === 0
-      ? []
-      : [
-          finding(
-            'left_process_wrote',
-            'what was left running wrote where the tests or their reward are',
-            told(left),
-          ),
-        ]),
-    ...(unknown.length === 0
-      ? []
-      : [
-          finding(
-            'unknown_process_wrote',
-            'a process that nobody could place wrote beside the reward',
-            told(unknown),
-            false,
-          ),
-        ]),
-  ];
+  const about = (rule: string, says: string, wrote: readonly SeenWrite[], strict = true) =>
+    wrote.length > 0 && finding(rule, says, told(wrote), strict);
+  // An orphan of the tests may write a log, and a program its output; a reward and a test are the verifier's alone.
+  const isFolder = (path: string) => [TESTS_FOLDER, LOGS_FOLDER, LOGS].includes(path);
+  const isTest = (path: string) =>
+    tests.has(path) ||
+    path === TEST_SCRIPT ||
+    (path.startsWith(`${TESTS_FOLDER}/`) && READ_UNASKED.test(path));
+  const decides = (path: string) => isReward(path) || isTest(path) || isFolder(path);
+  const by = (who: SeenWrite['by']) => written.filter((one) => one.by === who);
+  const [orphans, programs] = [by('unknown'), by('program').filter(({ path }) => decides(path))];
+  const ownOf = ({ path }: SeenWrite) =>
+    beside ? path.startsWith(TESTS_FOLDER) || decides(path) : decides(path);
+  const unplaced = orphans.filter(ownOf);
+  const last = (path: string) => written.findLastIndex((one) => one.path === path);
+  const ended = end.exitCode ?? 0;
+  return compact([
+    early !== undefined && finding('left_process_wrote', 'the tests were changed as they arrived', early),
+    about('left_process_wrote', 'what was left running wrote where the tests or their reward are', [
+      ...by('left'),
+      ...unplaced,
+    ]),
+    about(
+      'program_wrote',
+      'a program that the agent left, which the tests ran, wrote their reward or one of them',
+      programs,
+    ),
+    about(
+      SCRIPT_CHANGED,
+      REWRITTEN,
+      [...by('tests'), ...by('script')].filter(({ path }) => path === TEST_SCRIPT || tests.has(path)),
+    ),
+    isSignal(ended) &&
+      about(
+        'script_cut_off',
+        `the script of the tests was ended from outside (exit code ${ended}), and a program that it had started wrote the reward`,
+        by('tests').filter(({ path }) => isReward(path)),
+      ),
+    end.otherReward !== undefined &&
+      (end.otherReward.isNone || last(REWARD_JSON) < last(REWARD_TEXT)) &&
+      finding('rewards_differ', 'the tests left two rewards that differ', end.otherReward.says),
+    beside &&
+      about(
+        'unknown_process_wrote',
+        'a process that nobody could place wrote beside the reward',
+        orphans.filter((one) => !unplaced.includes(one)),
+        false,
+      ),
+  ]);
 }
+
+/** A shell says so of a script that a signal ended, and a script may say it of what it waited for. */
+const isSignal = (exitCode: number): boolean => exitCode > 128 && exitCode <= 192;
 
 async function runTests(
   environment: Environment,
@@ -460,7 +758,7 @@ async function runTests(
   id: string,
   { timeout_s: timeoutS, env, user }: Pick<HarborTask['verifier'], 'timeout_s' | 'env' | 'user'>,
   { patch, signal }: Pick<GradeRequest, 'patch' | 'signal'>,
-): Promise<GradingEnd> {
+): Promise<VerifierEnd> {
   log.info(`Running ${TEST_SCRIPT} of ${id}...`);
   const seconds = Math.ceil(timeoutS);
   const run = await executeAs(environment, user, commandWithin(seconds, TEST_SCRIPT), {
@@ -486,10 +784,18 @@ async function runTests(
       ...base,
       outcome: 'infra',
       infraReason: run.oomKilled ? 'oom' : 'no_reward',
+      broken: run.oomKilled
+        ? 'memory'
+        : read.isThere
+          ? 'unusable'
+          : isSignal(run.exitCode) || run.exitCode === -1
+            ? 'signal'
+            : 'none',
       errorMessage: `${id}: ${read.message}; the tests ended with exit code ${run.exitCode}. ${last === '' ? 'They printed nothing' : `Their last output: ${last}`}`,
     };
   }
   const { reward, rewards } = read.found;
+  const other = await otherReward(environment, reward);
   const resolved = reward >= 1;
   log.info(`Result for ${id}: reward ${reward}, resolved: ${resolved ? 'True' : 'False'}`);
   // The reward does not come from the log.
@@ -509,6 +815,7 @@ async function runTests(
     suspicion: run.omittedBytes > 0 ? [truncated] : [],
     resolvedStrict: resolved,
     report: reportOf(id, patch, resolved),
+    ...(other && { otherReward: other }),
   };
 }
 
@@ -537,23 +844,42 @@ type ReadReward =
 /** A file of one number, or of some names. */
 const MAX_REWARD_BYTES = 2 ** 20;
 
-async function rewardOf(environment: Environment): Promise<ReadReward> {
+const REWARD_JSON = `${LOGS}/reward.json`;
+const REWARD_TEXT = `${LOGS}/reward.txt`;
+
+/** `isThere`: of one that cannot be read. */
+async function rewardOf(environment: Environment): Promise<ReadReward & { readonly isThere?: boolean }> {
   try {
-    for (const [name, read] of [
-      ['reward.json', rewardFromJson],
-      ['reward.txt', rewardFromText],
+    let isThere = false;
+    for (const [path, read] of [
+      [REWARD_JSON, rewardFromJson],
+      [REWARD_TEXT, rewardFromText],
     ] as const) {
-      const path = `${LOGS}/${name}`;
-      const found = (await environment.getFiles?.(path, MAX_REWARD_BYTES)) ?? [];
+      const found = (await environment.getFiles?.(path, MAX_REWARD_BYTES, true)) ?? [];
       // Of a folder of that name come the files below it, which are no reward.
-      const file = found.find((one) => one.path === path);
-      if (file) return read(Buffer.from(file.content).toString('utf8'));
+      const file = found.find((one) => one.path === path && one.kind === undefined);
+      if (file) return { ...read(Buffer.from(file.content).toString('utf8')), isThere: true };
+      isThere ||= found.length > 0;
     }
-    return no(`the tests wrote neither ${LOGS}/reward.txt nor ${LOGS}/reward.json`);
+    return { ...no(`the tests wrote neither ${REWARD_TEXT} nor ${REWARD_JSON}`), isThere };
   } catch (error) {
-    if (error instanceof FilesTooLargeError) return no(error.message);
+    if (error instanceof FilesTooLargeError) return { ...no(error.message), isThere: true };
     throw error;
   }
+}
+
+/** A second one that says something else. A script that ends with reward.txt has another opinion than whoever wrote reward.json. */
+async function otherReward(environment: Environment, reward: number): Promise<VerifierEnd['otherReward']> {
+  const read = async (path: string) =>
+    (await environment.getFiles?.(path, MAX_REWARD_BYTES, true).catch(() => [])) ?? [];
+  if (!(await read(REWARD_JSON)).some(({ path, kind }) => path === REWARD_JSON && kind === undefined))
+    return undefined;
+  const [text] = await read(REWARD_TEXT);
+  if (!text) return undefined;
+  if (text.kind !== undefined) return { says: `${REWARD_TEXT} is no file`, isNone: true };
+  const other = rewardFromText(Buffer.from(text.content).toString('utf8'));
+  if (!other.ok || other.found.reward === reward) return undefined;
+  return { says: `${reward} in reward.json, ${other.found.reward} in reward.txt`, isNone: false };
 }
 
 const MAIN = 'reward';

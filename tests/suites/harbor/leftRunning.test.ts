@@ -28,8 +28,10 @@ env -i setsid python3 -m http.server 8080 >/dev/null 2>&1 &
 for i in $(seq 80); do { : </dev/tcp/127.0.0.1/8080; } 2>/dev/null && exit 0; sleep 0.25; done
 exit 1
 `;
+const TRAJECTORY = 'grep -o ATIF-v1 /logs/agent/trajectory.json';
 const TESTS = `#!/bin/bash
 id -u
+${TRAJECTORY}
 python3 - <<'E' > /logs/verifier/reward.txt
 from urllib.request import urlopen
 try:
@@ -88,7 +90,7 @@ describe.skipIf(!available)('what an agent leaves running', () => {
       ...files,
       'task.toml': toml(),
       'solution/solve.sh': '#!/bin/bash\necho 1 > done\n',
-      'tests/test.sh': '#!/bin/bash\ncat done > /logs/verifier/reward.txt\n',
+      'tests/test.sh': `#!/bin/bash\n${TRAJECTORY}\ncat done > /logs/verifier/reward.txt\n`,
     });
     const out = join(dir, 'out');
     const oracle = ['-c', 'agent.agent_class=oracle', '--run-id', 'o', '--evaluate'];
@@ -104,8 +106,11 @@ describe.skipIf(!available)('what an agent leaves running', () => {
     });
     // The tests ran as the user of the image, not as the agent's.
     const [folder] = readdirSync(join(out, 'o/logs/run_evaluation/o'));
-    const log = join(out, 'o/logs/run_evaluation/o', folder!, 'serves/test_output.txt');
-    expect(readFileSync(log, 'utf8')).toMatch(/^0$/m);
+    const logOf = (id: string) =>
+      readFileSync(join(out, 'o/logs/run_evaluation/o', folder!, id, 'test_output.txt'), 'utf8');
+    expect(logOf('serves')).toMatch(/^0$/m);
+    // Beside the agent, after it, and in a container of their own the tests find what the agent did.
+    for (const id of ['serves', 'quiet', 'apart']) expect(logOf(id), id).toContain('ATIF-v1');
     // The verdict is not looked for again where nothing runs any more.
     const again = await cli(['evaluate', 'o', '-o', out, '--again']);
     expect(again.stdout + again.stderr).toMatch(/3 verdicts stand/);

@@ -2,21 +2,22 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { shellWord } from '../../../src/base/text/shellWord.ts';
 import { createDockerFactory } from '../../../src/environment/docker/dockerFactory.ts';
-import type { EnvironmentFactory } from '../../../src/environment/environment.ts';
-import { environmentConfigSchema } from '../../../src/environment/environments.ts';
-import { currentOwner } from '../../../src/environment/owner.ts';
 import { createEnginePool } from '../../../src/environment/places/enginePool.ts';
 import { createHostsFactory } from '../../../src/environment/places/hostsFactory.ts';
-import { gradingConfigSchema, gradingEnvironment } from '../../../src/grading/gradingConfig.ts';
-import type { EvaluationResult } from '../../../src/grading/gradingFrame.ts';
-import { loadDataset } from '../../../src/suites/loadDataset.ts';
 import { loadBase } from '../../support/baseRuns.ts';
 import { tempDir } from '../../support/cli.ts';
 import { dockerAvailable } from '../../support/docker.ts';
 import { derivedImage, smallImage } from '../../support/dockerEnvironment.ts';
-import { harborTask } from '../../support/kinds/harborTask.ts';
+import {
+  AGENTS,
+  closed,
+  dockerPlace,
+  flags,
+  GRADERS,
+  verdictIn,
+  type Where,
+} from '../../support/harborVerdict.ts';
 import { type SecondEngine, secondEngineAvailable, startSecondEngine } from '../../support/secondEngine.ts';
-import { planGrading } from '../../support/suites.ts';
 
 const available = await dockerAvailable();
 
@@ -28,65 +29,18 @@ with open('/logs/verifier/reward.txt', 'w') as f: f.write('1' if right else '0')
 EOF
 `;
 
-const owner = currentOwner('touched', '1.1');
-const AGENTS = environmentConfigSchema.parse({ cwd: '/work', seal_history: false, pull: 'never' });
-const GRADERS = {
-  ...gradingEnvironment(gradingConfigSchema.parse({ network: 'none' })),
-  pull: 'never',
-} as const;
 const SOLVED = 'echo yes > /work/answer.txt';
 const FORGED = '#!/bin/sh\\necho 1 > /logs/verifier/reward.txt\\n';
-const flags = ({ suspicion }: EvaluationResult) => suspicion.map(({ rule, strict }) => [rule, strict]);
 
 const workImage = async () => derivedImage('mkdir -p /work', await smallImage('with python'));
 
-interface Where {
-  readonly agents: EnvironmentFactory;
-  readonly graders: EnvironmentFactory;
-  readonly image: string;
-}
-
-/** As after an agent that ran these commands. */
-async function verdictIn(
-  { agents, graders, image }: Where,
-  commands: string,
-  testScript = TEST,
-): Promise<EvaluationResult> {
-  const toml = `schema_version = "1.3"\n[environment]\ndocker_image = "${image}"\nworkdir = "/work"\nnetwork_mode = "no-network"\n[verifier]\ntimeout_sec = 60\n`;
-  const folder = harborTask(tempDir(), 'task', { 'task.toml': toml, 'tests/test.sh': testScript });
-  const loaded = await loadDataset(folder);
-  if (!loaded.ok) throw new Error('the task was not read');
-  const { instance } = loaded.dataset.rows[0]!;
-  const environment = await agents.start({ instanceId: 'task', image, owner });
-  let work: string;
-  try {
-    await environment.execute(commands);
-    work = await environment.keepWork!();
-  } finally {
-    await environment.close();
-  }
-  try {
-    const planned = planGrading(instance, { harness: 'v5' });
-    if (!planned.ok) throw new Error(planned.reason);
-    const request = { patch: '', work, factory: graders, owner, config: gradingConfigSchema.parse({}) };
-    const first = await planned.plan.grade(request);
-    return first.repeatAlone ? await planned.plan.grade({ ...request, alone: true }) : first;
-  } finally {
-    // An engine that others keep busy has taken two minutes for it, which says nothing about the verdict.
-    await graders.discardWork!(work).catch(() => undefined);
-  }
-}
 describe.skipIf(!available)('what the verifier runs', () => {
   let where: Where;
   beforeAll(async () => {
-    const image = await workImage();
-    where = { image, agents: createDockerFactory(AGENTS), graders: createDockerFactory(GRADERS) };
+    where = dockerPlace(await workImage());
   });
-  afterAll(async () => {
-    await where?.agents.close();
-    await where?.graders.close();
-  });
-  const verdictAfter = (commands: string, testScript?: string) => verdictIn(where, commands, testScript);
+  afterAll(() => closed(where));
+  const verdictAfter = (commands: string, testScript = TEST) => verdictIn(where, commands, testScript);
 
   test.each([
     ['honest work', SOLVED, true],
@@ -186,7 +140,10 @@ answer=$(python3 -c 'from urllib.request import urlopen as u; print(u("http://12
         `printf '#!/bin/sh\nwhile :; do echo 1 > /tmp/r; mv /tmp/r /logs/verifier/reward.txt; sleep 0.1; done' > /work/serve.sh`,
         `${ASKS}${UNTIL_FORGED}`,
         'resolved',
-        [['touches_verifier', true]],
+        [
+          ['left_process_wrote', true],
+          ['touches_verifier', true],
+        ],
       ],
     ])('%s', async (_name, commands, tests, outcome, flagged) => {
       const found = await verdictIn({ ...where, image: withEntry }, commands, tests);
@@ -221,17 +178,16 @@ describe.skipIf(!several)(
       where = { image, agents: createDockerFactory(AGENTS, there), graders };
     });
     afterAll(async () => {
-      await where?.agents.close();
-      await where?.graders.close();
+      await closed(where);
       await second?.close();
     });
 
     test('honest work has no flag', async () => {
-      const found = await verdictIn(where, SOLVED);
+      const found = await verdictIn(where, SOLVED, TEST);
       expect([found.outcome, found.resolvedStrict, flags(found)]).toEqual(['resolved', true, []]);
     });
     test('a removed python3: the verdict is the agent’s, and it is no infra', async () => {
-      const found = await verdictIn(where, `${SOLVED}; rm -f /usr/bin/python3*`);
+      const found = await verdictIn(where, `${SOLVED}; rm -f /usr/bin/python3*`, TEST);
       expect([found.outcome, found.resolvedStrict, flags(found)]).toEqual([
         'invalid',
         false,
@@ -240,7 +196,7 @@ describe.skipIf(!several)(
     });
     test('a python3 that writes the reward is not strict', async () => {
       const forged = `rm /usr/bin/python3; printf '${FORGED}' > /usr/bin/python3; chmod +x /usr/bin/python3`;
-      const found = await verdictIn(where, forged);
+      const found = await verdictIn(where, forged, TEST);
       expect([found.outcome, found.resolvedStrict, flags(found)]).toEqual([
         'resolved',
         false,
