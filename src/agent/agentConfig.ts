@@ -1,6 +1,7 @@
 /** What a user may set under `agent:`. Names are mini-swe-agent's where it has one. 0 (or none) means off for every limit. */
 import { z } from 'zod';
 import { identity, runtime } from '../base/fieldClass.ts';
+import { setting } from '../base/plausible.ts';
 
 /** The seeds' default asks for a block; what asks for a call of the tool says the same otherwise. */
 export const TOOL_CALL_INSTANCE_TEMPLATE =
@@ -144,12 +145,11 @@ export const agentConfigSchema = z.strictObject({
         'bash-block only; one capture group; no look-ahead, no back reference; one of your own reads the first 262144 characters of a reply',
       ),
     ),
-  step_limit: z.number().int().min(0).default(0).meta(identity()),
-  cost_limit: z.number().min(0).default(3).meta(identity('dollars')),
-  token_limit: z.number().int().min(0).default(0).meta(identity()),
-  wall_time_limit_seconds: z
-    .number()
-    .min(0)
+  step_limit: setting.count(0).default(0).meta(identity()),
+  cost_limit: setting.dollars().default(3).meta(identity('dollars')),
+  token_limit: setting.tokens(0).default(0).meta(identity()),
+  wall_time_limit_seconds: setting
+    .seconds()
     .default(0)
     .meta(identity('without the time in which the provider keeps the agent waiting')),
   tell_limits: z
@@ -160,9 +160,9 @@ export const agentConfigSchema = z.strictObject({
         'the agent is told its limits: what is used of them below each observation; a program below its task. Default: it is not',
       ),
     ),
-  max_consecutive_format_errors: z.number().int().min(0).default(3).meta(identity()),
-  max_consecutive_empty_replies: z.number().int().min(0).default(3).meta(identity()),
-  max_consecutive_timeouts: z.number().int().min(0).default(0).meta(identity()),
+  max_consecutive_format_errors: setting.count(0).default(3).meta(identity()),
+  max_consecutive_empty_replies: setting.count(0).default(3).meta(identity()),
+  max_consecutive_timeouts: setting.count(0).default(0).meta(identity()),
   expose_fields: z
     .array(z.string())
     .default([])

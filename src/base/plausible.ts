@@ -1,5 +1,6 @@
-/** Bounds for numbers that somebody else wrote. A number beyond them is unknown: it would overflow sums and make means worthless. */
+/** Bounds for numbers. One of a foreign file that is beyond them is unknown: it would overflow sums and make means worthless. One of a setting is refused. */
 import { z } from 'zod';
+import { parseDuration, parseSize } from './text/units.ts';
 
 /** No context window comes near it. */
 const MOST_TOKENS = 1_000_000_000;
@@ -19,6 +20,64 @@ export const timestampOrNull = (value: unknown): number | null =>
 /** No attempt takes longer than a year. */
 const LONGEST_MS = 366 * 86_400_000;
 export const durationOrNull = (ms: number): number | null => (ms >= 0 && ms <= LONGEST_MS ? ms : null);
+
+/** What no setting comes near but by a slip of the hand. `{workers: 999999999}` ended with out of memory. */
+export const MOST = {
+  seconds: LONGEST_MS / 1000,
+  milliseconds: LONGEST_MS,
+  count: MOST_STEPS,
+  /** What is made ready for each at once. */
+  atOnce: 10_000,
+  repeats: 1_000,
+  tokens: 1_000_000_000_000,
+  dollars: 1_000_000,
+  processors: 10_000,
+  processes: 4_194_304,
+  /** What is held in memory, as one text. */
+  heldBytes: 2 ** 28,
+  size: 2 ** 50,
+} as const;
+
+const amount =
+  (most: number) =>
+  (least = 0) =>
+    z.number().min(least).max(most);
+const whole = (most: number) => (least: number) => z.number().int().min(least).max(most);
+
+const said = (read: () => number, most: number, end: string): string | undefined => {
+  try {
+    return read() > most ? `must be ${end} or less` : undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+};
+
+/** Numbers of settings by what they count, each with its end: no setting has a number of another kind (tests/config/ends.test.ts). */
+export const setting = {
+  seconds: amount(MOST.seconds),
+  milliseconds: amount(MOST.milliseconds),
+  dollars: amount(MOST.dollars),
+  processors: amount(MOST.processors),
+  count: whole(MOST.count),
+  atOnce: whole(MOST.atOnce),
+  repeats: whole(MOST.repeats),
+  tokens: whole(MOST.tokens),
+  processes: whole(MOST.processes),
+  heldBytes: whole(MOST.heldBytes),
+  seed: whole(Number.MAX_SAFE_INTEGER),
+  /** 512m, 4g. */
+  size: () =>
+    z.string().check(({ value, issues }) => {
+      const message = said(() => parseSize(value), MOST.size, '1024t');
+      if (message) issues.push({ code: 'custom', input: value, message });
+    }),
+  /** 2h, or seconds. */
+  duration: () =>
+    z.union([z.string(), z.number().min(0)]).check(({ value, issues }) => {
+      const message = said(() => parseDuration(value), MOST.seconds, '366d');
+      if (message) issues.push({ code: 'custom', input: value, message });
+    }),
+} as const;
 
 /** V8 cannot write JSON that is nested some thousand deep, SQLite cannot read more than 1,000; no reply has 20. */
 const DEEPEST = 100;

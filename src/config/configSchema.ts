@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { agentConfigSchema } from '../agent/agentConfig.ts';
 import { gatewayConfigSchema } from '../agent/gateway/gatewayConfig.ts';
 import { type FieldClass, identity, runtime } from '../base/fieldClass.ts';
+import { setting } from '../base/plausible.ts';
 import { sha256 } from '../base/sha256.ts';
 import { environmentConfigSchema, environmentNames } from '../environment/environments.ts';
 import { imagesConfigSchema } from '../environment/places/imagesConfig.ts';
@@ -14,14 +15,14 @@ import { suiteConfigSchema } from './suiteConfig.ts';
 
 // The `run:` section, where 0 (or none) turns a limit off, and the `dataset:` section.
 
-const seconds = z.number().min(0);
+const seconds = setting.seconds();
 const text = z.string().min(1);
-const count = (least: number) => z.number().int().min(least);
+const { count } = setting;
 
 export const runConfigSchema = z.strictObject({
-  workers: count(1).default(1).meta(runtime('slots: instances at a time')),
-  epochs: count(1).default(1).meta(identity('independent repeats of every instance')),
-  cost_limit: z.number().min(0).default(0).meta(runtime('budget of the whole run in dollars, over restarts')),
+  workers: setting.atOnce(1).default(1).meta(runtime('slots: instances at a time')),
+  epochs: setting.repeats(1).default(1).meta(identity('independent repeats of every instance')),
+  cost_limit: setting.dollars().default(0).meta(runtime('budget of the whole run in dollars, over restarts')),
   patch: z
     .enum(['submitted', 'captured', 'submitted-else-captured'])
     .default('submitted')
@@ -71,9 +72,8 @@ export const runConfigSchema = z.strictObject({
       max_probes: count(1).default(5).meta(runtime('failed probes after which the run stops starting')),
     })
     .prefault({}),
-  disk_floor: z
-    .string()
-    .regex(/^\d+(\.\d+)?\s*[kmgt]?(i?b)?$/i, 'must be a size such as 2g or 500m')
+  disk_floor: setting
+    .size()
     .default('2g')
     .meta(
       runtime('below this much free space running instances are stopped and captured until there is room'),
@@ -81,7 +81,7 @@ export const runConfigSchema = z.strictObject({
   stop_grace_s: seconds
     .default(30)
     .meta(runtime('time to capture and remove containers after the second interrupt')),
-  heartbeat_s: z.number().min(1).default(15).meta(runtime()),
+  heartbeat_s: setting.seconds(1).default(15).meta(runtime()),
   suspicion_rules: z
     .array(suspicionRuleSchema)
     .default([])
@@ -114,7 +114,7 @@ const datasetConfigSchema = z.strictObject({
   limit: count(0).optional().meta(runtime()),
   sample: count(0).optional().meta(runtime()),
   stratify: text.optional().meta(runtime()),
-  seed: count(0).optional().meta(runtime('of shuffle and sample; default 42')),
+  seed: setting.seed(0).optional().meta(runtime('of shuffle and sample; default 42')),
   skip_unsupported: z
     .boolean()
     .optional()

@@ -3,24 +3,7 @@ import { z } from 'zod';
 import { allowListProblems, isAllowList } from '../base/allowList.ts';
 import { identity, runtime } from '../base/fieldClass.ts';
 import { parseReference } from '../base/imageReference.ts';
-import { parseDuration, parseSize } from '../base/text/units.ts';
-
-const readable = (read: () => unknown): string | undefined => {
-  try {
-    read();
-    return undefined;
-  } catch (error) {
-    return (error as Error).message;
-  }
-};
-const size = z.string().check(({ value, issues }) => {
-  const message = readable(() => parseSize(value));
-  if (message) issues.push({ code: 'custom', input: value, message });
-});
-const duration = z.union([z.string(), z.number().min(0)]).check(({ value, issues }) => {
-  const message = readable(() => parseDuration(value));
-  if (message) issues.push({ code: 'custom', input: value, message });
-});
+import { setting } from '../base/plausible.ts';
 
 /** `names`: the first is the default. `own`: keys that only one kind of environment has. */
 export const environmentSchema = ({
@@ -41,7 +24,7 @@ export const environmentSchema = ({
         .default(names[0]!)
         .meta(identity(`${names.join(', ')}, or the path of a module that exports createEnvironmentFactory`)),
       hosts: z
-        .array(z.strictObject({ host: z.string().min(1), slots: z.number().int().min(0).default(0) }))
+        .array(z.strictObject({ host: z.string().min(1), slots: setting.atOnce(0).default(0) }))
         .refine(
           (hosts) => new Set(hosts.map(({ host }) => host)).size === hosts.length,
           'names one engine twice',
@@ -56,55 +39,52 @@ export const environmentSchema = ({
       image: z.string().optional().meta(identity('overrides the image of every instance')),
       cwd: z.string().default('/testbed').meta(identity('working directory of every command')),
       env: z.record(z.string(), z.string()).default({}).meta(identity('environment of every command')),
-      timeout: z.number().min(0).default(60).meta(identity('seconds a command may take')),
+      timeout: setting.seconds().default(60).meta(identity('seconds a command may take')),
       interpreter: z.array(z.string()).min(1).default(['bash', '-c']).meta(identity('what runs a command')),
       network: z
         .union([z.string(), z.strictObject({ allow: z.array(z.string()) })])
         .default('none')
         .meta(identity('none, bridge, a Docker network, or {allow: [HOST]}: these hosts alone')),
-      memory: size.default('4g').meta(identity('memory limit (bytes, or 512m, 4g); swap is set to the same')),
-      pids_limit: z.number().int().min(0).default(512).meta(identity()),
-      cpus: z.number().min(0).default(2).meta(identity()),
-      disk: size
+      memory: setting
+        .size()
+        .default('4g')
+        .meta(identity('memory limit (bytes, or 512m, 4g); swap is set to the same')),
+      pids_limit: setting.processes(0).default(512).meta(identity()),
+      cpus: setting.processors().default(2).meta(identity()),
+      disk: setting
+        .size()
         .default('20g')
         .meta(identity('what the writable layer may take of the disk; 0 means no limit')),
       user: z.string().optional().meta(identity()),
       platform: z.string().optional().meta(identity('e.g. linux/amd64; default: what the image says')),
       pull: z.enum(['never', 'missing', 'always']).default('missing').meta(runtime()),
-      pull_timeout: z
-        .number()
-        .min(0)
+      pull_timeout: setting
+        .seconds()
         .default(1200)
         .meta(runtime('seconds without progress before a pull is called stalled')),
-      start_timeout: z
-        .number()
-        .min(0)
+      start_timeout: setting
+        .seconds()
         .default(120)
         .meta(
           runtime(
             'seconds for the startup command, and at most for the supervisor to answer (then plain exec serves)',
           ),
         ),
-      container_timeout: duration
+      container_timeout: setting
+        .duration()
         .default('2h')
         .meta(runtime('lifetime after which a container ends by itself (2h, 30m, seconds)')),
-      capture_timeout: z.number().min(0).default(120).meta(runtime()),
-      max_output_bytes: z
-        .number()
-        .int()
-        .min(4096)
+      capture_timeout: setting.seconds().default(120).meta(runtime()),
+      max_output_bytes: setting
+        .heldBytes(4096)
         .default(5 * 1024 * 1024)
         .meta(identity('output kept of one command: head and tail')),
-      max_command_bytes: z
-        .number()
-        .int()
-        .min(131072)
+      max_command_bytes: setting
+        .heldBytes(131072)
         .default(1024 * 1024)
         .meta(identity()),
-      max_patch_bytes: z
-        .number()
-        .int()
-        .min(1024)
+      max_patch_bytes: setting
+        .heldBytes(1024)
         .default(10 * 1024 * 1024)
         .meta(identity()),
       supervisor: z

@@ -2,6 +2,7 @@
 import { totalmem } from 'node:os';
 import { z } from 'zod';
 import { identity, runtime } from '../base/fieldClass.ts';
+import { setting } from '../base/plausible.ts';
 import { parseSize } from '../base/text/units.ts';
 import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
 import { environmentConfigSchema } from '../environment/environments.ts';
@@ -16,24 +17,22 @@ export const gradingConfigSchema = z.strictObject({
     .enum(['default', 'none'])
     .default('default')
     .meta(identity("default is the harness's own: a bridge")),
-  workers: z.number().int().min(1).default(2).meta(runtime()),
-  timeout: z.number().min(0).default(1800).meta(identity('seconds for the eval script')),
+  workers: setting.atOnce(1).default(2).meta(runtime()),
+  timeout: setting.seconds().default(1800).meta(identity('seconds for the eval script')),
   // Without defaults here: runs that were recorded before these limits keep their hash.
-  memory: z
-    .string()
+  memory: setting
+    .size()
     .optional()
     .meta(
       identity(
         'default: 16g, or three quarters of this machine where that is less; 0: no limit, as the harness',
       ),
     ),
-  pids_limit: z
-    .number()
-    .int()
-    .min(0)
+  pids_limit: setting
+    .processes(0)
     .optional()
     .meta(identity('processes and threads; default 8192, 0: no limit')),
-  cpus: z.number().min(0).optional().meta(identity('default 0: no limit, as the harness')),
+  cpus: setting.processors().optional().meta(identity('default 0: no limit, as the harness')),
   cap_add: z
     .array(z.string().regex(/^[A-Z_]+$/, 'a capability is written like SYS_ADMIN'))
     .default([])

@@ -1,9 +1,10 @@
 /** What a user may set under `model:`. 0 means off for every limit. */
 import { z } from 'zod';
 import { identity, runtime } from '../base/fieldClass.ts';
+import { setting } from '../base/plausible.ts';
 import { DIALECT_NAMES } from './dialects/dialects.ts';
 
-const dollarsPerMillion = z.number().min(0);
+const dollarsPerMillion = setting.dollars();
 
 export const pricesSchema = z.strictObject({
   input: dollarsPerMillion,
@@ -17,13 +18,12 @@ export type Prices = z.infer<typeof pricesSchema>;
 /** The seeds' retry options in snake_case, with their defaults. */
 export const retryConfigSchema = z.strictObject({
   enabled: z.boolean().default(true).meta(runtime()),
-  max_retries: z.number().int().min(0).default(3).meta(runtime()),
-  base_delay_ms: z.number().min(0).default(1000).meta(runtime()),
-  max_delay_ms: z.number().min(0).default(10_000).meta(runtime()),
+  max_retries: setting.count(0).default(3).meta(runtime()),
+  base_delay_ms: setting.milliseconds().default(1000).meta(runtime()),
+  max_delay_ms: setting.milliseconds().default(10_000).meta(runtime()),
   enable_jitter: z.boolean().default(true).meta(runtime()),
-  max_retry_after_s: z
-    .number()
-    .min(0)
+  max_retry_after_s: setting
+    .seconds()
     .default(600)
     .meta(
       runtime(
@@ -61,33 +61,29 @@ export const modelConfigSchema = z.strictObject({
     .meta(identity('dollars per million tokens; overrides the table')),
   cost_tracking: z.enum(['default', 'ignore_errors']).default('default').meta(identity()),
   retry: retryConfigSchema.prefault({}),
-  connect_timeout_s: z.number().min(0).default(15).meta(runtime()),
-  first_byte_timeout_s: z.number().min(0).default(600).meta(runtime()),
-  idle_timeout_s: z.number().min(0).default(120).meta(runtime()),
-  total_timeout_s: z.number().min(0).default(1800).meta(runtime()),
+  connect_timeout_s: setting.seconds().default(15).meta(runtime()),
+  first_byte_timeout_s: setting.seconds().default(600).meta(runtime()),
+  idle_timeout_s: setting.seconds().default(120).meta(runtime()),
+  total_timeout_s: setting.seconds().default(1800).meta(runtime()),
   stream: z.boolean().default(false).meta(runtime()),
-  max_concurrent: z
-    .number()
-    .int()
-    .min(0)
+  max_concurrent: setting
+    .atOnce(0)
     .default(0)
     .meta(runtime('requests at a time over all slots; 0: as many as slots')),
-  rpm: z
-    .number()
-    .int()
-    .min(1)
+  rpm: setting
+    .count(1)
     .optional()
     .meta(
       runtime(
         'requests a minute on this key and model, over all processes of the results root; default: what headers say',
       ),
     ),
-  tpm: z.number().int().min(1).optional().meta(runtime('tokens a minute, likewise')),
+  tpm: setting.tokens(1).optional().meta(runtime('tokens a minute, likewise')),
   set_cache_control: z.enum(['default_end']).nullable().default(null).meta(identity()),
   cache_ttl: z
     .enum(CACHE_TTLS)
     .optional()
     .meta(identity('how long a provider keeps what is marked for its cache; default: 5m')),
-  latency_ms: z.number().min(0).optional().meta(runtime('scripted models only')),
+  latency_ms: setting.milliseconds().optional().meta(runtime('scripted models only')),
 });
 export type ModelConfig = z.infer<typeof modelConfigSchema>;

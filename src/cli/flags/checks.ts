@@ -1,5 +1,6 @@
 /** What the values of flags have to be, beyond their types. Apart from the flags, because `ls` has flags and loads no zod. */
 import { z } from 'zod';
+import { MOST } from '../../base/plausible.ts';
 
 /** An empty value is a mistake. */
 const filled = z.string().min(1).optional();
@@ -16,15 +17,15 @@ export const filledTexts = (alias: string, describe: string) =>
     describe,
   }) as const;
 
-export const integer = (least: number, describe: string) =>
-  ({ type: 'number', check: z.number().int().min(least).optional(), describe }) as const;
+export const integer = (least: number, describe: string, most: number = MOST.count) =>
+  ({ type: 'number', check: z.number().int().min(least).max(most).optional(), describe }) as const;
 
 /** Like `integer`, with a sentence for the error. */
-export function whole(least: number, describe: string) {
+export function whole(least: number, describe: string, most: number = MOST.count) {
   const error = `must be a whole number of ${least} or more`;
   return {
     type: 'number',
-    check: z.number({ error }).int(error).min(least, error).optional(),
+    check: z.number({ error }).int(error).min(least, error).max(most).optional(),
     describe,
   } as const;
 }

@@ -4,6 +4,7 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
+import { MOST, setting } from '../../base/plausible.ts';
 import { fileErrorText } from '../../base/text/errorText.ts';
 import { environmentNames } from '../../environment/environments.ts';
 import { dollarsToNano } from '../../money.ts';
@@ -60,7 +61,7 @@ const which = flags({
   limit: whole(0, 'the first N of the remaining instances'),
   sample: whole(0, 'N instances chosen by hash; a larger N includes a smaller one'),
   stratify: filledText('columns to spread the sample over: repo,difficulty'),
-  seed: whole(0, 'seed for --shuffle and --sample; default 42'),
+  seed: whole(0, 'seed for --shuffle and --sample; default 42', Number.MAX_SAFE_INTEGER),
   failedIn: filledText('only instances that RUN did not resolve'),
   skipUnsupported: {
     type: 'boolean',
@@ -76,7 +77,7 @@ const withWhat = flags({
   modelClass: filledText('openai, or the path of a module'),
   modelLatency: {
     type: 'number',
-    check: z.number({ error: MILLISECONDS }).min(0, MILLISECONDS).optional(),
+    check: z.number({ error: MILLISECONDS }).min(0, MILLISECONDS).max(MOST.milliseconds).optional(),
     describe: 'milliseconds a scripted model takes',
   },
   environmentClass: filledText(`${environmentNames().join(', ')}, or the path of a module`),
@@ -84,8 +85,8 @@ const withWhat = flags({
 });
 
 const how = flags({
-  workers: { alias: 'w', ...whole(1, 'slots: instances at a time') },
-  epochs: whole(1, 'independent repeats of every instance'),
+  workers: { alias: 'w', ...whole(1, 'slots: instances at a time', MOST.atOnce) },
+  epochs: whole(1, 'independent repeats of every instance', MOST.repeats),
   costLimit: {
     ...costLimit,
     describe: 'budget of the whole run in dollars, over restarts; none: no limit',
@@ -138,7 +139,7 @@ export const gateFlags = flags({
   maxInfra: share('maximum share of trials lost to infrastructure'),
   maxCost: {
     type: 'number',
-    check: z.number().min(0).optional(),
+    check: setting.dollars().optional(),
     describe: 'maximum cost of the run in dollars',
   },
   setChanges: oneOf(
@@ -157,6 +158,7 @@ const nightFlags = flags({
   remeasure: integer(
     0,
     'with --baseline: run what newly broke (and, where much did, what got fixed) again this many times before the verdict; default 3',
+    MOST.repeats,
   ),
   withoutBaseline: oneOf(['warn', 'fail'], 'what to do when no comparable run exists; default warn'),
   ...limits,

@@ -101,7 +101,8 @@ export async function checkArgs<T extends Flags>(flags: T, argv: Given): Promise
     const name = String(issue.path[0]);
     const repeated = issue.code === 'invalid_type' && issue.path.length === 1 && Array.isArray(argv[name]);
     const typed = flags[name]?.place ? `<${name}>` : `--${kebab(name)}`;
-    return `${typed}: ${repeated ? 'given more than once' : issueText(issue)}`;
+    const given = issue.code === 'too_big' ? ` (it is ${argv[name]})` : '';
+    return `${typed}: ${repeated ? 'given more than once' : `${issueText(issue)}${given}`}`;
   });
   throw new UserError(problems.join('\n'));
 }

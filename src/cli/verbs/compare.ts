@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import { pathInside } from '../../base/files/pathInside.ts';
+import { MOST } from '../../base/plausible.ts';
 import { inert } from '../../base/text/inert.ts';
 import { compareDocument, configDocument } from '../../report/compare/compareDocument.ts';
 import { compareAll } from '../../report/compare/compareSides.ts';
@@ -61,7 +62,7 @@ const compareFlags = flags({
   format,
   to,
   test: oneOf(['exact', 'mid-p'], 'McNemar test; default: the one fixed in the manifest, else exact'),
-  seed: integer(0, 'seed for permutations and bootstraps'),
+  seed: integer(0, 'seed for permutations and bootstraps', Number.MAX_SAFE_INTEGER),
   instance: filledText(
     'lay the trajectories of this instance beside each other; sides may be RUN@EPOCH or PATH@EPOCH',
   ),
@@ -70,6 +71,7 @@ const compareFlags = flags({
   remeasure: integer(
     0,
     'with --gate: run what newly broke (and, where much did, what got fixed) again this many times before the verdict',
+    MOST.repeats,
   ),
   artifacts: string(
     "with --gate: folder for gate.json, junit.xml, summaries; default: the last run's folder",

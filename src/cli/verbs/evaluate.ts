@@ -2,6 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
+import { MOST, setting } from '../../base/plausible.ts';
 import { inert } from '../../base/text/inert.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import type { Regraded } from '../../grading/regradeFolder.ts';
@@ -46,11 +47,11 @@ const evaluateFlags = flags({
   split: string('split of the dataset'),
   dataDir: string('folder with local copies of datasets'),
   instance: { alias: 'i', ...texts('only these ids (repeat, or separate with commas)') },
-  workers: { alias: ['w', 'max_workers'], ...integer(1, 'evaluations at a time') },
+  workers: { alias: ['w', 'max_workers'], ...integer(1, 'evaluations at a time', MOST.atOnce) },
   timeout: {
     alias: 't',
     type: 'number',
-    check: z.number().min(0).optional(),
+    check: setting.seconds().optional(),
     describe: 'seconds for the tests [1800]',
   },
   memory: string('memory limit of a container; 0: none [16g, or three quarters of a smaller machine]'),
@@ -70,7 +71,11 @@ const evaluateFlags = flags({
     default: true,
   },
   verifyGold: toggle('solve each task anew by its own solution, and remember which pass on this machine'),
-  repeat: integer(1, 'with --verify-gold: how often each instance is solved, to find flaky ones [1]'),
+  repeat: integer(
+    1,
+    'with --verify-gold: how often each instance is solved, to find flaky ones [1]',
+    MOST.repeats,
+  ),
   json,
 });
 type EvaluateArgs = Args<typeof evaluateFlags>;

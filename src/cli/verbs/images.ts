@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { comingText, imageKey, isMadeHere } from '../../base/imageReference.ts';
+import { MOST, setting } from '../../base/plausible.ts';
 import { inert } from '../../base/text/inert.ts';
 import { plural } from '../../base/text/numbers.ts';
 import { parseSize } from '../../base/text/units.ts';
@@ -57,7 +58,7 @@ const imagesFlags = flags({
     default: 'missing',
     ...oneOf(['missing', 'always'], 'always: also images that are present, in case their tag moved'),
   },
-  parallel: integer(1, 'pulls at a time'),
+  parallel: integer(1, 'pulls at a time', MOST.atOnce),
   mirror: {
     ...string('REGISTRY=MIRROR: the mirror is asked first; repeats'),
     list: true,
@@ -65,7 +66,7 @@ const imagesFlags = flags({
   },
   pullTimeout: {
     type: 'number',
-    check: z.number().min(0).optional(),
+    check: setting.seconds().optional(),
     describe: 'seconds without progress before a pull is cut (1200)',
   },
   policy: {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { isEqual, type ReplayResult, replayTrajectory } from '../../agent/replay/playTrajectory.ts';
 import { readRecording, UnplayableRecording } from '../../agent/replay/readRecording.ts';
+import { setting } from '../../base/plausible.ts';
 import { inert } from '../../base/text/inert.ts';
 import {
   createEnvironmentFactory,
@@ -142,7 +143,7 @@ const recordedEnvironmentSchema = z.looseObject({
         .looseObject({
           image: z.string().optional(),
           cwd: z.string().default('/testbed'),
-          timeout: z.number().default(60),
+          timeout: setting.seconds().default(60),
           env: z.record(z.string(), z.string()).default({}),
         })
         .prefault({}),

@@ -43,7 +43,7 @@ const reportFlags = flags({
     'the sentence and the row of a table that a paper needs; --format terminal, markdown, latex or json',
   ),
   history: toggle('every instance across all runs with the same model, with a flake label'),
-  seed: integer(0, 'seed for the bootstrap intervals'),
+  seed: integer(0, 'seed for the bootstrap intervals', Number.MAX_SAFE_INTEGER),
   json,
 });
 

@@ -1,6 +1,7 @@
 /** `swebatch run`: an agent over a selection of a dataset; the same run id again goes on where it stopped. `swebatch resume` does so by name. */
 
 import { z } from 'zod';
+import { MOST } from '../../base/plausible.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { inert } from '../../base/text/inert.ts';
 import { plural } from '../../base/text/numbers.ts';
@@ -154,7 +155,7 @@ const resumeFlags = flags({
       .optional(),
   },
   id: { ...string('run these instances once more'), list: true, bare: true },
-  workers: { alias: 'w', ...integer(1, 'number of slots from now on') },
+  workers: { alias: 'w', ...integer(1, 'number of slots from now on', MOST.atOnce) },
   costLimit: {
     ...costLimit,
     describe: 'budget of the whole run from now on, in dollars; none: no limit',

@@ -1,10 +1,7 @@
 /** What a user may set under `images:`. 0 means off for every limit. */
 import { z } from 'zod';
 import { runtime } from '../../base/fieldClass.ts';
-
-const sizeSchema = z
-  .string()
-  .regex(/^\d+(\.\d+)?\s*[kmgt]?(i?b)?$/i, 'must be a size such as 10g, 500m or 20000000');
+import { setting } from '../../base/plausible.ts';
 
 /** A pull-through cache often serves each registry below a path of its own. */
 export const mirrorSchema = z
@@ -15,20 +12,17 @@ export const mirrorSchema = z
   );
 
 export const imagesConfigSchema = z.strictObject({
-  max_concurrent_pulls: z.number().int().min(1).default(2).meta(runtime()),
-  ahead: z.number().int().min(0).default(4).meta(runtime('images pulled before a trial asks for them')),
-  pulls_per_window: z
-    .number()
-    .int()
-    .min(0)
+  max_concurrent_pulls: setting.atOnce(1).default(2).meta(runtime()),
+  ahead: setting.atOnce(0).default(4).meta(runtime('images pulled before a trial asks for them')),
+  pulls_per_window: setting
+    .count(0)
     .default(0)
     .meta(runtime('budget of pulls from each registry; Docker Hub: 100 without a login')),
-  window_seconds: z.number().min(1).default(21_600).meta(runtime()),
-  tries: z.number().int().min(1).default(4).meta(runtime('of one pull; a 429 does not count')),
-  retry_seconds: z.number().min(0).default(5).meta(runtime('wait before the second try; doubles')),
-  rate_limit_patience_seconds: z
-    .number()
-    .min(0)
+  window_seconds: setting.seconds(1).default(21_600).meta(runtime()),
+  tries: setting.count(1).default(4).meta(runtime('of one pull; a 429 does not count')),
+  retry_seconds: setting.seconds().default(5).meta(runtime('wait before the second try; doubles')),
+  rate_limit_patience_seconds: setting
+    .seconds()
     .default(23_400)
     .meta(runtime('how long one pull may wait out 429 answers in all')),
   mirrors: z
@@ -52,11 +46,17 @@ export const imagesConfigSchema = z.strictObject({
     .default(true)
     .meta(runtime('run images built for another processor, with a warning')),
   policy: z
-    .union([z.enum(['keep', 'remove-after']), z.string().regex(/^lru:\d+(\.\d+)?$/, 'must be lru:<GB>')])
+    .union([
+      z.enum(['keep', 'remove-after']),
+      z.string().regex(/^lru:\d{1,6}(\.\d{1,9})?$/, 'must be lru:<GB>, below a million'),
+    ])
     .default('keep')
     .meta(runtime('keep, remove-after, or lru:<GB>; only images that swebatch pulled are ever removed')),
-  disk_low: sizeSchema.default('10g').meta(runtime('new starts and pulls pause below this much free space')),
-  disk_high: sizeSchema.default('15g').meta(runtime('and go on above this')),
+  disk_low: setting
+    .size()
+    .default('10g')
+    .meta(runtime('new starts and pulls pause below this much free space')),
+  disk_high: setting.size().default('15g').meta(runtime('and go on above this')),
 });
 export type ImagesConfig = z.infer<typeof imagesConfigSchema>;
 

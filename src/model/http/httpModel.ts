@@ -5,6 +5,7 @@
 
 import { within } from '../../base/async/timer.ts';
 import { isRecord } from '../../base/isRecord.ts';
+import { tokensOrNull } from '../../base/plausible.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { type Redact, redactor } from '../../base/text/redact.ts';
 import type { Cloud, CloudAuth } from '../clouds/cloud.ts';
@@ -77,8 +78,7 @@ const deadlinesOf = (config: ModelConfig): Deadlines => ({
 });
 
 function maxOutput(config: ModelConfig): number | null {
-  const limit = config.model_kwargs.max_completion_tokens ?? config.model_kwargs.max_tokens;
-  return typeof limit === 'number' ? limit : null;
+  return tokensOrNull(config.model_kwargs.max_completion_tokens ?? config.model_kwargs.max_tokens);
 }
 
 function httpModel(shared: Shared, wire: Wire | undefined): Model {

@@ -1,4 +1,5 @@
 /** What may be asked of a run while it works: the words, and what each of them takes. Pure. */
+import { MOST } from '../../base/plausible.ts';
 import { dollarsToNano } from '../../money.ts';
 
 /** What each command takes, as its handler gets it. */
@@ -22,9 +23,6 @@ export class ControlRefusal extends Error {
   override readonly name = 'ControlRefusal';
 }
 
-const MOST_WORKERS = 10_000;
-const MOST_DOLLARS = 1_000_000;
-
 const none = (word: ControlCommand) => (argument: string | null) => {
   if (argument !== null) throw new ControlRefusal(`${word} takes no value`);
   return null;
@@ -36,7 +34,7 @@ export function budgetIn(argument: string | null): number | null {
   const dollars = /^\$?\d{1,7}(?:\.\d{1,9})?$/.test(argument ?? '')
     ? Number(argument!.replace('$', ''))
     : Number.NaN;
-  if (!(dollars <= MOST_DOLLARS))
+  if (!(dollars <= MOST.dollars))
     throw new ControlRefusal('budget takes dollars for the whole run, like 12.50, or "none"');
   return dollarsToNano(dollars);
 }
@@ -46,9 +44,9 @@ const READERS: { readonly [C in ControlCommand]: (argument: string | null) => Co
   resume: none('resume'),
   workers(argument) {
     const count = /^\d{1,6}$/.test(argument ?? '') ? Number(argument) : Number.NaN;
-    if (!(count >= 1 && count <= MOST_WORKERS))
+    if (!(count >= 1 && count <= MOST.atOnce))
       throw new ControlRefusal(
-        `workers takes a whole number from 1 to ${MOST_WORKERS}; "pause" lets nothing new start`,
+        `workers takes a whole number from 1 to ${MOST.atOnce}; "pause" lets nothing new start`,
       );
     return count;
   },
