@@ -59,6 +59,9 @@ const TOO_LARGE = verdict('RATE_LIMITED', 'rejected');
 /** Every call sends the same parameters, so every instance would end like this one. */
 const PARAMETER = verdict('PROVIDER_NOT_CONFIGURED', 'config');
 
+/** Nobody is there who answers. */
+export const AWAY = NETWORK;
+
 /** No credentials could be had: for ever, or for now. */
 export const credentialVerdict = (passing: boolean): Diagnosis => (passing ? NETWORK : AUTH);
 /** Refused, and others are there: worth another try. */
@@ -116,7 +119,7 @@ const statedRate: Clue = (fault) => ([429, 529].includes(stands(fault) ?? 0) ? R
 const CONTENT =
   /\b(?:moderat|flagg|safe(?:ty|guard)|unsafe|harmful|inappropriate|sensitive|guardrail|prohibited|disallowed|toxic|nsfw|censor|content|prompts?\b|guidelines?\b|usage polic|violat|abus)|敏感|违规|违禁|审核/;
 const ACCESS =
-  /\b(?:access|account|allowed|api|authenti|authori[sz]|countr|credential|denied|forbidden|ip\b|keys?\b|licen[sc]e|organi[sz]ation|permi(?:ssion|tted)|plan\b|project|region|roles?\b|scopes?\b|subscri|suspend|team|tenant|territor|tokens?\b|unregistered|verif|workspace)|权限|无权/;
+  /\b(?:access|account|allowed|api|authenti|authori[sz]|countr|credential|denied|forbidden|ip\b|keys?\b|licen[sc]e|organi[sz]ation|permi(?:ssion|tted)|plan\b|project|region|roles?\b|scopes?\b|signature|subscri|suspend|team|tenant|territor|tokens?\b|unregistered|verif|workspace)|权限|无权/;
 
 /** A 403 is about the key where it says so, or says nothing. One about what was sent must not stop the run: the next instance sends something else. */
 function ofAccess(fault: CallFault): Diagnosis | null {

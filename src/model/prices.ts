@@ -11,7 +11,7 @@ import { closest } from '../base/text/closest.ts';
 import { type NanoDollars, nanoOrNull, plausibleNano } from '../money.ts';
 import { readUsage } from './dialects/completion.ts';
 import type { ReadUsage } from './dialects/dialect.ts';
-import type { Usage } from './model.ts';
+import type { CallRecord, Usage } from './model.ts';
 import type { ModelConfig, Prices } from './modelConfig.ts';
 import { nameMeans } from './names.ts';
 
@@ -217,11 +217,12 @@ export function costOf(
     return done({ nano, version: ratesVersion(config.prices) });
   }
   const computed = usage && !config.prices ? byTable(config, usage, cacheWrite1h, at) : NO_PRICE;
-  // Some proxies state 0 until their books are done: the table knows better.
-  if (stated !== null && !(stated === 0 && (computed.nano ?? 0) > 0)) {
+  // Proxies state 0 of a model without a price, and until their books are done: no cost, unless the name says that nothing is paid.
+  if (stated !== null && (stated > 0 || config.model_name?.endsWith(':free'))) {
     notes.push(...noteOnDifference(stated, computed));
     return done({ nano: stated, version: 'provider' });
   }
+  if (computed.nano === null && stated === 0) notes.push('usage.cost of 0 counted as unknown');
   if (computed.nano === null && usage) notes.push(`no price known for ${config.model_name ?? 'the model'}`);
   return done(computed);
 }
@@ -269,6 +270,16 @@ export const USUAL_MAX_OUTPUT = 2048;
 /** What a call may use in all, for a limit of tokens. */
 export const estimatedTokens = (requestBytes: number, maxOutputTokens: number | null): number =>
   Math.ceil(requestBytes / BYTES_PER_TOKEN) + (tokensOrNull(maxOutputTokens) ?? USUAL_MAX_OUTPUT);
+
+/** What a call counts against a limit of tokens: as stated, else what it may have used. What was never sent (a script, a recording) used nothing. */
+export function tokensOfCall({
+  usage,
+  state,
+  requestBytes,
+}: Pick<CallRecord, 'usage' | 'state' | 'requestBytes'>): number {
+  if (usage) return usage.input + usage.cacheRead + usage.cacheWrite + usage.output;
+  return state === 'ok' && requestBytes > 0 ? estimatedTokens(requestBytes, null) : 0;
+}
 
 /** What a call may cost, for the reservation before it: the request at the price of uncached input and the longest answer. null when no price is known. */
 export function estimateNano(

@@ -488,6 +488,12 @@ const TABLE = {
       ],
     },
     {
+      of: 'Amazon',
+      source: 'docs.aws.amazon.com, Common Error Types',
+      codes: `invalidsignatureexception unrecognizedclientexception expiredtokenexception missingauthenticationtokenexception
+        incompletesignatureexception invalidclienttokenid optinrequired`,
+    },
+    {
       of: 'Anthropic',
       source: "code.claude.com/docs, errors of Anthropic's own agent",
       says: [/^this organization has been disabled/],
@@ -534,17 +540,17 @@ const TABLE = {
 
 /** Codes and types that say no more than a status does: they count where no status says more, and never against one. */
 const IMPLIED: Readonly<Record<number, string>> = {
-  400: 'invalid_request_error invalid_request invalid_argument badrequesterror bad_request failed_precondition',
+  400: 'invalid_request_error invalid_request invalid_argument badrequesterror bad_request failed_precondition validationexception',
   401: 'authentication_error unauthenticated unauthorized',
   402: 'billing_error payment_required',
-  403: 'permission_error permission_denied forbidden',
-  404: 'not_found_error not_found',
-  424: 'modelerrorexception',
-  429: 'rate_limit_error rate_limit_exceeded too_many_requests resource_exhausted base_resp_1002 base_resp_1041',
-  500: 'server_error internal_error internal_server_error api_error internal base_resp_1000 base_resp_1001 base_resp_1024 base_resp_1033',
+  403: 'permission_error permission_denied forbidden accessdeniedexception',
+  404: 'not_found_error not_found resourcenotfoundexception',
+  424: 'modelerrorexception modelstreamerrorexception',
+  429: 'rate_limit_error rate_limit_exceeded too_many_requests resource_exhausted throttlingexception base_resp_1002 base_resp_1041',
+  500: 'server_error internal_error internal_server_error api_error internal internalserverexception base_resp_1000 base_resp_1001 base_resp_1024 base_resp_1033',
   502: 'bad_gateway',
-  503: 'service_unavailable unavailable modelnotreadyexception',
-  504: 'timeout_error deadline_exceeded',
+  503: 'service_unavailable unavailable modelnotreadyexception serviceunavailableexception',
+  504: 'timeout_error deadline_exceeded modeltimeoutexception',
   529: 'overloaded_error engine_overloaded engine_overloaded_error',
 };
 

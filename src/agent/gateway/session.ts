@@ -10,12 +10,11 @@ import type {
   ModelErrorResponse,
   ModelFailureKind,
   ModelReply,
-  Usage,
   Wire,
   WireAnswer,
   WireRequest,
 } from '../../model/model.ts';
-import { estimatedTokens } from '../../model/prices.ts';
+import { estimatedTokens, tokensOfCall } from '../../model/prices.ts';
 import { type NanoDollars, nanoToDollars } from '../../money.ts';
 import { type Answer, type AnswerOutcome, createAnswer } from './answer.ts';
 import { createThreads, createTurns } from './conversation.ts';
@@ -537,9 +536,6 @@ interface SessionMeter {
   usedUp(): LimitEnd | null;
 }
 
-const tokensOf = (usage: Usage | null): number =>
-  usage ? usage.input + usage.cacheRead + usage.cacheWrite + usage.output : 0;
-
 /** What a call may use, as far as that can be said before it. */
 interface Amount {
   readonly nano: NanoDollars;
@@ -606,10 +602,10 @@ function createSessionMeter(limits: SessionSpec['limits']): SessionMeter {
   let unknown = false;
   let tokens = 0;
   const room = roomWithin(limits, () => ({ nano: spent, tokens }));
-  const count = ({ costNano, state, usage }: CallRecord, estimate: NanoDollars | null): void => {
-    spent += costNano ?? (state === 'ok' ? (estimate ?? 0) : 0);
-    unknown ||= costNano === null;
-    tokens += tokensOf(usage);
+  const count = (call: CallRecord, estimate: NanoDollars | null): void => {
+    spent += call.costNano ?? (call.state === 'ok' ? (estimate ?? 0) : 0);
+    unknown ||= call.costNano === null;
+    tokens += tokensOfCall(call);
   };
   const end = (limit: LimitEnd['limit'], what: string): LimitEnd => ({
     kind: 'limit',

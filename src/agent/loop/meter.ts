@@ -3,7 +3,8 @@
  * when a limit is reached. 0 is off, for every limit.
  */
 import type { CommandResult } from '../../environment/environment.ts';
-import type { CallListener, CallRecord, ModelReply, Usage } from '../../model/model.ts';
+import type { CallListener, CallRecord, ModelReply } from '../../model/model.ts';
+import { tokensOfCall } from '../../model/prices.ts';
 import { type NanoDollars, nanoToDollars } from '../../money.ts';
 import type { AgentConfig } from '../agentConfig.ts';
 import type { Behaviour } from '../compat/behaviour.ts';
@@ -19,9 +20,6 @@ import {
   type TerminatingException,
 } from './exceptions.ts';
 
-const tokensOf = (usage: Usage | null): number =>
-  usage ? usage.input + usage.cacheRead + usage.cacheWrite + usage.output : 0;
-
 export function createMeter() {
   let steps = 0;
   let spent = 0;
@@ -29,10 +27,10 @@ export function createMeter() {
   let tokens = 0;
   let reported = false;
 
-  const count = (cost: NanoDollars | null, estimate: NanoDollars | null, usage: Usage | null): void => {
+  const count = (cost: NanoDollars | null, estimate: NanoDollars | null, used: number): void => {
     spent += cost ?? estimate ?? 0;
     unknown ||= cost === null;
-    tokens += tokensOf(usage);
+    tokens += used;
   };
 
   return {
@@ -66,14 +64,15 @@ export function createMeter() {
         },
         ended(call: CallRecord) {
           reported = true;
-          count(call.costNano, call.state === 'ok' ? (estimates.get(call.try) ?? null) : 0, call.usage);
+          const estimate = call.state === 'ok' ? (estimates.get(call.try) ?? null) : 0;
+          count(call.costNano, estimate, tokensOfCall(call));
           to.ended(call);
         },
       };
     },
     /** For models that do not report their calls. */
     countReply(reply: ModelReply): void {
-      if (!reported) count(reply.costNano, null, reply.usage);
+      if (!reported) count(reply.costNano, null, tokensOfCall({ ...reply, state: 'ok', requestBytes: 0 }));
     },
     check(config: Pick<AgentConfig, 'step_limit' | 'cost_limit' | 'token_limit'>): void {
       const over = (limit: number, used: number): boolean => 0 < limit && limit <= used;

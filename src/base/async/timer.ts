@@ -90,13 +90,63 @@ export async function retry<T>(work: () => Promise<T>, options: RetryOptions): P
   }
 }
 
-/** How long `Retry-After` asks to wait: seconds, or an HTTP date, which is 0 when it has passed. undefined for anything else. */
-export function retryAfterMs(header: string | null | undefined, now: number): number | undefined {
-  const value = header?.trim() ?? '';
-  if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1000;
-  // Date.parse takes almost anything; an HTTP date starts with the name of a day.
-  const at = /^(mon|tue|wed|thu|fri|sat|sun)/i.test(value) ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(at) ? undefined : Math.max(0, at - now);
+/** No server means a wait of more than a year. */
+const YEAR_MS = 366 * 86_400_000;
+const SINCE_2001 = Date.UTC(2001);
+
+/** A moment as a number since 1970, in seconds, ms, µs or ns: whichever lies near. 28 November 2026: one in seconds was "498846h". */
+const momentOf = (value: number, now: number): number | undefined =>
+  [1000, 1, 1e-3, 1e-6]
+    .map((unit) => value * unit)
+    .find((at) => at > SINCE_2001 && Math.abs(at - now) <= YEAR_MS);
+
+const UNITS: readonly (readonly [RegExp, number])[] = [
+  [/^n(?:ano)?s/, 1e-6],
+  [/^(?:us|µs|μs|micros)/, 1e-3],
+  [/^(?:ms|msecs?|millis)/, 1],
+  [/^s/, 1000],
+  [/^m/, 60_000],
+  [/^h/, 3_600_000],
+  [/^d/, 86_400_000],
+];
+
+/** "20ms", "6m0s", "1h2m3.5s" as OpenAI writes it, "30 seconds", "PT1M30S". */
+function durationOf(text: string): number | undefined {
+  const parts = text
+    .replace(/^p(?=[\dt])/, '')
+    .replaceAll(/[t,]\s?(?=\d)/g, ' ')
+    .trim();
+  if (!/^(?:\d{1,15}(?:\.\d{1,15})?\s?[a-zµμ]{1,12}\s?){1,9}$/.test(parts)) return undefined;
+  let sum = 0;
+  for (const [, amount, name] of parts.matchAll(/(\d{1,15}(?:\.\d{1,15})?)\s?([a-zµμ]{1,12})/g)) {
+    const unit = UNITS.find(([names]) => names.test(name!))?.[1];
+    if (unit === undefined) return undefined;
+    sum += Number(amount) * unit;
+  }
+  return sum;
+}
+
+/**
+ * How long `Retry-After` and headers like it ask to wait: a number of `unitMs`, a moment since 1970, a date of HTTP or of ISO, or a duration.
+ * What has passed is 0; undefined for anything else, and for more than a year.
+ */
+export function retryAfterMs(
+  header: string | null | undefined,
+  now: number,
+  unitMs = 1000,
+): number | undefined {
+  const value = header?.trim().slice(0, 100) ?? '';
+  const number = /^\d{1,20}(?:\.\d{1,15})?$/.test(value) ? Number(value) : undefined;
+  // Date.parse takes almost anything; a date of HTTP starts with the name of a day.
+  const dated = /^(?:mon|tue|wed|thu|fri|sat|sun)|^\d{4}-\d\d-\d\dT/i.test(value);
+  const at =
+    number === undefined ? (dated ? Date.parse(value) : Number.NaN) : (momentOf(number, now) ?? Number.NaN);
+  const ms = Number.isNaN(at)
+    ? number === undefined
+      ? durationOf(value.toLowerCase())
+      : number * unitMs
+    : Math.max(0, at - now);
+  return ms === undefined || ms > YEAR_MS ? undefined : ms;
 }
 
 /** Collects things that were opened one after the other and must be closed on every way out. */

@@ -87,12 +87,8 @@ function challenge(header: string): { scheme: string; fields: Record<string, str
 
 /** Docker Hub names the moment in `ratelimit-reset`; others send Retry-After in seconds or as a date. */
 function resetOf(headers: Headers, now: number): number | undefined {
-  const asked = retryAfterMs(headers.get('retry-after'), now);
-  if (asked !== undefined) return asked;
-  const reset = Number(headers.get('ratelimit-reset') ?? headers.get('x-ratelimit-reset') ?? Number.NaN);
-  if (!Number.isFinite(reset)) return undefined;
-  // Seconds to wait, or seconds since 1970.
-  return Math.max(0, reset > 1e9 ? reset * 1000 - now : reset * 1000);
+  const reset = headers.get('ratelimit-reset') ?? headers.get('x-ratelimit-reset');
+  return retryAfterMs(headers.get('retry-after'), now) ?? retryAfterMs(reset, now);
 }
 
 async function authorize(header: string, repository: string, options: Asking): Promise<string | undefined> {

@@ -360,6 +360,11 @@ function read(raw: z.output<typeof usageSchema>): ReadUsage {
   // xAI counts reasoning beside the completion; the total gives it away.
   const apart = reasoning > 0 && raw.total_tokens === prompt + completion + reasoning;
   const output = apart ? completion + reasoning : completion;
+  const total = raw.total_tokens ?? Number.POSITIVE_INFINITY;
+  if (total < prompt + completion)
+    return unusable(`usage unusable: ${total} tokens in all of ${prompt} in and ${completion} out`);
+  // 28 November 2026: servers that count nothing state {0, 0, 0}, and every call was "$0.00".
+  if (input + cacheRead + cacheWrite === 0) return unusable('usage unusable: not one token in');
   if (reasoning > output) return unusable(`usage unusable: ${reasoning} reasoning tokens of ${output} out`);
   return { usage: { input, cacheRead, cacheWrite, output, reasoning }, cacheWrite1h: write1h, notes: [] };
 }

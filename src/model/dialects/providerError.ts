@@ -1,4 +1,5 @@
 /** The error that a provider describes in a body, whatever its dialect: gateways answer for others in words of their own. */
+import { retryAfterMs } from '../../base/async/timer.ts';
 import { parsePythonLiteral } from '../../base/python/literal.ts';
 import { withoutLabels } from '../saidItself.ts';
 import type { ProviderError } from './dialect.ts';
@@ -11,8 +12,7 @@ function googleDetails(details: unknown) {
   let param: string | null = null;
   for (const detail of Array.isArray(details) ? details : []) {
     const { '@type': type, retryDelay, violations, fieldViolations } = asObject(detail) ?? {};
-    const seconds = /^(\d+(?:\.\d+)?)s$/.exec(asText(retryDelay)?.slice(0, 40) ?? '')?.[1];
-    if (String(type).endsWith('RetryInfo') && seconds !== undefined) retryMs = Number(seconds) * 1000;
+    if (String(type).endsWith('RetryInfo')) retryMs = retryAfterMs(asText(retryDelay), 0) ?? retryMs;
     // The quota of a day is used up until tomorrow; that of a minute is a rate.
     for (const violation of Array.isArray(violations) ? violations : [])
       if (/Per(?:Day|Week|Month)/.test(asText(asObject(violation)?.quotaId) ?? ''))

@@ -1,7 +1,7 @@
 /** One try of a call: its turn at the limiter, its money, its row in the ledger, and what is to follow from how it ended. */
 
-import { type Diagnosis, RENEWED } from '../classify.ts';
-import type { RequestStyle } from '../dialects/dialect.ts';
+import { AWAY, type Diagnosis, RENEWED } from '../classify.ts';
+import type { ReadUsage, RequestStyle } from '../dialects/dialect.ts';
 import { knownModel } from '../knownModels.ts';
 import type { Clock } from '../limits/clock.ts';
 import type { CallEnd, Limiter, Release } from '../limits/limiter.ts';
@@ -26,6 +26,27 @@ export interface Shared {
   readonly name: string;
   /** A call has succeeded: the parameters are taken, whatever a later refusal names. */
   accepted: boolean;
+  /** Replies of nothing since the last word. */
+  silent: number;
+}
+
+/** Replies of nothing in a row, of whomever, that are the server's whatever it answered before. */
+const SILENT = 3;
+
+/**
+ * What a reply without a word and without a token means: no model made it. A server that has answered nothing else, or nothing any more, is away;
+ * one such reply between others stays an empty reply. 28 November 2026: a whole run of them was complete, 0 of 8, exit 0.
+ */
+export function heard(
+  shared: Pick<Shared, 'accepted' | 'silent' | 'endpoint'>,
+  result: TryAnswer,
+): TryAnswer {
+  const { failure, facts } = result;
+  const none = failure?.verdict.kind === 'empty' && !shared.endpoint.dialect.readUsage(facts?.rawUsage).usage;
+  if (failure === null || failure.verdict.kind === 'empty') shared.silent = none ? shared.silent + 1 : 0;
+  if (!none || (shared.accepted && shared.silent < SILENT)) return result;
+  const what = `the server of the model answers nothing (${failure.what}, and no tokens are stated)`;
+  return { ...result, failure: { ...failure, verdict: AWAY, what, silent: true } };
 }
 
 /** 503 and 529 say "too much" as 429 does. */
@@ -123,7 +144,9 @@ function failedTry(
       model: endpoint.model,
       kind: verdict.kind,
       ...(verdict.kind === 'rejected' && !shared.accepted ? { beforeAnyAnswer: true } : {}),
-      ...(UNREACHABLE.has(exchange.failure?.fault ?? 'aborted') ? { unreachable: true } : {}),
+      ...(failure.silent || UNREACHABLE.has(exchange.failure?.fault ?? 'aborted')
+        ? { unreachable: true }
+        : {}),
       ...(exchange.status === null ? {} : { statusCode: exchange.status }),
       ...(wait.kind === 'wait' ? { retryAfter: wait.ms / 1000 } : {}),
       originalError: { message },
@@ -177,7 +200,8 @@ export async function tryOnce(
     listener?.ended(record);
     if (signal?.aborted) throw abortError(signal);
     if (!failure && reply) {
-      shared.accepted = true;
+      // Tokens that were counted are no answer.
+      if (!call.free) shared.accepted = true;
       if (exchange.credentials !== undefined) endpoint.auth?.accepted(exchange.credentials);
       const { message, content, toolCalls, finishReason, modelId } = reply;
       const { usage, costNano } = record;
@@ -258,6 +282,26 @@ export function withEstimatedUsage(config: ModelConfig, record: CallRecord, writ
   return { ...record, usage, costNano, priceVersion, notes };
 }
 
+/** Instructions of the provider's own stand before a request; no model reads so many tokens of them, or writes so many. */
+const [MOST_HIDDEN, MOST_WRITTEN] = [1_000_000, 10_000_000];
+
+/** Counts that cannot be of this request and this reply measure nothing. */
+function measured(read: ReadUsage, { reply }: TryAnswer, requestBytes: number): ReadUsage {
+  if (!read.usage) return read;
+  const { input, cacheRead, cacheWrite, output } = read.usage;
+  const tokens = input + cacheRead + cacheWrite;
+  const said = reply !== null && (reply.content !== '' || reply.toolCalls.length > 0);
+  const why =
+    said && output === 0
+      ? 'a reply of 0 tokens'
+      : tokens > requestBytes + MOST_HIDDEN
+        ? `${tokens} tokens in a request of ${requestBytes} bytes`
+        : output > MOST_WRITTEN
+          ? `a reply of ${output} tokens`
+          : null;
+  return why === null ? read : { usage: null, cacheWrite1h: 0, notes: [`usage unusable: ${why}`] };
+}
+
 /** What the try cost. An error status is not billed; an answer that got lost may have been. */
 function costOfAttempt(
   endpoint: ModelEndpoint,
@@ -268,7 +312,8 @@ function costOfAttempt(
   const { config, dialect } = endpoint;
   const { exchange, facts, failure } = result;
   const stated = result.partial !== true && facts?.rawUsage !== null && facts?.rawUsage !== undefined;
-  if (!failure || stated) return costOf(config, facts?.rawUsage, at, dialect.readUsage(facts?.rawUsage));
+  const read = () => measured(dialect.readUsage(facts?.rawUsage), result, requestBytes);
+  if (!failure || stated) return costOf(config, facts?.rawUsage, at, read());
   if (config.prices === 'free' || (exchange.status !== null && exchange.status >= 300)) return NO_COST;
   if (result.characters > 0) return partialCost(endpoint, result, requestBytes, at);
   const fault = exchange.failure?.fault;
@@ -276,7 +321,7 @@ function costOfAttempt(
   if (result.body === null)
     return { ...NO_COST, costNano: null, notes: ['answer lost: it may have been billed'] };
   // An error object in a 200 is an error like any other; a reply that we cannot use was paid for, at a price nobody said.
-  return failure.verdict.kind === 'unavailable' || result.partial === true
+  return (failure.verdict.kind === 'unavailable' && !failure.silent) || result.partial === true
     ? NO_COST
     : { ...NO_COST, costNano: null, notes: ['usage missing'] };
 }

@@ -37,7 +37,7 @@ import type { ModelConfig } from '../modelConfig.ts';
 import { addressWithReferences, literalsInAddress } from '../namedCredentials.ts';
 import { baseUrlOf, nameMeans, sentModel } from '../names.ts';
 import { overridden, programOverrides } from '../parameters/programOverrides.ts';
-import { type HttpCall, type Shared, tryOnce, withEstimatedUsage } from './httpCall.ts';
+import { type HttpCall, heard, type Shared, tryOnce, withEstimatedUsage } from './httpCall.ts';
 import {
   type AnswerBody,
   addressUnder,
@@ -105,7 +105,7 @@ function httpModel(shared: Shared, wire: Wire | undefined): Model {
         endpoint,
         requestBytes: body.length,
         maxOutput: maxOutput(config),
-        send: (stop) => sendOnce({ ...endpoint, first: !answered }, body, stop),
+        send: async (stop) => heard(shared, await sendOnce({ ...endpoint, first: !answered }, body, stop)),
       };
       try {
         return await withRetries({
@@ -239,6 +239,7 @@ export function createHttpFactory(options: HttpModelOptions): ModelFactory {
     clock,
     name,
     accepted: false,
+    silent: 0,
     ...(rates && { rates }),
   };
   // Another program's request has the provider's own form and signature, not those of a cloud.
@@ -481,6 +482,7 @@ async function forwardOnce(
   request: WireRequest,
   held: Held,
   signal: AbortSignal | undefined,
+  hear: (result: TryAnswer) => TryAnswer,
 ): Promise<TryAnswer> {
   let exchange: Exchange | undefined;
   let ended = Promise.resolve();
@@ -498,7 +500,7 @@ async function forwardOnce(
     return { body: tap.body };
   };
   held.forget();
-  const result = await sendOnce({ ...base, dialect, send }, request.body, signal);
+  const result = hear(await sendOnce({ ...base, dialect, send }, request.body, signal));
   if (held.isOpen()) await within(ended, REST_MS);
   else if (exchange && passes(result)) {
     if (!exchange.streaming) void held.take(Buffer.from(exchange.text));
@@ -543,12 +545,13 @@ async function forward(
   const longest = (!counts && maxOutput(shared.endpoint.config)) || request.maxOutput;
   const held = holdBack(sink);
   let last: TryAnswer | undefined;
+  const hear = (result: TryAnswer) => (counts ? result : heard(shared, result));
   const call: HttpCall = {
     endpoint,
     requestBytes: request.body.length,
     maxOutput: longest,
     free: request.operation === 'count_tokens',
-    send: async (stop) => (last = await forwardOnce(post, endpoint, request, held, stop)),
+    send: async (stop) => (last = await forwardOnce(post, endpoint, request, held, stop, hear)),
     begun: held.isOpen,
     settle: (record) => {
       const row = settled({ ...request, maxOutput: longest }, endpoint, () => last)(record);

@@ -46,6 +46,8 @@ export interface Failure {
   readonly last: string | null;
   /** What the body asks to wait. */
   readonly retryMs?: number | null;
+  /** A reply came, and held neither a word nor a token. */
+  readonly silent?: true;
 }
 
 export interface TryAnswer {

@@ -1,4 +1,4 @@
-/** How long a server asks us to wait: `Retry-After` in seconds or as an HTTP date, `retry-after-ms`, and rate-limit reset headers. */
+/** How long a server asks us to wait: `Retry-After`, `retry-after-ms`, and rate-limit reset headers. */
 
 import { retryAfterMs } from '../../base/async/timer.ts';
 
@@ -11,8 +11,8 @@ type Headers = Readonly<Record<string, string>>;
 
 /** A date in the past asks for nothing: the usual back-off applies. */
 export function retryAfter(headers: Headers, wallNow: number): Wait {
-  const exact = headers['retry-after-ms'];
-  if (exact !== undefined && /^\d+(\.\d+)?$/.test(exact.trim())) return positive(Number(exact));
+  const exact = retryAfterMs(headers['retry-after-ms'], wallNow, 1);
+  if (exact !== undefined) return positive(exact);
   const value = headers['retry-after']?.trim() ?? '';
   const ms = retryAfterMs(value, wallNow);
   if (ms !== undefined) return positive(ms);
@@ -21,20 +21,9 @@ export function retryAfter(headers: Headers, wallNow: number): Wait {
 
 const positive = (ms: number): Wait => (ms > 0 ? { kind: 'wait', ms } : { kind: 'none' });
 
-/** "20ms", "1s", "6m0s", "1h2m3s" as OpenAI writes it, plain seconds, or an ISO date as Anthropic does. Null for anything else. */
-export function parseReset(value: string, wallNow: number): number | null {
-  if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1000;
-  if (/^\d{4}-\d\d-\d\dT/.test(value)) {
-    const at = Date.parse(value);
-    return Number.isNaN(at) ? null : Math.max(0, at - wallNow);
-  }
-  const match = /^(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?$/.exec(
-    value,
-  );
-  if (!match || value === '') return null;
-  const [days, hours, minutes, seconds, millis] = match.slice(1).map((part) => Number(part ?? 0));
-  return (((days! * 24 + hours!) * 60 + minutes!) * 60 + seconds!) * 1000 + millis!;
-}
+/** Null for anything that says no time. */
+export const parseReset = (value: string, wallNow: number): number | null =>
+  retryAfterMs(value, wallNow) ?? null;
 
 export interface RateHint {
   /** Requests that may be out at a time for the next `resetMs`; null when nothing was said about it. */
@@ -47,14 +36,23 @@ export interface RateHint {
 const OPENAI = 'x-ratelimit';
 const ANTHROPIC = 'anthropic-ratelimit';
 
-/** As OpenAI-like and Anthropic-like servers name them: the limit, what is left of it, and when it is whole again. */
-const namesOf = (counts: string) =>
-  [
-    [`${OPENAI}-limit-${counts}`, `${OPENAI}-remaining-${counts}`, `${OPENAI}-reset-${counts}`],
-    [`${ANTHROPIC}-${counts}-limit`, `${ANTHROPIC}-${counts}-remaining`, `${ANTHROPIC}-${counts}-reset`],
-  ] as const;
+type Names = readonly [limit: string, left: string, reset: string];
+const openAi = (end: string): Names => [
+  `${OPENAI}-limit${end}`,
+  `${OPENAI}-remaining${end}`,
+  `${OPENAI}-reset${end}`,
+];
+
+/** As OpenAI-like, Cerebras-like and Anthropic-like servers name them: the limit, what is left of it, and when it is whole again. */
+const namesOf = (counts: string): readonly Names[] => [
+  openAi(`-${counts}`),
+  openAi(`-${counts}-minute`),
+  openAi(`-${counts}-per-minute`),
+  [`${ANTHROPIC}-${counts}-limit`, `${ANTHROPIC}-${counts}-remaining`, `${ANTHROPIC}-${counts}-reset`],
+];
 const NAMES = {
-  requests: namesOf('requests'),
+  // OpenRouter and Together name nothing; a request is what they count.
+  requests: [...namesOf('requests'), openAi('')],
   tokens: namesOf('tokens'),
   'input-tokens': namesOf('input-tokens'),
   'output-tokens': namesOf('output-tokens'),

@@ -1,10 +1,12 @@
 /** Dollars per million tokens of a model, from one query of the price module for each kind of token. */
+import type { Usage } from '../../model/model.ts';
 import { costOf, isFreeName } from '../../model/prices.ts';
 import type { PricesOf, TokenPrices } from '../../report/measure/accounting.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 
 /** Small enough for the lowest tier of providers that charge long requests more. */
 const SAMPLE = 1000;
+const NO_TOKENS: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0 };
 
 /** Prices at the time of the run. */
 export function pricesOfRun({ arms, run }: Pick<RunData, 'arms' | 'run'>): PricesOf {
@@ -26,21 +28,16 @@ export function pricesOfModel(
   at: Date,
 ): TokenPrices | 'free' | null {
   if (config.prices === 'free' || isFreeName(config.model_name) || isFreeName(model)) return 'free';
-  const rate = (usage: object): number | null => {
-    const { costNano } = costOf({ ...config, model_name: config.model_name ?? model }, usage, at);
+  const rate = (kind: Partial<Usage>, cacheWrite1h = 0): number | null => {
+    const read = { usage: { ...NO_TOKENS, ...kind }, cacheWrite1h, notes: [] };
+    const { costNano } = costOf({ ...config, model_name: config.model_name ?? model }, null, at, read);
     return costNano === null ? null : costNano / SAMPLE / 1000;
   };
-  const input = rate({ prompt_tokens: SAMPLE, completion_tokens: 0 });
-  const output = rate({ prompt_tokens: 0, completion_tokens: SAMPLE });
-  const read = rate({
-    prompt_tokens: SAMPLE,
-    completion_tokens: 0,
-    prompt_tokens_details: { cached_tokens: SAMPLE },
-  });
-  const written = (creation: object): number | null =>
-    rate({ input_tokens: 0, output_tokens: 0, cache_creation_input_tokens: SAMPLE, ...creation });
-  const write = written({});
-  const hour = written({ cache_creation: { ephemeral_1h_input_tokens: SAMPLE } });
+  const input = rate({ input: SAMPLE });
+  const output = rate({ output: SAMPLE });
+  const read = rate({ cacheRead: SAMPLE });
+  const write = rate({ cacheWrite: SAMPLE });
+  const hour = rate({ cacheWrite: SAMPLE }, SAMPLE);
   if (input === null || output === null) return null;
   return {
     input,

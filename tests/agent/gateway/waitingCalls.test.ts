@@ -8,7 +8,7 @@ const sample = sampleOf('chat');
 /** A million tokens at a dollar: $1 a call. */
 const DEAR = json({
   ...sample.answer,
-  usage: { prompt_tokens: 1_000_000, completion_tokens: 0, total_tokens: 1_000_000 },
+  usage: { prompt_tokens: 1_000_000, completion_tokens: 1, total_tokens: 1_000_001 },
 });
 
 let provider: FakeProvider;

@@ -425,6 +425,7 @@ const schema = z.looseObject({
   cachedContentTokenCount: count.nullish(),
   candidatesTokenCount: count.nullish(),
   thoughtsTokenCount: count.nullish(),
+  totalTokenCount: count.nullish(),
 });
 
 const unusable = (why: string): ReadUsage => ({ usage: null, cacheWrite1h: 0, notes: [why] });
@@ -445,5 +446,9 @@ export function readUsageMetadata(raw: unknown): ReadUsage {
   if (input < 0) return unusable(`usage unusable: ${cacheRead} read from a cache of ${prompt} in`);
   const reasoning = thoughts ?? 0;
   const output = (parsed.data.candidatesTokenCount ?? 0) + reasoning;
+  const total = parsed.data.totalTokenCount ?? Number.POSITIVE_INFINITY;
+  if (total < prompt + output)
+    return unusable(`usage unusable: ${total} tokens in all of ${prompt} in and ${output} out`);
+  if (input + cacheRead === 0) return unusable('usage unusable: not one token in');
   return { usage: { input, cacheRead, cacheWrite: 0, output, reasoning }, cacheWrite1h: 0, notes: [] };
 }
