@@ -78,7 +78,7 @@ describe.skipIf(!available)('a program that its user added (needs Docker, npm an
       await using provider = await startFakeProvider([]);
       const bench = agentBench({
         ...{ ids: [ID], url: provider.url, dialect: 'chat', grading: true },
-        agent: { agent_class: 'command', program, command: 'own-agent {{task}}' },
+        agent: { agent_class: 'command', program, command: 'own-agent {{task}}', model_optional: true },
       });
       const done = await bench.run();
       expect(done.code, done.stderr).toBe(0);
@@ -97,7 +97,7 @@ describe.skipIf(!available)('a program that its user added (needs Docker, npm an
       const bench = agentBench({
         ...{ ids: [ID], url: provider.url, dialect: 'chat', environment: { memory: '200m' } },
         // Asks nobody: what it left counts, whatever its exit code is.
-        agent: { agent_class: 'command', program, command: 'own-agent; true' },
+        agent: { agent_class: 'command', program, command: 'own-agent; true', model_optional: true },
       });
       const done = await bench.run();
       expect(done.code, done.stderr).toBe(0);

@@ -8,8 +8,10 @@ import { copyFile, cp, mkdir, readdir, readFile, realpath, writeFile } from 'nod
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
+import { errorFirst } from '../../base/text/errorFirst.ts';
 import type { Variables } from '../caller.ts';
 import { UserError } from '../userError.ts';
+import { type PipAsked, pipSentence } from './pipSentence.ts';
 import { ANSWER_MS, runClient } from './registryClient.ts';
 import {
   BIN_NAME,
@@ -76,6 +78,7 @@ export async function stagePypi({
     });
   const spec = `${name}==${version}`;
   const python = await thisPython(run);
+  const asked = { name, version, python: python.version };
   const first = await run(
     [
       ...PIP,
@@ -90,7 +93,7 @@ export async function stagePypi({
     // Its interpreter was asked before.
     ANSWER_MS - 3000,
   );
-  if (!first.ok) throw pipError(`look up ${spec}`, first.errors);
+  if (!first.ok) throw pipError('look up', first.errors, asked);
   const home = join(folder, 'python');
   const site = join(home, 'site');
   const report = join(folder, '..', 'report.json');
@@ -113,7 +116,7 @@ export async function stagePypi({
     note(`${spec} or a package that it needs is not published ready to use: pip builds it here`);
     installed = await install('--prefer-binary');
   }
-  if (!installed.ok) throw pipError(`install ${spec}`, installed.errors);
+  if (!installed.ok) throw pipError('install', installed.errors, asked);
   const { install: packages } = reportSchema.parse(JSON.parse(await readFile(report, 'utf8')));
   await copyPython(python, home);
   await writeCommands(folder, site, name);
@@ -151,22 +154,15 @@ type RunPython = (words: readonly string[]) => ReturnType<typeof runClient>;
 
 async function thisPython(run: RunPython): Promise<Python> {
   const asked = await run(['-c', ASK]);
-  if (!asked.ok) throw new UserError(`this machine's Python does not start: ${asked.errors.slice(-300)}`);
+  if (!asked.ok)
+    throw new UserError(`this machine's Python does not start: ${errorFirst(asked.errors, 300)}`);
   return pythonSchema.parse(JSON.parse(asked.text));
 }
 
-function pipError(what: string, said: string): UserError {
-  const lines = said.split('\n').map((line) => line.replace(/^(?:ERROR|WARNING): /, '').trim());
-  const line = lines.find((one) => /connection broken|certificate/i.test(one));
-  // "Retrying (Retry(total=0, …)) after connection broken by 'SSLError(…)': /simple/name/"
-  const broken = line?.split('connection broken by ').at(-1);
-  return new UserError(
-    `pip could not ${what}: ${broken ?? (lines.filter(Boolean).slice(-3).join('; ') || 'it gave no reason')}`,
-    {
-      hint: '"pip config list" shows where pip looks; the package must suit the Python of this machine',
-    },
-  );
-}
+const pipError = (what: string, said: string, asked: PipAsked): UserError =>
+  new UserError(`pip could not ${what} ${asked.name}==${asked.version}: ${pipSentence(said, asked)}`, {
+    hint: '"pip config list" shows where pip looks; the package must suit the Python of this machine',
+  });
 
 /** What no program needs, and what belongs to the machine. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
