@@ -56,7 +56,7 @@ test('the last line of several arms names the figure of each and the next comman
   };
   const done = { status: 'complete', counts: { agent: 8 }, graded: { outcomes: {}, ungraded: 0 } };
   expect(last(done)).toMatch(
-    /^resolved: a‹U\+001B›\[2J 3\/4 = 75\.0 % \[.*\] · b 1\/4 = 25\.0 % \[.*\]; next: "swebatch compare night/,
+    /^resolved: a 3\/4 = 75\.0 % \[.*\] · b 1\/4 = 25\.0 % \[.*\]; next: "swebatch compare night/,
   );
   expect(last({})).toMatch(/; next: "swebatch resume night --retry infra/);
   expect(last({ ...done, graded: { outcomes: {}, ungraded: 1 } })).toMatch(
