@@ -4,6 +4,7 @@ import { inert } from '../base/text/inert.ts';
 import { formatCost } from '../money.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
 import type { GateResult } from '../report/gate/gate.ts';
+import { scoreText } from '../report/measure/score.ts';
 import type { GradingSummary } from '../run/grader/grader.ts';
 import type { RunOutcome } from '../run/run.ts';
 import type { Store } from '../store/open.ts';
@@ -33,7 +34,26 @@ export function conclude(outcome: RunOutcome, json: boolean): number {
   const [first, ...more] = predictions;
   if (first && more.length > MANY_FILES) say(`predictions: ${first} and ${more.length} more beside it`);
   else for (const path of predictions) say(`predictions: ${path}`);
-  return sayWhatNext(outcome);
+  const code = sayWhatNext(outcome);
+  sayScores(outcome, code);
+  return code;
+}
+
+/** The last line of a run with several arms: what each came to, and what compares them. */
+function sayScores({ run, root, status, scores = [] }: RunOutcome, code: number): void {
+  const graded = scores.filter((score) => score.graded);
+  if (scores.length < 2 || graded.length === 0) return;
+  const figures = scores.map(
+    (score) => `${inert(score.arm)} ${score.graded ? scoreText(score) : 'not graded'}`,
+  );
+  const next = code === EXIT.done ? `compare ${run}` : nextWords(run, status);
+  say(`resolved: ${figures.join(' · ')}; next: ${commandOn(root, next)}`);
+}
+
+function nextWords(run: string, status: RunOutcome['status']): string {
+  if (status === 'complete') return `evaluate ${run}`;
+  if (status === 'budget') return `resume ${run} --cost-limit N`;
+  return status === 'incomplete' ? `resume ${run} --retry infra` : `resume ${run}`;
 }
 
 /** What no rules are known for stays without a verdict, however often it is tried. */

@@ -101,7 +101,7 @@ export const runConfigSchema = z.strictObject({
 });
 export type RunConfig = z.infer<typeof runConfigSchema>;
 
-const datasetConfigSchema = z.strictObject({
+export const datasetConfigSchema = z.strictObject({
   subset: text.optional().meta(runtime('as --subset: a file, a folder, a known name or a hub id')),
   split: text.optional().meta(runtime()),
   revision: text

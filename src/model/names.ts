@@ -119,10 +119,13 @@ export const PROVIDERS: readonly Provider[] = [
   ownServer('litellm_proxy', null),
 ];
 
+/** The large makers, whose models have bare names. */
+export const isMaker = ({ prefix }: Provider): boolean => ['openai', 'anthropic', 'gemini'].includes(prefix);
+
 /** What clients of the large makers read without being told. */
-export const MAKERS_ADDRESSES: readonly string[] = PROVIDERS.filter(({ prefix }) =>
-  ['openai', 'anthropic', 'gemini'].includes(prefix),
-).flatMap(({ baseUrls }) => baseUrls);
+export const MAKERS_ADDRESSES: readonly string[] = PROVIDERS.filter(isMaker).flatMap(
+  ({ baseUrls }) => baseUrls,
+);
 
 /** What a client of a provider reads a variable as, and the path of an address there; undefined for a variable of no provider. */
 export function clientVariable(

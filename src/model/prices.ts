@@ -13,7 +13,7 @@ import { readUsage } from './dialects/completion.ts';
 import type { ReadUsage } from './dialects/dialect.ts';
 import type { CallRecord, Usage } from './model.ts';
 import type { ModelConfig, Prices } from './modelConfig.ts';
-import { nameMeans } from './names.ts';
+import { isMaker, nameMeans, PROVIDERS } from './names.ts';
 
 const require = createRequire(import.meta.url);
 type PriceTable = typeof import('@pydantic/genai-prices');
@@ -235,17 +235,93 @@ export function priceKnown(config: PricedConfig & Pick<ModelConfig, 'model_class
   return byTable(config, SAMPLE, 0, new Date()).nano !== null;
 }
 
-/** The model with a price that a misspelt name most likely means, with the prefix that it was written with. */
+/** Names of providers, by the prefix that means them: its own, and the table's word for it. */
+const WRITTEN: readonly (readonly [written: string, prefix: string])[] = PROVIDERS.flatMap(
+  ({ prefix, pricedAs }) => [[prefix, prefix] as const, ...(pricedAs ? [[pricedAs, prefix] as const] : [])],
+);
+
+const modelsOf = (id: string): readonly string[] =>
+  priceTable()
+    .findProvider({ providerId: id })
+    ?.models.map((model) => model.id) ?? [];
+
+/** Another number is another model, of which the table may not know yet. */
+const numbers = (text: string) => text.replace(/\D/g, '');
+const sortedWords = (text: string) =>
+  text
+    .split(/[^a-z0-9]/)
+    .sort()
+    .join(' ');
+function closestModel(name: string, ids: readonly string[]): string | null {
+  const lower = name.toLowerCase();
+  const alike = ids.filter((id) => numbers(id) === numbers(lower));
+  const swapped = alike.find((id) => sortedWords(id) === sortedWords(lower));
+  return swapped ?? closest(lower, alike);
+}
+
+/** Behind the prefix of a provider, or of the maker whose model's bare name it is. */
+function likelyBare(name: string): string | null {
+  const [makers, others] = [
+    PROVIDERS.filter(isMaker),
+    PROVIDERS.filter((one) => !isMaker(one) && !one.cloud),
+  ];
+  for (const group of [makers, others]) {
+    const found = group.flatMap(({ prefix, pricedAs = prefix }) => {
+      const id = closestModel(name, modelsOf(pricedAs));
+      return id === null ? [] : [{ id, written: group === makers ? id : `${prefix}/${id}` }];
+    });
+    const best = closestModel(
+      name,
+      found.map(({ id }) => id),
+    );
+    const meant = found.find(({ id }) => id === best);
+    if (meant) return meant.written;
+  }
+  return null;
+}
+
+function likelyPrefix(prefix: string): string | null {
+  const exact = WRITTEN.find(([written]) => written === prefix);
+  const longer = PROVIDERS.find((one) => prefix.length > 3 && one.prefix.startsWith(prefix));
+  if (exact || longer) return exact?.[1] ?? longer!.prefix;
+  const close = closest(
+    prefix,
+    WRITTEN.map(([written]) => written),
+  );
+  return WRITTEN.find(([written]) => written === close)?.[1] ?? null;
+}
+
+/** The name that a misspelt one most likely means, as it would be written; null for a name that may well be right, as on a server of one's own. */
 export function likelyModel(config: PricedConfig): string | null {
-  const named = atProvider(config);
   const name = config.model_name ?? '';
-  if (!named || !name.endsWith(named.model)) return null;
-  const models = priceTable().findProvider({ providerId: named.id })?.models ?? [];
-  // Another number is another model, of which the table may not know yet.
-  const numbers = (text: string) => text.replace(/\D/g, '');
-  const alike = models.filter(({ id }) => numbers(id) === numbers(named.model)).map(({ id }) => id);
-  const close = closest(named.model, alike);
-  return close === null ? null : `${name.slice(0, name.length - named.model.length)}${close}`;
+  const named = atProvider(config);
+  const [, free, rest] = /^(\w{1,20}):(.+)$/s.exec(name) ?? [];
+  if (!named && free !== undefined && !name.includes('/') && !isFreeName(name)) {
+    const kind = closest(free, ['scripted', 'replay']);
+    if (kind) return `${kind}:${rest}`;
+  }
+  if (named) {
+    if (!name.endsWith(named.model)) return null;
+    const close = closestModel(named.model, modelsOf(named.id));
+    return close === null || close === named.model
+      ? null
+      : `${name.slice(0, name.length - named.model.length)}${close}`;
+  }
+  if (config.base_url !== undefined) return null;
+  const slash = name.indexOf('/');
+  if (slash < 0) return likelyBare(name);
+  const prefix = likelyPrefix(name.slice(0, slash).toLowerCase());
+  if (prefix === null) return null;
+  const whole = `${prefix}${name.slice(slash)}`;
+  return priceKnown({ ...config, model_name: whole, model_class: 'openai' })
+    ? whole
+    : (likelyModel({ ...config, model_name: whole }) ?? whole);
+}
+
+/** Behind a sentence about a model; '' where nothing is likely. */
+export function didYouMean(config: PricedConfig): string {
+  const meant = likelyModel(config);
+  return meant === null || meant === config.model_name ? '' : ` (did you mean ${meant}?)`;
 }
 
 /** Where the price of a model comes from, before any call: the rates of the configuration, the table with its version and row, or nowhere. */

@@ -15,7 +15,7 @@ import {
   type Provider,
 } from './names.ts';
 import { checkedParameters } from './parameters/checkParameters.ts';
-import { isFreeName } from './prices.ts';
+import { didYouMean, isFreeName } from './prices.ts';
 
 type Settled =
   | {
@@ -61,7 +61,7 @@ function keyVariable(model: ModelConfig, provider: Provider, env: Around['env'])
 const unknownPrefix = (name: string): Settled => ({
   ok: false,
   message: `no provider is known by the prefix of "${name}"`,
-  fix: `write one of ${PROVIDERS.map(({ prefix }) => `${prefix}/`).join(', ')} in front (OpenRouter serves openrouter/${name}), or set model.base_url or $OPENAI_BASE_URL for another OpenAI-compatible server`,
+  fix: `write one of ${PROVIDERS.map(({ prefix }) => `${prefix}/`).join(', ')} in front (OpenRouter serves openrouter/${name}), or set model.base_url or $OPENAI_BASE_URL for another OpenAI-compatible server${didYouMean({ model_name: name, base_url: undefined, prices: undefined })}`,
 });
 
 /** Only marks say how long: Messages has its own, chat those that are asked for. */

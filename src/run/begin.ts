@@ -2,9 +2,10 @@
  * Where a run begins: its plan becomes a run of the record, or goes on with the run of that name if it is still the same; or a run goes on from
  * its record alone. Each holds the lock of the run until the work is over.
  */
+import { dirname } from 'node:path';
 import { headOf } from '../dataset/instance.ts';
 import { dollarsToNano } from '../money.ts';
-import type { ExitClass } from '../outcome.ts';
+import type { ExitClass, Outcome } from '../outcome.ts';
 import type { Store } from '../store/open.ts';
 import { insertEvent } from '../store/records/attemptBodies.ts';
 import { leaveUnjudged } from '../store/records/baselines.ts';
@@ -12,6 +13,7 @@ import { insertRun, type RunRow, runByName, setRunBudget } from '../store/record
 import { reopenTrials, type TrialLine, trialLines, trialsOf } from '../store/records/trials.ts';
 import type { Caller, Tell } from './caller.ts';
 import { withRunLock } from './control/lock.ts';
+import { requireInstances } from './namedTrials.ts';
 import {
   checkSameImages,
   checkSameRun,
@@ -100,14 +102,25 @@ function linesOf(store: Store, run: RunRow, { selected }: RunRequest): TrialLine
   return trialLines(store, run.id).filter((l) => wanted.has(l.instance_id));
 }
 
+/** Verdicts after which a trial can be asked for again; `infra` is the class of its attempt. */
+export const JUDGED = [
+  'unresolved',
+  'empty_patch',
+  'apply_failed',
+  'timeout',
+  'invalid',
+  'ungradable',
+] as const satisfies readonly Outcome[];
+export type Retried = ExitClass | (typeof JUDGED)[number];
+
 export interface ResumeOptions {
   /** Results root. */
   readonly results: string;
   /** Name, unique prefix, or "last". */
   readonly run: string;
-  /** Run sealed trials of this class again. */
-  readonly retry?: ExitClass | undefined;
-  /** Run these instances once more. */
+  /** Run sealed trials of this class again, or those with this verdict. */
+  readonly retry?: Retried | undefined;
+  /** Run these instances once more: ids, or parts that only one id has. */
   readonly instances?: readonly string[] | undefined;
   /** From now on: slots, the budget of the whole run in dollars (0 for none), grading as predictions arrive. */
   readonly workers?: number | undefined;
@@ -162,20 +175,29 @@ function recordChanges(store: Store, run: RunRow, planned: PlannedConfig, option
 
 function reopen(store: Store, run: RunRow, { instances, retry }: ResumeOptions, tell: Tell): void {
   if (instances === undefined && retry === undefined) return;
+  const ids = new Set(requireInstances(store, run, instances ?? []));
   const lines = trialLines(store, run.id);
-  const ids = new Set(instances);
-  const known = new Set(lines.map((l) => l.instance_id));
-  const unknown = [...ids].filter((id) => !known.has(id));
-  if (unknown.length > 0) throw new UserError(`run ${run.name} has no instance ${unknown.join(', ')}`);
-  const wanted = lines.filter(
-    (l) =>
-      l.state === 'sealed' &&
-      (ids.has(l.instance_id) || (retry !== undefined && ids.size === 0 && l.exit_class === retry)),
+  const isMeant = (line: TrialLine): boolean =>
+    ids.size > 0 ? ids.has(line.instance_id) : retry === line.exit_class || retry === line.outcome;
+  const byVerdict = ids.size === 0 && (JUDGED as readonly (string | undefined)[]).includes(retry);
+  if (byVerdict && lines.every(({ outcome }) => outcome === null))
+    throw new UserError(`run ${run.name} has no verdicts`, {
+      next: { do: 'grade_run', results: dirname(store.name), run: run.name },
+    });
+  const wanted = lines.filter((line) => line.state === 'sealed' && isMeant(line));
+  tell(
+    wanted.length > 0
+      ? {
+          level: 'info',
+          text: `${wanted.length} sealed trial(s) run again; their earlier attempts are kept`,
+        }
+      : { level: 'info', text: `no sealed trial of ${run.name} is ${retry ?? 'meant'}: none runs again` },
   );
-  if (wanted.length > 0)
+  // The later verdict counts, and only what failed had a second try.
+  if (byVerdict && wanted.length > 0)
     tell({
-      level: 'info',
-      text: `${wanted.length} sealed trial(s) run again; their earlier attempts are kept`,
+      level: 'warning',
+      text: `what is ${retry} gets another try and what is resolved does not: the score of ${run.name} is no pass@1 from here on`,
     });
   reopenTrials(
     store,

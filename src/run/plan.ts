@@ -1,11 +1,13 @@
 /** Plans a run from its options: configuration, dataset and selection. Reports every mistake before anything is started or paid. */
-import type { DatasetConfig } from '../config/configSchema.ts';
+import { type DatasetConfig, datasetConfigSchema } from '../config/configSchema.ts';
 import { type Dataset, datasetHash } from '../dataset/dataset.ts';
 import { selectInstances } from '../dataset/select.ts';
 import { shownAddress } from '../model/describe.ts';
+import { storedConfig } from '../store/records/runs.ts';
 import { trialLines } from '../store/records/trials.ts';
 import type { Caller, Tell } from './caller.ts';
 import { requireDataset } from './datasets.ts';
+import { isNamed, namedTrials } from './namedTrials.ts';
 import type { ArmConfig, RunRequest } from './plan/planRecord.ts';
 import { type ResolvedConfig, type RunOptions, resolveConfig } from './plan/resolveConfig.ts';
 import { withSuitePrompts } from './plan/suitePrompts.ts';
@@ -16,7 +18,7 @@ import {
   withinEngines,
   withoutUnsupported,
 } from './plan/unsupported.ts';
-import { openForReading, refuseRunName, refuseUnwritable, requireRun } from './resultsRoot.ts';
+import { openForReading, refuseRunName, refuseUnwritable } from './resultsRoot.ts';
 import { UserError } from './userError.ts';
 
 /** What a run will do, as data: `--dry-run` prints it, begin.ts makes a run of the record of it. */
@@ -37,7 +39,9 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
     const { base_url: url = '' } = configured.arms.find(({ name }) => name === arm)!.model;
     caller.tell({ level: 'note', text: `arm ${arm} asks ${shownAddress(url)}, the address in $${variable}` });
   }
-  const { rows_sha256: expected, ...wanted } = configured.dataset;
+  const failed = failedOf(options);
+  const { rows_sha256: expected, ...configuredRows } = configured.dataset;
+  const wanted = configuredRows.subset ? configuredRows : { ...configuredRows, ...failed?.dataset };
   const { subset, split, revision } = wanted;
   if (!subset)
     throw new UserError('no dataset is named', {
@@ -49,7 +53,7 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
     caller.tell({ level: 'note', text }),
   );
   const resolved = await withSuitePrompts(configured, dataset.rows);
-  const ids = idsFor(options, wanted.instances);
+  const ids = idsFor(failed, wanted.instances);
   for (const text of dataset.warnings ?? []) caller.tell({ level: 'warning', text });
   const chosen = select(dataset.rows, { ...wanted, instances: ids }, caller.tell);
   const { strata } = chosen;
@@ -136,21 +140,32 @@ function select(rows: Dataset['rows'], wanted: DatasetConfig, tell: Tell) {
   return { selected, strata: selection.strata };
 }
 
-function idsFor(
-  { failedIn, results }: RunOptions,
-  named: readonly string[] | undefined,
-): string[] | undefined {
-  if (!failedIn) return named && [...named];
+interface Failed {
+  readonly ids: ReadonlySet<string>;
+  /** The dataset of that run, as it was read then. */
+  readonly dataset: Pick<DatasetConfig, 'subset' | 'split' | 'revision'>;
+}
+
+function failedOf({ failedIn, results }: RunOptions): Failed | undefined {
+  if (!failedIn) return undefined;
   using store = openForReading(results);
-  const run = requireRun(store, failedIn);
-  const lines = trialLines(store, run.id);
+  const { run, ...which } = namedTrials(store, failedIn);
+  const lines = trialLines(store, run.id).filter(isNamed(which));
   if (!lines.some((l) => l.outcome !== null))
-    throw new UserError(`run ${run.name} has no verdicts`, {
+    throw new UserError(`${failedIn === run.name ? 'run ' : ''}${failedIn} has no verdicts`, {
       next: { do: 'grade_run', results, run: run.name },
     });
-  const failed = new Set(lines.filter((l) => l.resolved !== 1).map((l) => l.instance_id));
-  return named ? named.filter((id) => failed.has(id)) : [...failed];
+  const { subset = run.dataset_source, split } = datasetConfigSchema
+    .catch({})
+    .parse(storedConfig(run).dataset ?? {});
+  return {
+    ids: new Set(lines.filter((l) => l.resolved !== 1).map((l) => l.instance_id)),
+    dataset: { subset, split, revision: run.dataset_revision ?? undefined },
+  };
 }
+
+const idsFor = (failed: Failed | undefined, named: readonly string[] | undefined): string[] | undefined =>
+  failed ? (named?.filter((id) => failed.ids.has(id)) ?? [...failed.ids]) : named && [...named];
 
 /** Sorts by time, and is valid in paths and labels. */
 function defaultRunName(): string {

@@ -24,8 +24,10 @@ import type { GradingConfig } from '../grading/gradingConfig.ts';
 import { suspicionRules } from '../grading/suspicion/commands.ts';
 import { meansCredential } from '../model/namedCredentials.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
+import { type ArmScore, armScores } from '../report/measure/score.ts';
 import type { Store } from '../store/open.ts';
 import { gradedSoFar } from '../store/records/evaluations.ts';
+import { scoreRows } from '../store/records/reportQueries.ts';
 import { armsOf, type RunRow, runByName, setRunStatus, spentNano } from '../store/records/runs.ts';
 import { attemptById, type TrialRow, trialLines, trialsOf } from '../store/records/trials.ts';
 import { startArms } from './arms.ts';
@@ -88,6 +90,8 @@ export interface RunOutcome extends BatchResult {
   readonly interruptedBy: string | null;
   /** Why trials failed without a statement about the model. */
   readonly failures: readonly FailureKind[];
+  /** Of its arms. */
+  readonly scores?: readonly ArmScore[];
 }
 
 /** The caller holds the run's lock. A run that cannot go on is not left as one that runs. */
@@ -112,6 +116,7 @@ export async function workOn(sitting: Sitting, caller: Caller): Promise<RunOutco
       budgetNano: runByName(store, row.name)?.budget_nano ?? null,
       interruptedBy: run.stop.interruptedBy,
       failures: (worked.counts.infra ?? 0) > 0 ? failureKinds(store, row.id) : [],
+      scores: armScores(scoreRows(store, row.id)),
     };
   } catch (error) {
     endFailed(sitting);

@@ -2,6 +2,7 @@
 export type NextStep =
   | { readonly do: 'list_runs'; readonly results: string }
   | { readonly do: 'resume_run'; readonly results: string; readonly run: string }
+  | { readonly do: 'list_trials'; readonly results: string; readonly run: string }
   | { readonly do: 'grade_run'; readonly results: string; readonly run: string }
   | {
       readonly do:

@@ -266,13 +266,35 @@ describe('preflight and reservation', () => {
     ['gpt-5.4x', 'gpt-5.4'],
     ['claude-opus-45', 'claude-opus-4-5'],
     ['openrouter/anthropic/claude-sonet-4.5', 'openrouter/anthropic/claude-sonnet-4.5'],
+    ['gtp-5.4', 'gpt-5.4'],
+    ['gpt5.4', 'gpt-5.4'],
+    ['GPT-5.4', 'gpt-5.4'],
+    ['claud-opus-4-5', 'claude-opus-4-5'],
+    ['claude-4.5-opus', 'claude-opus-4-5'],
+    ['gemini-2.5-por', 'gemini-2.5-pro'],
+    ['deepsek-chat', 'deepseek/deepseek-chat'],
+    ['opnai/gpt-5.4', 'openai/gpt-5.4'],
+    ['antropic/claude-opsu-4-5', 'anthropic/claude-opus-4-5'],
+    ['google/gemini-2.5-pro', 'gemini/gemini-2.5-pro'],
+    ['vertex/gemini-2.5-pro', 'vertex_ai/gemini-2.5-pro'],
+    ['groq/llama-3.3-70b-versatil', 'groq/llama-3.3-70b-versatile'],
+    ['scirpted:replies.json', 'scripted:replies.json'],
     ['zzzzzzzzzzzzzzzzzz', null],
+    ['my-model', null],
+    ['local/qwen', null],
+    ['gpt-6', null],
     ['gpt-99', null],
     ['hosted_vllm/mine', null],
     ['', null],
   ])('a misspelt %j most likely means %j', (name, meant) => {
     expect(likelyModel(config(name))).toBe(meant);
     if (meant !== null) expect(priceKnown(config(meant))).toBe(true);
+  });
+
+  test("a server of one's own has names of its own", () => {
+    expect(likelyModel(config('hosted_vlm/mine'))).toBe('hosted_vllm/mine');
+    for (const name of ['gtp-5.4', 'opnai/gpt-5.4'])
+      expect(likelyModel(config(name, { base_url: 'http://localhost:8000/v1' }))).toBeNull();
   });
 
   test('T-20: known and unknown prices', () => {

@@ -119,14 +119,48 @@ describe.skipIf(!available)('solutions of tasks', () => {
     );
     expect(done.code, done.stderr).toBe(0);
     expect(done.stderr).not.toMatch(/no model/);
-    const again = await cli(['evaluate', 'both', '--json'], { cwd: dir });
-    const parts = JSON.parse(again.stdout) as Part[];
+    const scored = await cli(['evaluate', 'both', '--json'], { cwd: dir });
+    const parts = JSON.parse(scored.stdout) as Part[];
     expect(parts.map(({ arm, report }) => [arm, report.resolved_ids])).toEqual([
       ['oracle', ['demo__sum-1']],
       ['nop', []],
     ]);
     const torn2 = await cli(['show', 'both/oracle', 'demo__sum-2'], { cwd: dir });
     expect(torn2.stdout).toContain('the gold patch does not apply where an agent works');
+    expect(done.stderr.trim().split('\n').at(-1)).toMatch(
+      /^resolved: oracle 1\/2 = 50\.0 % \[.*\] · nop 0\/2 = 0\.0 % \[.*\]; next: "swebatch compare both"$/,
+    );
+
+    // By what people mean: a verdict, an arm, a part of an id.
+    const failed = await cli(['ls', '--outcome', 'apply_failed'], { cwd: dir });
+    expect(failed.stdout).toMatch(/first error\n[- ]+\ndemo__sum-2 +oracle .*apply_failed .*\w/);
+    const json = await cli(['ls', 'both', '--outcome', 'empty_patch', '--json'], { cwd: dir });
+    expect(JSON.parse(json.stdout)).toMatchObject([
+      { arm: 'nop', instance_id: 'demo__sum-1', first_error: expect.stringContaining('It left no patch') },
+      { arm: 'nop', instance_id: 'demo__sum-2' },
+    ]);
+    const one = await cli(['evaluate', 'both', '-i', 'sum-1', '--again'], { cwd: dir });
+    // One of each arm.
+    expect(one.stderr.match(/\[\d\/\d\] demo__sum-\d/g)).toEqual(['[1/2] demo__sum-1', '[2/2] demo__sum-1']);
+    const beside = await cli(['compare', 'both', '--instance', 'sum-2'], { cwd: dir });
+    expect(beside.stdout).toMatch(/^demo__sum-2/);
+    const again = async (...words: string[]) => {
+      const { code, stderr } = await cli(['resume', 'both', ...words], { cwd: dir });
+      return [code, /(no|\d+) sealed trial/.exec(stderr)?.[1], /is no pass@1/.test(stderr)];
+    };
+    expect(await again('--retry', 'apply_failed')).toEqual([0, '1', true]);
+    expect(await again('--retry', 'unresolved')).toEqual([0, 'no', false]);
+    expect(await again('--retry', '--id', 'sum-1')).toEqual([0, '2', false]);
+    const rest = async (selector: string) => {
+      const planned = await cli(
+        ['run', '--failed-in', selector, '-c', 'agent.agent_class=nop', '--dry-run', '--json'],
+        { cwd: dir },
+      );
+      const { instances } = JSON.parse(planned.stdout) as { instances: { instance_id: string }[] };
+      return instances.map(({ instance_id }) => instance_id);
+    };
+    expect(await rest('both/oracle')).toEqual(['demo__sum-2']);
+    expect(await rest('both/nop')).toEqual(['demo__sum-1', 'demo__sum-2']);
   });
 
   test('a solution is shown to nobody else, cannot lead out of its task, and has no more time than the agent', async () => {

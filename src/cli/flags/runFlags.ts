@@ -62,7 +62,7 @@ const which = flags({
   sample: whole(0, 'N instances chosen by hash; a larger N includes a smaller one'),
   stratify: filledText('columns to spread the sample over: repo,difficulty'),
   seed: whole(0, 'seed for --shuffle and --sample; default 42', Number.MAX_SAFE_INTEGER),
-  failedIn: filledText('only instances that RUN did not resolve'),
+  failedIn: filledText('only instances that RUN or RUN/ARM did not resolve, of its dataset'),
   skipUnsupported: {
     type: 'boolean',
     describe: 'leave out tasks that cannot run here; the report says how many',

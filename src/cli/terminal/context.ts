@@ -213,26 +213,28 @@ export function commandOn(root: string, words: string): string {
   return `"swebatch ${words} -o ${/^[\w./+@:-]+$/.test(path) ? path : `'${path}'`}"`;
 }
 
-const STEPS: { readonly [Do in Exclude<NextStep['do'], 'list_runs' | 'grade_run' | 'resume_run'>]: string } =
-  {
-    start_run: 'start one with "swebatch run", or name another results root with -o',
-    name_results: 'name another results root with -o',
-    name_dataset: 'add --subset, or set dataset.subset in the configuration',
-    choose_name: 'choose another --run-id',
-    allow_change:
-      'choose another --run-id, restore what changed, or continue with --allow-config-change (recorded as a boundary)',
-    set_baseline: 'set one with "swebatch baseline set RUN"',
-    find_baseline: 'swebatch baseline show, swebatch ls; "last" takes the newest comparable run',
-    skip_remeasuring: 'leave --remeasure out',
-    skip_unsupported: 'leave them out with --skip-unsupported, or choose others with -i, --filter or --slice',
-    skip_grading:
-      'leave --evaluate out to run them without verdicts, or leave these tasks out with --skip-unsupported',
-    check_engine: 'start it, or see "swebatch doctor"',
-  };
+const STEPS: {
+  readonly [Do in Exclude<NextStep['do'], 'list_runs' | 'list_trials' | 'grade_run' | 'resume_run'>]: string;
+} = {
+  start_run: 'start one with "swebatch run", or name another results root with -o',
+  name_results: 'name another results root with -o',
+  name_dataset: 'add --subset, or set dataset.subset in the configuration',
+  choose_name: 'choose another --run-id',
+  allow_change:
+    'choose another --run-id, restore what changed, or continue with --allow-config-change (recorded as a boundary)',
+  set_baseline: 'set one with "swebatch baseline set RUN"',
+  find_baseline: 'swebatch baseline show, swebatch ls; "last" takes the newest comparable run',
+  skip_remeasuring: 'leave --remeasure out',
+  skip_unsupported: 'leave them out with --skip-unsupported, or choose others with -i, --filter or --slice',
+  skip_grading:
+    'leave --evaluate out to run them without verdicts, or leave these tasks out with --skip-unsupported',
+  check_engine: 'start it, or see "swebatch doctor"',
+};
 
 /** The verb or flag for a next step. */
 export function nextStepText(next: NextStep): string {
   if (next.do === 'list_runs') return `list them with ${commandOn(next.results, 'ls')}`;
+  if (next.do === 'list_trials') return `list them with ${commandOn(next.results, `ls ${next.run}`)}`;
   if (next.do === 'grade_run') return `grade it with ${commandOn(next.results, `evaluate ${next.run}`)}`;
   if (next.do === 'resume_run') return `go on with ${commandOn(next.results, `resume ${next.run}`)}`;
   return STEPS[next.do];

@@ -3,13 +3,14 @@ import { spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
 import { inert } from '../../base/text/inert.ts';
 import { formatSize } from '../../base/text/units.ts';
+import { isNamed, type NamedTrials, requireInstances } from '../../run/namedTrials.ts';
 import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
 import { storedJson } from '../../store/query.ts';
 import { commandsOf, messagesOf } from '../../store/records/attemptBodies.ts';
 import { type ConnectionLine, connectionsOf } from '../../store/records/connections.ts';
 import type { RunRow } from '../../store/records/runs.ts';
-import { attemptsOf, type TrialLine, trialLines, trialLinesNamed } from '../../store/records/trials.ts';
+import { attemptsOf, type TrialLine, trialLines, trialLinesOf } from '../../store/records/trials.ts';
 import { viewerQueries } from '../../store/records/viewerQueries.ts';
 import type { AttemptDocument, MessageChunk } from '../../viewer/documents/attemptDocuments.ts';
 import { targetText } from '../../viewer/documents/documents.ts';
@@ -17,13 +18,6 @@ import { KEPT_WORK, keptWork } from '../../viewer/documents/keptWork.ts';
 import { createDocuments } from '../../viewer/documents/resources.ts';
 import { byThread, patchLines, programLines, trajectoryLines } from '../../viewer/trajectoryLines.ts';
 import { commandOn, onTerminal, printData, printExactly, printJson, say } from './context.ts';
-
-/** A run, or those trials of it that RUN/ARM, RUN@EPOCH or RUN/ARM@EPOCH means. */
-export interface NamedTrials {
-  readonly run: RunRow;
-  readonly arm?: string | undefined;
-  readonly epoch?: number | undefined;
-}
 
 interface Asked {
   /** Its id, or a unique part of it. */
@@ -47,18 +41,12 @@ function sayOthers(run: RunRow, root: string, shown: TrialLine, lines: readonly 
   say(inert(`${more} of this instance, for example ${command}`));
 }
 
-function pickTrial(store: Store, { run, arm, epoch }: NamedTrials, part: string): TrialLine {
-  const isMeant = (line: TrialLine) => (arm ?? line.arm) === line.arm && (epoch ?? line.epoch) === line.epoch;
-  const found = trialLinesNamed(store, run.id, part).filter(isMeant);
-  const ids = new Set(found.map((l) => l.instance_id));
-  if (ids.size === 1) return found.at(-1)!;
-  if (ids.size === 0 && epoch !== undefined && !trialLines(store, run.id).some(isMeant))
+function pickTrial(store: Store, { run, ...which }: NamedTrials, part: string): TrialLine {
+  const { epoch } = which;
+  if (epoch !== undefined && !trialLines(store, run.id).some((line) => line.epoch === epoch))
     throw new UserError(`run ${run.name} has no epoch ${epoch}`);
-  if (ids.size === 0)
-    throw new UserError(`run ${run.name} has no instance "${part}"`, {
-      hint: `list them with ${commandOn(dirname(store.name), `ls ${run.name}`)}`,
-    });
-  throw new UserError(`"${part}" names several instances: ${[...ids].slice(0, 8).join(', ')}`);
+  const [id] = requireInstances(store, run, [part]) as [string];
+  return trialLinesOf(store, run.id, id).filter(isNamed(which)).at(-1)!;
 }
 
 /** Lines of a message; `--full` shows all. */
@@ -110,7 +98,7 @@ export function showInstance(store: Store, named: NamedTrials, args: Asked): voi
     else printExactly(patch);
     return;
   }
-  sayOthers(run, dirname(store.name), line, trialLinesNamed(store, run.id, line.instance_id));
+  sayOthers(run, dirname(store.name), line, trialLinesOf(store, run.id, line.instance_id));
   page(conversation(store, attempt.id, args.full));
 }
 

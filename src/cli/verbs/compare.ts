@@ -20,10 +20,12 @@ import {
 } from '../../results/compareSources.ts';
 import { runGate, writeArtifacts } from '../../results/night/gateRun.ts';
 import { remeasure } from '../../results/night/judgeRun.ts';
+import { idsMeant, requireInstances } from '../../run/namedTrials.ts';
 import { databasePath, lazyStore, resultsRoot } from '../../run/resultsRoot.ts';
 import type { RunOutcome } from '../../run/run.ts';
 import { UserError } from '../../run/userError.ts';
 import { openStore, StorageError, type Store } from '../../store/open.ts';
+import { instanceIdsOf } from '../../store/records/runs.ts';
 import { viewerQueries } from '../../store/records/viewerQueries.ts';
 import type { AttemptDocument, EvaluationDocument } from '../../viewer/documents/attemptDocuments.ts';
 import { createDocuments } from '../../viewer/documents/resources.ts';
@@ -64,7 +66,7 @@ const compareFlags = flags({
   test: oneOf(['exact', 'mid-p'], 'McNemar test; default: the one fixed in the manifest, else exact'),
   seed: integer(0, 'seed for permutations and bootstraps', Number.MAX_SAFE_INTEGER),
   instance: filledText(
-    'lay the trajectories of this instance beside each other; sides may be RUN@EPOCH or PATH@EPOCH',
+    'lay the trajectories of this instance (id, or a unique part of it) beside each other; sides may be RUN@EPOCH or PATH@EPOCH',
   ),
   config: toggle('compare only the configurations of the two runs'),
   gate: toggle('judge the last run; exit 1 if it regressed'),
@@ -298,6 +300,13 @@ function sideOf(instance: string, { found, epoch, store, ...asked }: Asked): Rep
   };
 }
 
+/** A part of an id is enough; undefined where the run of this side has none such. */
+function meantBy(word: string, { found: { from }, store }: Asked): string | undefined {
+  if (!from) return undefined;
+  if (idsMeant(word, new Set(instanceIdsOf(store(), from.run.id))).length === 0) return undefined;
+  return requireInstances(store(), from.run, [word])[0];
+}
+
 async function compareInstance(
   args: Parameters<typeof putDocument>[0] & { readonly sides: readonly string[] },
   instance: string,
@@ -307,6 +316,8 @@ async function compareInstance(
   using opened = new DisposableStack();
   const place = { root, store, caller: thisProcess() };
   const asked = await askedSides(args.sides, place, opened);
-  const [a, b] = asked.map((side) => sideOf(instance, side)) as [ReportedSide, ReportedSide];
-  await putDocument(args, `${instance}: two trajectories`, alignedData(a, b), () => alignedDocument(a, b));
+  const meant = asked.map((side) => meantBy(instance, side)).find((id) => id !== undefined);
+  if (meant === undefined) throw new UserError(`no run here has an instance "${instance}"`);
+  const [a, b] = asked.map((side) => sideOf(meant, side)) as [ReportedSide, ReportedSide];
+  await putDocument(args, `${meant}: two trajectories`, alignedData(a, b), () => alignedDocument(a, b));
 }

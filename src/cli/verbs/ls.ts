@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { inert } from '../../base/text/inert.ts';
 import { percent } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
-import { EXIT_CLASSES } from '../../outcome.ts';
+import { EXIT_CLASSES, OUTCOMES } from '../../outcome.ts';
 import { type ArmScore, armScores, classesOf, scoreText } from '../../report/measure/score.ts';
 import { toJson } from '../../report/render/document.ts';
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
@@ -23,6 +23,7 @@ const lsFlags = flags({
   output,
   json,
   class: oneOf(EXIT_CLASSES, 'only trials of this exit class'),
+  outcome: oneOf(OUTCOMES, 'only trials with this verdict, each with its first error'),
   watch: toggle('follow a live run: slots, phases, cost, rate, ETA'),
 });
 
@@ -34,6 +35,7 @@ export const lsVerb = defineVerb({
     ['$0 ls last --watch', 'follow the newest run from another terminal'],
     ['$0 ls', 'all runs'],
     ['$0 ls last --class infra', 'what failed for reasons that are not the model’s'],
+    ['$0 ls last --outcome unresolved', 'what was graded so, and the first error of each'],
   ],
   async run(args) {
     // "view" takes a results root without a flag; here it has one.
@@ -42,7 +44,7 @@ export const lsVerb = defineVerb({
     const root = resultsRoot(args.output);
     using store = openForReading(root);
     // Both are about one run: without a name, the newest.
-    const name = args.run ?? (args.watch || args.class ? 'last' : undefined);
+    const name = args.run ?? (args.watch || args.class || args.outcome ? 'last' : undefined);
     if (name === undefined) {
       printRuns(store, root, args.json);
       return EXIT.done;
@@ -55,8 +57,15 @@ export const lsVerb = defineVerb({
       return EXIT.done;
     }
     const dead = isDead(root, run);
-    const lines = liveLines(store, run.id, dead).filter((l) => !args.class || l.exit_class === args.class);
-    printResult(args.json, lines, () => trialsTable(lines));
+    const all = liveLines(store, run.id, dead);
+    const lines = all.filter(
+      (l) => (!args.class || l.exit_class === args.class) && (!args.outcome || l.outcome === args.outcome),
+    );
+    if (args.outcome) {
+      const errors = await firstErrors(store, lines);
+      const told = lines.map((line, i) => ({ ...line, first_error: errors[i]! }));
+      printResult(args.json, told, () => trialsTable(lines, all, errors));
+    } else printResult(args.json, lines, () => trialsTable(lines, all));
     return EXIT.done;
   },
 });
@@ -74,6 +83,17 @@ function liveLines(store: Store, runId: number, dead: boolean): TrialLine[] {
     ...line,
     steps: running.get(line.trial_id) ?? line.steps,
   }));
+}
+
+/** As `show` says it of each; null where nothing is known. */
+async function firstErrors(store: Store, lines: readonly TrialLine[]): Promise<(string | null)[]> {
+  // A list without them is there in half the time.
+  const { whyOfAttempt } = await import('../terminal/whyOfAttempt.ts');
+  const why = whyOfAttempt(store);
+  return lines.map(({ attempt_id }) => {
+    const found = attempt_id === null ? null : why(attempt_id);
+    return found && (found.firstError ?? found.notPassed[0] ?? found.broken[0] ?? found.says);
+  });
 }
 
 function printRuns(store: Store, root: string, asJson: boolean): void {
@@ -128,12 +148,29 @@ function scoresText(scores: readonly ArmScore[]): string {
     .join(', ');
 }
 
-function trialsTable(lines: readonly TrialLine[]): string {
-  const arms = new Set(lines.map((l) => l.arm)).size > 1;
-  const epochs = lines.some((l) => l.epoch > 1);
+/** Columns of a terminal; the whole of it is in `show`. */
+const ERROR_WIDTH = 100;
+
+/** `all`: those of the run, which say whether an arm and an epoch have to be named. */
+function trialsTable(
+  lines: readonly TrialLine[],
+  all: readonly TrialLine[],
+  errors?: readonly (string | null)[],
+): string {
+  const arms = new Set(all.map((l) => l.arm)).size > 1;
+  const epochs = all.some((l) => l.epoch > 1);
   return table(
-    ['instance', ...(arms ? ['arm'] : []), ...(epochs ? ['ep'] : []), 'ended', 'outcome', 'steps', 'cost'],
-    lines.map((l) => [
+    [
+      'instance',
+      ...(arms ? ['arm'] : []),
+      ...(epochs ? ['ep'] : []),
+      'ended',
+      'outcome',
+      'steps',
+      'cost',
+      ...(errors ? ['first error'] : []),
+    ],
+    lines.map((l, i) => [
       inert(l.instance_id),
       ...(arms ? [inert(l.arm)] : []),
       ...(epochs ? [String(l.epoch)] : []),
@@ -141,11 +178,17 @@ function trialsTable(lines: readonly TrialLine[]): string {
       l.outcome ?? '-',
       String(l.steps ?? 0),
       formatCost(l.cost_nano),
+      ...(errors ? [shortened(errors[i] ?? '-')] : []),
     ]),
     undefined,
     paintWord,
   );
 }
+
+const shortened = (text: string): string => {
+  const line = inert(text.split('\n')[0]!);
+  return line.length > ERROR_WIDTH ? `${line.slice(0, ERROR_WIDTH - 1)}…` : line;
+};
 
 /** Eight times as long as a process that works is silent by default. */
 const SILENT_MS = 120_000;

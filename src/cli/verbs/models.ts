@@ -62,6 +62,7 @@ function linesOf(m: ModelMeaning): string {
     : 'not known: set model.prices';
   const rows: readonly (readonly [string, string])[] = [
     ['provider', m.provider ?? 'any OpenAI-compatible server'],
+    ...(m.did_you_mean === null ? [] : [['did you mean', `${m.did_you_mean}?`] as const]),
     ['dialect', m.dialect],
     ['sent as', m.sent_as],
     ['address', addressText(m)],

@@ -9,8 +9,8 @@ import { PACKAGE_CONFIGS } from '../../config/readConfig.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { canBuild, DEMO_IMAGES } from '../../demo/baseImage.ts';
 import { engineClient } from '../../environment/places/chosenEngine.ts';
-import { EXIT_CLASSES, type ExitClass } from '../../outcome.ts';
-import { beginRun, goOnWithRun } from '../../run/begin.ts';
+import { EXIT_CLASSES } from '../../outcome.ts';
+import { beginRun, goOnWithRun, JUDGED, type Retried } from '../../run/begin.ts';
 import { armCrash } from '../../run/control/crash.ts';
 import { endpointFindings } from '../../run/plan/armChecks.ts';
 import { checkedPlan, preflight, refuseFailed, refuseWrong, wouldRefuse } from '../../run/plan/preflight.ts';
@@ -137,24 +137,23 @@ async function someMissing(images: readonly string[]): Promise<boolean> {
   return missing.includes(true);
 }
 
+const RETRIED: readonly string[] = [...EXIT_CLASSES, ...JUDGED];
+
 const resumeFlags = flags({
   run: namedRun,
   output,
   retry: {
     ...string(
-      `also run sealed trials of this class again (${EXIT_CLASSES.join(', ')}), or those named by --id`,
+      `also run sealed trials of this class (${EXIT_CLASSES.join(', ')}) or with this verdict (${JUDGED.join(', ')}) again, or those named by --id`,
     ),
     bare: true,
     check: z
       .string()
-      .refine(
-        (c) => c === '' || (EXIT_CLASSES as readonly string[]).includes(c),
-        `must be one of ${EXIT_CLASSES.join(', ')}`,
-      )
-      .transform((c) => (c || undefined) as ExitClass | undefined)
+      .refine((c) => c === '' || RETRIED.includes(c), `must be one of ${RETRIED.join(', ')}`)
+      .transform((c) => (c || undefined) as Retried | undefined)
       .optional(),
   },
-  id: { ...string('run these instances once more'), list: true, bare: true },
+  id: { ...string('run these instances once more: ids, or unique parts of them'), list: true, bare: true },
   workers: { alias: 'w', ...integer(1, 'number of slots from now on', MOST.atOnce) },
   costLimit: {
     ...costLimit,
@@ -174,6 +173,7 @@ export const resumeVerb = defineVerb({
   examples: [
     ['$0 resume last', 'what was interrupted or never started'],
     ['$0 resume last --retry infra', 'also trials that failed because of infrastructure'],
+    ['$0 resume last --retry unresolved', 'also trials that were graded unresolved'],
     ['$0 resume last --retry --id django__django-11099', 'one instance once more; all attempts are kept'],
   ],
   async run(args) {

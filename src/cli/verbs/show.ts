@@ -7,14 +7,13 @@ import { formatCost } from '../../money.ts';
 import { agentOf, armWithAgent } from '../../report/measure/runFacts.ts';
 import { armScores, scoreText } from '../../report/measure/score.ts';
 import { toJson } from '../../report/render/document.ts';
-import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
+import { namedTrials } from '../../run/namedTrials.ts';
+import { openForReading, resultsRoot } from '../../run/resultsRoot.ts';
 import { countsOf, statusOf } from '../../run/standing.ts';
-import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
 import { scoreRows } from '../../store/records/reportQueries.ts';
 import {
   armsOf,
-  findRun,
   type RunRow,
   spentNano,
   storedArm,
@@ -24,7 +23,6 @@ import {
 import { classCounts, oomKillsOf } from '../../store/records/trials.ts';
 import { defineVerb, flags, json, namedRun, output, string, toggle } from '../flags/verb.ts';
 import { commandOn, EXIT, printData, printJson } from '../terminal/context.ts';
-import type { NamedTrials } from '../terminal/shownInstance.ts';
 import { countsText, spentText } from '../terminal/table.ts';
 
 const showFlags = flags({
@@ -113,19 +111,4 @@ function showRun(store: Store, run: RunRow, json: boolean): void {
       `see also  ${commandOn(root, `ls ${run.name}`)}, ${commandOn(root, `report ${run.name}`)}`,
     ].join('\n'),
   );
-}
-
-function namedTrials(store: Store, selector: string): NamedTrials {
-  const [, name = '', rest = ''] = /^([^/@]+)(.*)$/s.exec(selector) ?? [];
-  const run = rest === '' || 'id' in findRun(store, selector) ? null : findRun(store, name);
-  if (run === null || !('id' in run)) return { run: requireRun(store, selector) };
-  const arms = armsOf(store, run.id).map((arm) => arm.name);
-  // Names of models may hold slashes and "@" themselves: what is an arm as it stands is one.
-  const whole = rest.startsWith('/') ? rest.slice(1) : null;
-  if (whole !== null && arms.includes(whole)) return { run, arm: whole };
-  const [, before = '', epoch] = /^(.*)@(\d{1,6})$/s.exec(rest) ?? [];
-  const arm = epoch === undefined ? rest.slice(1) : before.slice(1) || undefined;
-  if (arm !== undefined && !arms.includes(arm))
-    throw new UserError(`run ${run.name} has no arm "${arm}"; it has ${arms.join(', ')}`);
-  return { run, arm, epoch: epoch === undefined ? undefined : Number(epoch) };
 }

@@ -24,6 +24,7 @@ import { requireDataset } from '../../run/datasets.ts';
 import { cleanedBy, createEvents, type RunEvents } from '../../run/events.ts';
 import { createGrader, type Grader } from '../../run/grader/grader.ts';
 import { openSuite } from '../../run/grader/judge.ts';
+import { requireInstances } from '../../run/namedTrials.ts';
 import { openGradingImages } from '../../run/places/openImages.ts';
 import { plannedArm, plannedSuite } from '../../run/plan/planRecord.ts';
 import { withinEngines, withoutUnsupported } from '../../run/plan/unsupported.ts';
@@ -325,7 +326,8 @@ export async function evaluateRun(options: EvaluateRunOptions, caller: Caller): 
   const run = requireRun(store, options.run);
   const config = gradingConfig(options.grading, wholeConfig(run).grading);
   await requireParsers(config, caller.cwd);
-  const only = wantedIds(options);
+  const { instances: words = [] } = options;
+  const only = words.length > 0 ? new Set(requireInstances(store, run, words)) : undefined;
   return await withRunLock({ store, root, runName: run.name, tell: caller.tell }, () =>
     gradeRun({ store, root, run, config, only, again: options.again ?? false }, caller),
   );

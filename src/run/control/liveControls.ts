@@ -20,6 +20,7 @@ import { leaveOutTrial, trialById } from '../../store/records/trials.ts';
 import type { Run } from '../contract.ts';
 import type { RunEvents } from '../events.ts';
 import { type Ending, StopReason } from '../exit.ts';
+import { idsMeant } from '../namedTrials.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 import type { TrialQueue } from '../schedule/trialQueue.ts';
 import {
@@ -121,8 +122,13 @@ function chosen(
   id: string,
   isSealed: (trial: PlannedTrial) => boolean,
 ): PlannedTrial {
-  const byName = trials.filter(({ label }) => label.instanceId === id);
-  const found = byName.length > 0 ? byName : trials.filter((trial) => String(trial.id) === id);
+  const numbered = trials.filter((trial) => String(trial.id) === id);
+  const meant = idsMeant(id, new Set(trials.map(({ label }) => label.instanceId)));
+  const exact = meant.length === 1 && meant[0] === id;
+  const found =
+    numbered.length > 0 && !exact ? numbered : trials.filter(({ label }) => meant.includes(label.instanceId));
+  if (meant.length > 1 && numbered.length === 0)
+    throw new ControlRefusal(`"${id}" names several instances: ${meant.slice(0, 8).join(', ')}`);
   if (found.length === 0)
     throw new ControlRefusal(`no instance or trial "${id}" is in this sitting; "swebatch ls RUN" lists them`);
   const open = found.filter((trial) => !isSealed(trial));

@@ -4,6 +4,7 @@
  */
 import { nameWithoutModel } from '../../agent/agents.ts';
 import type { RunConfig } from '../../config/configSchema.ts';
+import { didYouMean } from '../../model/prices.ts';
 import { type ExitReason, exitClassOf } from '../../outcome.ts';
 import { isJudgedByState } from '../../suites/suites.ts';
 import type { Run } from '../contract.ts';
@@ -174,7 +175,8 @@ function createJudge(
     });
     if (decision.do === 'stop') {
       events.emit({ type: 'breaker', reason: decision.reason });
-      stop.stopStarting(decision.as ?? ending.reason, decision.reason);
+      const meant = ending.reason === 'model_not_found' ? didYouMean(trial.arm.model) : '';
+      stop.stopStarting(decision.as ?? ending.reason, `${decision.reason}${meant}`);
     } else if (decision.do === 'pause') {
       failing = trial.arm.row.name;
       pause(decision.reason, ending.reason, waitMayHelp(ending));

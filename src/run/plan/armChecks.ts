@@ -20,8 +20,8 @@ import {
   referencesInAddress,
   replacedCredential,
 } from '../../model/namedCredentials.ts';
-import { cloudNameOf } from '../../model/names.ts';
-import { isFreeName, likelyModel, NO_PRICE_FIX, priceKnown } from '../../model/prices.ts';
+import { cloudNameOf, nameMeans } from '../../model/names.ts';
+import { didYouMean, isFreeName, NO_PRICE_FIX, priceKnown } from '../../model/prices.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import { agentProblem } from '../agents/armAgent.ts';
 import { type Caller, type Variables, variable } from '../caller.ts';
@@ -153,11 +153,6 @@ export function secretFindings(
   });
 }
 
-function likely(model: ArmConfig['model']): string {
-  const name = likelyModel(model);
-  return name === null ? '' : ` (did you mean ${name}?)`;
-}
-
 async function modelFindings(
   { name, agent, model }: ArmConfig,
   runLimit: number,
@@ -172,8 +167,12 @@ async function modelFindings(
     free || priceKnown(model)
       ? good(what, 'known')
       : limited && model.cost_tracking === 'default'
-        ? bad(what, `no price for "${model.model_name ?? model.model_class}"${likely(model)}`, NO_PRICE_FIX)
-        : good(what, 'unknown; no limit needs it, but the cost will not be known');
+        ? bad(
+            what,
+            `no price for "${model.model_name ?? model.model_class}"${didYouMean(model)}`,
+            NO_PRICE_FIX,
+          )
+        : good(what, `unknown; no limit needs it, but the cost will not be known${didYouMean(model)}`);
   // A custom module handles its own key.
   return model.model_class === 'openai' ? [await keyFinding({ name, model }, env), price] : [price];
 }
@@ -199,7 +198,7 @@ async function keyFinding(
   if (model.base_url) return good(what, `not set; ${model.base_url} may not need one`);
   return missing(
     what,
-    `$${model.api_key_env} is not set`,
+    `$${model.api_key_env} is not set${nameMeans(model) ? '' : didYouMean(model)}`,
     `export ${model.api_key_env}=..., or name another variable in model.api_key_env`,
   );
 }

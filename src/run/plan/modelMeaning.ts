@@ -3,7 +3,7 @@ import { cloudOf, missingPackages } from '../../model/clouds/chooseCloud.ts';
 import { knownModel } from '../../model/knownModels.ts';
 import { modelConfigSchema } from '../../model/modelConfig.ts';
 import { baseUrlOf, dialectNameOf, nameMeans, PROVIDERS, sentModel } from '../../model/names.ts';
-import { priceSource } from '../../model/prices.ts';
+import { likelyModel, priceSource } from '../../model/prices.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import { type Variables, variable } from '../caller.ts';
 import { pricesOfModel } from '../record/tokenPrices.ts';
@@ -40,6 +40,8 @@ export async function modelMeaning(name: string, env: Variables, at: Date) {
       /** Dollars per million tokens; null where no price is known. */
       prices: prices === 'free' ? null : prices,
       price_source: priceSource(model, at),
+      /** The name that was most likely meant; null where this one is known, or may well be right. */
+      did_you_mean: prices && nameMeans(given) ? null : likelyModel(given),
       /** Tokens; null where the table does not have the model. */
       context: known?.context ?? null,
       max_output: known?.output ?? null,

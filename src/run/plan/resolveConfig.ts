@@ -37,7 +37,7 @@ export interface RunOptions {
   readonly dataset?: DatasetConfig | undefined;
   /** Folder with local copies of the named datasets. */
   readonly dataDir?: string | undefined;
-  /** Only instances that this run of the results root did not resolve. */
+  /** Only instances that this run of the results root, or RUN/ARM, did not resolve; without a dataset, of that run's. */
   readonly failedIn?: string | undefined;
   /** Model ids, `scripted:PATH` or `replay:RUN[/ARM]`; several make arms. */
   readonly models?: readonly string[] | undefined;

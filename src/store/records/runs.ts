@@ -125,6 +125,11 @@ export const armsOf = (db: Store, runId: number): ArmRow[] =>
 export const instancesOf = (db: Store, runId: number): InstanceRow[] =>
   all(db)`SELECT * FROM instances WHERE run_id = ${runId} ORDER BY position`;
 
+export const instanceIdsOf = (db: Store, runId: number): string[] =>
+  all(db)<{
+    id: string;
+  }>`SELECT instance_id AS id FROM instances WHERE run_id = ${runId} ORDER BY position`.map(({ id }) => id);
+
 /** An instance without the text of its row, which is large. */
 export type InstanceFacts = Omit<InstanceRow, 'row'>;
 

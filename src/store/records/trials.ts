@@ -338,16 +338,8 @@ const LINES = raw(`SELECT ${LISTED.map((column) => `v.${column}`).join(', ')},
 export const trialLines = (db: Store, runId: number): TrialLine[] =>
   all(db)`${LINES} WHERE v.run_id = ${runId} ORDER BY v.position`;
 
-/** The trials of those instances whose id is this text, or else holds it. */
-export function trialLinesNamed(db: Store, runId: number, part: string): TrialLine[] {
-  const exact = all(
-    db,
-  )<TrialLine>`${LINES} WHERE v.run_id = ${runId} AND v.instance_id = ${part} ORDER BY v.position`;
-  if (exact.length > 0) return exact;
-  return all(
-    db,
-  )<TrialLine>`${LINES} WHERE v.run_id = ${runId} AND instr(v.instance_id, ${part}) > 0 ORDER BY v.position`;
-}
+export const trialLinesOf = (db: Store, runId: number, instanceId: string): TrialLine[] =>
+  all(db)`${LINES} WHERE v.run_id = ${runId} AND v.instance_id = ${instanceId} ORDER BY v.position`;
 
 /** How long an attempt took in any run of the results root, for the scheduler's estimates. */
 export interface PastDuration {

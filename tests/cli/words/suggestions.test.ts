@@ -13,6 +13,10 @@ test.each([
   [['run', '--wrokers', '3'], 'did you mean --workers?'],
   [['export', 'last', 'jnuit'], 'did you mean junit?'],
   [['run', '--pull', 'mising'], 'did you mean missing?'],
+  [['run', '--subset', 'demo', '-m', 'opnai/gpt-5.4', '--dry-run'], 'did you mean openai/gpt-5.4?'],
+  [['run', '--subset', 'demo', '-m', 'gtp-5.4', '--dry-run'], 'did you mean gpt-5.4?'],
+  [['run', '--subset', 'demo', '-m', 'claude-opus-45', '--dry-run'], 'did you mean claude-opus-4-5?'],
+  [['models', 'vertex/gemini-2.5-pro'], 'did you mean vertex_ai/gemini-2.5-pro?'],
 ])('%j', async (args, said) => {
   const answer = await cli(args, { cwd: tempDir() });
   expect(answer.code).toBe(2);
@@ -26,4 +30,10 @@ test('a run that is almost named', async () => {
   const answer = await cli(['report', 'nigtly-0821', '-o', out]);
   expect(answer.code).toBe(2);
   expect(answer.stderr).toContain('did you mean "nightly-0821"?');
+});
+
+test('a model that is almost named has no price that is known, and its row says which one was meant', async () => {
+  const answer = await cli(['models', 'claude-opsu-4-5']);
+  expect(answer.stdout).toMatch(/did you mean +claude-opus-4-5\?/);
+  expect(JSON.parse((await cli(['models', 'claude-opus-4-5', '--json'])).stdout).did_you_mean).toBeNull();
 });
