@@ -49,6 +49,16 @@ describe.skipIf(!available)('what an image of the container would not have', () 
       });
     const VOLUME = { 'environment/Dockerfile': dockerfile('VOLUME /data') };
     task('volume', LEAVES('/data/answer'), FOUND('/data/answer'), VOLUME);
+    task(
+      'hosts',
+      LEAVES('answer', 'echo "127.0.0.2 made.example" >> /etc/hosts'),
+      FOUND('<(grep -c made.example /etc/hosts | sed s/1/42/)'),
+    );
+    task(
+      'list',
+      LEAVES('answer', "python3 -c \"import os; os.setxattr('answer', 'user.made', b'42')\""),
+      FOUND(`<(python3 -c "import os; print(os.getxattr('/work/answer', 'user.made').decode())")`),
+    );
     task('memory', LEAVES('/dev/shm/answer'), FOUND('/dev/shm/answer'));
     task('apart', LEAVES('/data/answer'), FOUND('/data/answer'), {
       ...VOLUME,
@@ -102,6 +112,8 @@ describe.skipIf(!available)('what an image of the container would not have', () 
     ).toEqual([
       ['collects', 'resolved', null],
       ['forges', 'resolved', null, 'touches_verifier true'],
+      ['hosts', 'resolved', null],
+      ['list', 'resolved', null],
       [
         'long',
         'invalid',
