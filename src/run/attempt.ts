@@ -7,6 +7,7 @@ import type { AgentConfig } from '../agent/agentConfig.ts';
 import type { AgentCallbacks, AgentResult, Solution } from '../agent/contract.ts';
 import { placeEquipment } from '../agent/equipment.ts';
 import type { VariableValues } from '../base/hostVariables.ts';
+import { WORK_IMAGES } from '../base/imageReference.ts';
 import { stackOf } from '../base/text/sourceLines.ts';
 import type { Instance } from '../dataset/instance.ts';
 import type { CapturedPatch, Environment } from '../environment/environment.ts';
@@ -109,7 +110,10 @@ export async function runAttempt(
       if (capture.lost && !isSubmission) ending = endingOfError(capture.lost, signal, true);
       else if (left && (workImage !== null || left.only))
         try {
-          const work = workImage ?? environment.info.containerId ?? '';
+          const place = environment.info.containerId ?? '';
+          // The name of an end state of which there is no image: once it is judged, nobody looks for less than it was.
+          if (left.unkept !== undefined) workImage ??= `${WORK_IMAGES}:${place}`;
+          const work = workImage ?? place;
           const of = { left, work, patch: patchOf(ending).patch.modelPatch };
           verdict = await judgedBeside(run, journal, trial, environment, of, signal);
         } catch (error) {

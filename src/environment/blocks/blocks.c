@@ -3,8 +3,8 @@
 //
 //   blocks                 paths on its standard input, absolute, each with a zero byte behind it; an empty one is the last
 //
-// One line on its standard output: "BYTES HOLES", both in bytes, of what is there. A file of several names counts once. It follows no link, and ends
-// with 2 and a reason where it cannot look. CAP_SYS_PTRACE lets the files be reached through /proc, CAP_DAC_READ_SEARCH through folders of others.
+// One line on its standard output: "BYTES HOLES ATTRIBUTES", of what is there: the first two in bytes, the last is how many have attributes that no
+// layer of an image keeps (user.*, access lists). A file of several names counts once. It follows no link, and ends with 2 and a reason where it cannot look. CAP_SYS_PTRACE lets the files be reached through /proc, CAP_DAC_READ_SEARCH through folders of others.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static struct { dev_t device; ino_t inode; } *met;
@@ -50,13 +51,24 @@ static int meet(dev_t device, ino_t inode) {
   return 0;
 }
 
+// Layers keep security.capability alone, and engines and kernels write others of security.* themselves.
+static int has_attributes(int file) {
+  static char names[65536];
+  char link[32];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t length = listxattr(link, names, sizeof names);
+  for (const char *name = names; name < names + length; name += strlen(name) + 1)
+    if (!strncmp(name, "system.posix_acl", 16) || (!strncmp(name, "user.", 5) && strncmp(name, "user.overlay.", 13))) return 1;
+  return 0;
+}
+
 int main(void) {
   int root = open("/proc/1/root", O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (root < 0) {
     printf("cannot reach the files: %s\n", strerror(errno));
     return 2;
   }
-  unsigned long long bytes = 0, holes = 0;
+  unsigned long long bytes = 0, holes = 0, attributes = 0;
   char *path = NULL;
   size_t room = 0;
   // No link leads anywhere: what somebody puts in the place of a folder is not the file that was meant.
@@ -69,13 +81,15 @@ int main(void) {
     if (file < 0) continue;
     struct stat stat;
     int known = fstat(file, &stat) == 0;
+    int attributed = known && (S_ISREG(stat.st_mode) || S_ISDIR(stat.st_mode)) && has_attributes(file);
     close(file);
     if (!known || (!S_ISREG(stat.st_mode) && !S_ISDIR(stat.st_mode))) continue;
     if (stat.st_nlink > 1 && !S_ISDIR(stat.st_mode) && meet(stat.st_dev, stat.st_ino)) continue;
     unsigned long long taken = 512ull * (unsigned long long)stat.st_blocks;
     bytes += taken;
+    attributes += (unsigned long long)attributed;
     if (S_ISREG(stat.st_mode) && (unsigned long long)stat.st_size > taken) holes += (unsigned long long)stat.st_size - taken;
   }
-  printf("%llu %llu\n", bytes, holes);
+  printf("%llu %llu %llu\n", bytes, holes, attributes);
   return 0;
 }

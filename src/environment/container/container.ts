@@ -204,7 +204,8 @@ export async function environmentWhenReady(
     const { config, snapshot, ...of } = await ready();
     const { transport } = channels.worker ?? channels.own;
     const info = { ...of, containerId: container.id, transport, notes };
-    return environmentIn(container, channels, config, snapshot, info);
+    const names = container.unkept && (await seenInside(channels.own, 'names')).names;
+    return environmentIn(container, channels, config, snapshot, info, names);
   } catch (error) {
     for (const channel of [channels.own, channels.worker]) channel?.close();
     await container.remove();
@@ -219,6 +220,7 @@ function environmentIn(
   config: EnvironmentConfig,
   snapshot: GitSnapshot | TreeSnapshot | undefined,
   info: EnvironmentInfo,
+  names = '',
 ): Environment {
   const { watch, listen, keep, beside, watchWrites, putBack, serviceLogs, unkept, systemChanges } = container;
   let closing: Promise<void> | undefined;
@@ -300,7 +302,8 @@ function environmentIn(
       },
     }),
     ...(unkept && {
-      unkept: async () => (await orDeath(unkept(), 'looking at what can be kept')) ?? inMemory(own),
+      unkept: async () =>
+        (await orDeath(unkept(), 'looking at what can be kept')) ?? unkeptInside(own, names),
     }),
     ...(systemChanges && { systemChanges: () => orDeath(systemChanges(), 'listing what was changed') }),
     leftRunning: own.left,
@@ -345,16 +348,28 @@ function environmentIn(
   };
 }
 
-const IN_MEMORY = shellScript('inMemory.sh', import.meta.url);
-const IN_MEMORY_LIMIT_S = 60;
+const UNKEPT = shellScript('unkept.sh', import.meta.url);
+const UNKEPT_LIMIT_S = 60;
 
-/** By a script inside: whoever makes it say nothing hides his own work. */
-async function inMemory(own: Channel): Promise<Unkept | undefined> {
-  const { output, code } = await own.harness(IN_MEMORY, { timeoutS: IN_MEMORY_LIMIT_S });
-  const paths = output.split('\n').filter((path) => path.startsWith('/'));
-  return code !== 0 || paths.length === 0
+/** By a script inside: whoever makes it say nothing hides his own work. `only`: the names alone. */
+async function seenInside(own: Channel, only = ''): Promise<{ names: string; memory: string[] }> {
+  const { output, code } = await own.harness(UNKEPT, { timeoutS: UNKEPT_LIMIT_S, env: { ONLY: only } });
+  const lines = code === 0 ? output.split('\n') : [];
+  const after = (word: string) =>
+    lines.filter((line) => line.startsWith(`${word} `)).map((line) => line.slice(word.length + 1));
+  return { names: after('names')[0] ?? '', memory: after('memory') };
+}
+
+/** `names`: as it was before anybody worked there. */
+async function unkeptInside(own: Channel, names: string): Promise<Unkept | undefined> {
+  const now = await seenInside(own);
+  const what = [
+    ...(now.names === names || now.names === '' ? [] : ['/etc/hosts, /etc/hostname or /etc/resolv.conf']),
+    ...(now.memory.length === 0 ? [] : [`memory (${now.memory.join(', ')})`]),
+  ];
+  return what.length === 0
     ? undefined
-    : { why: `what lies in memory (${paths.join(', ')}) is in no image of its container`, never: false };
+    : { why: `what is changed in ${what.join(' and in ')} is in no image of its container`, never: false };
 }
 
 /** With those above them, so that one which an image has as a link or a file is a folder. */

@@ -28,8 +28,11 @@ export const writtenBytes = (docker: Docker, id: string) => async (): Promise<nu
   return sized.parse(info ?? {}).SizeRw ?? 0;
 };
 
-/** Bytes of them on the disk, and bytes of their holes. */
-const blocksSchema = z.tuple([z.number(), z.number()]);
+/** As blocks.c says it. */
+const lookSchema = z
+  .tuple([z.number(), z.number(), z.number()])
+  .transform(([bytes, holes, attributes]) => ({ bytes, holes, attributes }));
+type Look = z.infer<typeof lookSchema>;
 const BLOCKS_LIMIT_MS = 120_000;
 const TRIES = 3;
 /** proc(5) asks for the first; the second leads through folders that are closed to others. */
@@ -53,8 +56,7 @@ export function takenBytes(
     // Whatever ends all processes there ends it too, at the end of a command for one.
     for (let tried = 1; tried <= TRIES; tried += 1)
       try {
-        const paths = await writtenPaths(container);
-        const [bytes, holes] = await blocksOf({ docker, discard }, container.id, request, paths);
+        const { bytes, holes } = await lookAtLayer({ docker, discard }, container, request);
         return Math.max(bytes, length - holes);
       } catch {
         // It may be the last.
@@ -63,13 +65,14 @@ export function takenBytes(
   };
 }
 
-async function blocksOf(
+/** By a program of ours beside the container. Rejects where it cannot run, or was ended. */
+export async function lookAtLayer(
   { docker, discard }: { readonly docker: Docker; readonly discard: Discard },
-  containerId: string,
+  container: Docker.Container,
   request: Pick<StartRequest, 'owner' | 'instanceId'>,
-  paths: readonly string[],
-): Promise<z.infer<typeof blocksSchema>> {
-  const reach = { PidMode: `container:${containerId}`, NetworkMode: 'none', CapAdd: RIGHTS };
+): Promise<Look> {
+  const paths = await writtenPaths(container);
+  const reach = { PidMode: `container:${container.id}`, NetworkMode: 'none', CapAdd: RIGHTS };
   const beside = await createOwnContainer(docker, 'blocks', request, { args: [], user: '0:0', reach });
   try {
     const stream = await attachedTo(beside);
@@ -87,7 +90,7 @@ async function blocksOf(
     stream.write(`${paths.map((path) => `${path}\0`).join('')}\0`);
     const answer = await within(said.promise, BLOCKS_LIMIT_MS);
     stream.destroy();
-    return blocksSchema.parse(answer?.trim().split(' ').map(Number));
+    return lookSchema.parse(answer?.trim().split(' ').map(Number));
   } finally {
     await discard(beside);
   }

@@ -6,6 +6,7 @@ import type Docker from 'dockerode';
 import { createTurns, type Turns } from '../../base/async/room.ts';
 import { WORK_IMAGES } from '../../base/imageReference.ts';
 import type { Services } from '../../base/services.ts';
+import { plural } from '../../base/text/numbers.ts';
 import { formatSize, parseDuration, parseSize } from '../../base/text/units.ts';
 import {
   type Channels,
@@ -56,7 +57,14 @@ import type { EnsureImage, ImageFacts } from '../places/pullStage.ts';
 import { createProgramVolumes, type ProgramVolumes } from '../programs/programVolume.ts';
 import { createRelayLine } from '../relay/relayLine.ts';
 import { containerFiles, createContainer, type Discard, deathOf, restartContainer } from './container.ts';
-import { createDiskWatch, createQuotaProbe, type QuotaProbe, takenBytes, writtenBytes } from './diskWatch.ts';
+import {
+  createDiskWatch,
+  createQuotaProbe,
+  lookAtLayer,
+  type QuotaProbe,
+  takenBytes,
+  writtenBytes,
+} from './diskWatch.ts';
 import { deviceRequests } from './gpus.ts';
 import {
   entryLabel,
@@ -551,16 +559,21 @@ async function openContainer(
       if (!running && !(await entered?.runs())) await enter();
       return image;
     },
-    async unkept() {
-      const tooLong = await tooLongToKeep(docker, handle.id, config.disk);
-      if (tooLong !== undefined) return { why: tooLong, never: true };
-      const volumes = volumesOf(image, beside);
-      if (volumes.length === 0) return undefined;
-      return {
-        why: `what lies in ${volumes.join(', ')} (VOLUME of its image) is in no image of its container`,
-        never: false,
-      };
-    },
+    // A row is graded by its patch.
+    ...(request.container &&
+      !request.container.verifies && {
+        async unkept() {
+          const tooLong = await tooLongToKeep(docker, handle.id, config.disk);
+          if (tooLong !== undefined) return { why: tooLong, never: true };
+          const volumes = volumesOf(image, beside);
+          const why = (what: string) => ({ why: `${what} in no image of its container`, never: false });
+          if (volumes.length > 0) return why(`what lies in ${volumes.join(', ')} (VOLUME of its image) is`);
+          // Where the program cannot run, nothing is known of them.
+          const look = await lookAtLayer(shared, handle, request).catch(() => undefined);
+          const files = look?.attributes ?? 0;
+          return files > 0 ? why(`access lists or attributes of ${plural(files, 'file')} are`) : undefined;
+        },
+      }),
     systemChanges: () => changesBy(docker, handle),
     async beside(back) {
       if (back) await putBackFrom(shared, request, back)(handle);

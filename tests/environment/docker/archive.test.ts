@@ -1,5 +1,6 @@
 // Archives from the engine: whole, or an error; never a wait without end.
-import { PassThrough } from 'node:stream';
+import { once } from 'node:events';
+import { PassThrough, Readable } from 'node:stream';
 import tar from 'tar-stream';
 import { describe, expect, test } from 'vitest';
 import { extractArchive } from '../../../src/environment/docker/container.ts';
@@ -35,6 +36,24 @@ describe('an archive', () => {
     archive.write((await packed()).subarray(0, bytes));
     setImmediate(() => archive.destroy());
     await expect(namesOf(archive)).rejects.toMatchObject({ code: 'ECONNRESET' });
+  });
+
+  test('of which enough was read is let go of', async () => {
+    const header = (await packed()).subarray(0, 512);
+    let sent = 0;
+    // A file of 50 GB that never ends.
+    const archive = new Readable({
+      read() {
+        this.push(sent++ === 0 ? header : Buffer.alloc(65_536));
+      },
+    });
+    for await (const entry of extractArchive(archive)) {
+      expect(entry.header.name).toBe('a');
+      break;
+    }
+    if (!archive.closed) await once(archive, 'close');
+    expect(archive.destroyed).toBe(true);
+    expect(sent).toBeLessThan(100);
   });
 
   test('whose connection fails is that error', async () => {

@@ -129,7 +129,9 @@ describe.skipIf(!available)('docker faults', () => {
     });
 
     test('the disk is what is on the disk: a sparse file takes none of it, and makes no image', async () => {
-      const env = await bench.start({ config: { supervisor, disk: '30m' }, factory: { diskPollMs: 50 } });
+      const request = { container: {} };
+      const config = { supervisor, disk: '30m' };
+      const env = await bench.start({ config, request, factory: { diskPollMs: 50 } });
       // Where nobody but its owner may look, and by two names.
       const SPARSE = 'mkdir -m 700 /closed; truncate -s 1G /closed/sparse; ln /closed/sparse /sparse';
       const { exitCode } = await env.execute(`${SPARSE}; chown -R nobody /closed; sleep 3`);

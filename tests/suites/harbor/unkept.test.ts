@@ -4,7 +4,7 @@ import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { cli, tempDir } from '../../support/cli.ts';
-import { dockerAvailable } from '../../support/docker.ts';
+import { docker, dockerAvailable } from '../../support/docker.ts';
 import { BASE_IMAGE } from '../../support/dockerEnvironment.ts';
 import { harborTask } from '../../support/kinds/harborTask.ts';
 
@@ -49,6 +49,16 @@ describe.skipIf(!available)('what an image of the container would not have', () 
       });
     const VOLUME = { 'environment/Dockerfile': dockerfile('VOLUME /data') };
     task('volume', LEAVES('/data/answer'), FOUND('/data/answer'), VOLUME);
+    task(
+      'hosts',
+      LEAVES('answer', 'echo "127.0.0.2 made.example" >> /etc/hosts'),
+      FOUND('<(grep -c made.example /etc/hosts | sed s/1/42/)'),
+    );
+    task(
+      'list',
+      LEAVES('answer', "python3 -c \"import os; os.setxattr('answer', 'user.made', b'42')\""),
+      FOUND(`<(python3 -c "import os; print(os.getxattr('/work/answer', 'user.made').decode())")`),
+    );
     task('memory', LEAVES('/dev/shm/answer'), FOUND('/dev/shm/answer'));
     task('apart', LEAVES('/data/answer'), FOUND('/data/answer'), {
       ...VOLUME,
@@ -102,6 +112,8 @@ describe.skipIf(!available)('what an image of the container would not have', () 
     ).toEqual([
       ['collects', 'resolved', null],
       ['forges', 'resolved', null, 'touches_verifier true'],
+      ['hosts', 'resolved', null],
+      ['list', 'resolved', null],
       [
         'long',
         'invalid',
@@ -119,7 +131,13 @@ describe.skipIf(!available)('what an image of the container would not have', () 
     expect(notes.map(({ notes: said }) => String(said)).join()).toMatch(
       /VOLUME of its image.*\/dev\/shm\/answer/s,
     );
-    // Nothing of it was kept, and nothing is left.
-    expect(rows(out, 'SELECT 1 FROM attempts WHERE work_image IS NOT NULL')).toEqual([]);
+    // A patch alone, which is what is left, would say less.
+    const again = await cli(['evaluate', 'o', '-o', out, '--again']);
+    expect(again.stdout + again.stderr).toMatch(/verdicts stand/);
+    // No image was made.
+    const named = rows(out, 'SELECT work_image FROM attempts WHERE work_image IS NOT NULL');
+    expect(named).toHaveLength(8);
+    for (const { work_image } of named)
+      await expect(docker.getImage(String(work_image)).inspect()).rejects.toMatchObject({ statusCode: 404 });
   });
 });
