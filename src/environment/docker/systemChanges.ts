@@ -13,8 +13,11 @@ import { daemonAnswer, readFault } from '../places/dockerFault.ts';
 
 const PROGRAM =
   /^(?:\/usr(?:\/local)?)?\/s?bin\/[^/]+$|^\/(?:root|home\/[^/]+)\/\.(?:local|cargo)\/bin\/[^/]+$/;
-const LIBRARY =
-  /^(?:\/usr(?:\/local)?)?\/lib(?:32|64|x32|exec)?\/|^\/(?:opt|(?:root|home\/[^/]+)\/\.[^/]+)\/.*\/(?:bin|lib)\//;
+const LIBRARY = /^(?:\/usr(?:\/local)?)?\/lib(?:32|64|x32|exec)?\/|^\/opt\/.*\/(?:bin|lib)\//;
+/** Of what a user installs: /root/.pyenv/versions/3.12/lib/. */
+const OF_USER = /^\/(?:root|home\/[^/]+)\/\.[^/]+\//;
+const isLibrary = (path: string): boolean =>
+  LIBRARY.test(path) || (OF_USER.test(path) && /\/(?:bin|lib)\//.test(path));
 /** What the loader, shells and Python read unasked. */
 const STARTUP_FILES = [
   ...['/etc/ld.so.preload', '/etc/ld.so.conf', '/etc/profile', '/etc/bash.bashrc', '/etc/environment'],
@@ -100,7 +103,7 @@ export async function systemChangesOf(
   const wanted = diff.filter(
     ({ Path, Kind }) =>
       (entry.includes(Path) ||
-        ((isProgram(Path) || LIBRARY.test(Path) || isStartup(Path)) && !isBelow(Path, workdir))) &&
+        ((isProgram(Path) || isLibrary(Path) || isStartup(Path)) && !isBelow(Path, workdir))) &&
       !(parents.has(Path) && Kind !== DELETED) &&
       !CACHE.test(Path) &&
       // New libraries replace none but those that are looked for after them.
@@ -111,7 +114,7 @@ export async function systemChangesOf(
       Kind !== DELETED &&
       CACHE.test(Path) &&
       Path.endsWith('.pyc') &&
-      LIBRARY.test(Path) &&
+      isLibrary(Path) &&
       !isBelow(Path, workdir) &&
       !added.has(posix.dirname(posix.dirname(Path))),
   );
