@@ -2,7 +2,7 @@
 
 import { VERSION } from '../base/files/packageFile.ts';
 import { closest } from '../base/text/closest.ts';
-import { inert } from '../base/text/inert.ts';
+import { inert, visibleName } from '../base/text/inert.ts';
 import { stackOf } from '../base/text/sourceLines.ts';
 import {
   COLOR,
@@ -171,7 +171,9 @@ function requireVerb(args: readonly string[]): void {
   const name = /^--([^=]+)/.exec(word)?.[1];
   if (name === undefined || WITHOUT_VERB.includes(name) || args.some((arg) => VERBS.includes(arg))) return;
   const close = closest(name, WITHOUT_VERB);
-  throw new UsageError(`there is no option --${name}${close ? `; did you mean --${close}?` : ''}`);
+  throw new UsageError(
+    `there is no option --${visibleName(name)}${close ? `; did you mean --${close}?` : ''}`,
+  );
 }
 
 /** Words of other tools for what a verb does. */

@@ -15,6 +15,7 @@ import { LONGEST_PATTERN, linearProblem } from '../base/regex/linearRegex.ts';
 import { sha256 } from '../base/sha256.ts';
 import { closest } from '../base/text/closest.ts';
 import { issueText } from '../base/text/errorText.ts';
+import { visibleName } from '../base/text/inert.ts';
 import { parseDuration } from '../base/text/units.ts';
 import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
 import { environmentKindOf } from '../environment/environments.ts';
@@ -181,6 +182,11 @@ function sectionsOf(text: string, path: string): Tree {
   const value = readYaml(text, path) ?? {};
   if (!isTree(value))
     throw new ConfigError([`${path}: expected sections such as agent:, environment:, model:`]);
+  const unseen = unseenKeys(value, '');
+  if (unseen.length > 0)
+    throw new ConfigError(
+      unseen.map((key) => `${path}: ${key}: this key has a character that nobody sees; write it without`),
+    );
   return Object.fromEntries(
     Object.entries(value)
       // `x-limits: &limits {…}` is a place for what is used elsewhere in the file, as in compose files.
@@ -188,6 +194,16 @@ function sectionsOf(text: string, path: string): Tree {
       // `model:` with nothing below it is an empty section.
       .map(([key, section]) => [key, section === null && keysAt([key]).length > 0 ? {} : section]),
   );
+}
+
+/** Keys with characters that a display takes out: beside the key without them they would be two of one name. */
+function unseenKeys(value: unknown, path: string): string[] {
+  if (Array.isArray(value)) return value.flatMap((one, at) => unseenKeys(one, `${path}${at}.`));
+  if (!isTree(value)) return [];
+  return Object.entries(value).flatMap(([key, below]) => {
+    const shownKey = visibleName(key);
+    return [...(shownKey === key ? [] : [`${path}${shownKey}`]), ...unseenKeys(below, `${path}${shownKey}.`)];
+  });
 }
 
 /** One merged tree to a configuration: aliases, compat, schema, regex, templates. */

@@ -2,6 +2,7 @@
 import { isAbsolute, join } from 'node:path';
 import { PACKAGE_ROOT } from '../base/files/packageFile.ts';
 import { closest } from '../base/text/closest.ts';
+import { visibleName } from '../base/text/inert.ts';
 import { parsePythonYaml, YamlError } from '../base/text/yaml.ts';
 import { nest, type Tree } from './merge.ts';
 
@@ -52,7 +53,7 @@ export function findConfig(name: string, cwd: string, readFile: ReadFile): Found
       `there is no configuration "${name}"; where it is a key, it takes a value: ${name}=VALUE`,
     ]);
   throw new ConfigError([
-    `there is no configuration "${name}"; ${close ? `did you mean "${close}"? Looked` : 'looked'} for ${candidates.join(', ')}. Built in are ${BUILT_IN_CONFIGS.join(', ')}`,
+    `there is no configuration "${visibleName(name)}"; ${close ? `did you mean "${close}"? Looked` : 'looked'} for ${candidates.join(', ')}. Built in are ${BUILT_IN_CONFIGS.join(', ')}`,
   ]);
 }
 

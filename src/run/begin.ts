@@ -3,6 +3,7 @@
  * its record alone. Each holds the lock of the run until the work is over.
  */
 import { dirname } from 'node:path';
+import { parseSize } from '../base/text/units.ts';
 import { headOf } from '../dataset/instance.ts';
 import { dollarsToNano } from '../money.ts';
 import type { ExitClass, Outcome } from '../outcome.ts';
@@ -26,7 +27,7 @@ import { type PlannedConfig, plannedConfig, type RunRequest, runRows } from './p
 import { preflight } from './plan/preflight.ts';
 import type { ResolvedConfig } from './plan/resolveConfig.ts';
 import type { Plan } from './plan.ts';
-import { requireRun } from './resultsRoot.ts';
+import { refuseSmallDisk, requireRun } from './resultsRoot.ts';
 import { type RunOutcome, workOn } from './run.ts';
 import { UserError } from './userError.ts';
 
@@ -136,6 +137,7 @@ export async function goOnWithRun(store: Store, options: ResumeOptions, caller: 
   const run = requireRun(store, options.run);
   if (run.imported === 1) throw new UserError(`${run.name} was imported; it has nothing to resume`);
   const planned = plannedConfig(run);
+  refuseSmallDisk(root, parseSize(planned.run.disk_floor));
   const { arms, images, suite } = planned;
   const config = { ...planned.run, ...(workers !== undefined && { workers }) };
   const grading = { ...planned.grading, ...(evaluate !== undefined && { enabled: evaluate }) };

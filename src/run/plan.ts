@@ -1,4 +1,5 @@
 /** Plans a run from its options: configuration, dataset and selection. Reports every mistake before anything is started or paid. */
+import { parseSize } from '../base/text/units.ts';
 import { type DatasetConfig, datasetConfigSchema } from '../config/configSchema.ts';
 import { type Dataset, datasetHash } from '../dataset/dataset.ts';
 import { selectInstances } from '../dataset/select.ts';
@@ -18,7 +19,7 @@ import {
   withinEngines,
   withoutUnsupported,
 } from './plan/unsupported.ts';
-import { openForReading, refuseRunName, refuseUnwritable } from './resultsRoot.ts';
+import { openForReading, refuseRunName, refuseSmallDisk, refuseUnwritable } from './resultsRoot.ts';
 import { UserError } from './userError.ts';
 
 /** What a run will do, as data: `--dry-run` prints it, begin.ts makes a run of the record of it. */
@@ -34,6 +35,7 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
   refuseUnwritable(options.results);
   if (options.name !== undefined) refuseRunName(options.name);
   const configured = resolveConfig(options, caller);
+  refuseSmallDisk(options.results, parseSize(configured.run.disk_floor));
   for (const text of configured.warnings) caller.tell({ level: 'warning', text });
   for (const [arm, variable] of Object.entries(configured.addressFrom)) {
     const { base_url: url = '' } = configured.arms.find(({ name }) => name === arm)!.model;

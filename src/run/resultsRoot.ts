@@ -4,8 +4,10 @@ import { dirname, join, resolve } from 'node:path';
 import { makeFolder } from '../base/files/makeFolder.ts';
 import { closest } from '../base/text/closest.ts';
 import { errorText } from '../base/text/errorText.ts';
+import { formatLimit } from '../base/text/units.ts';
 import { openStore, type Store } from '../store/open.ts';
 import { findRun, hasRuns, listRuns, type RunRow } from '../store/records/runs.ts';
+import { neverRoom } from './control/diskFloor.ts';
 import { UserError } from './userError.ts';
 
 export const resultsRoot = (option: string | undefined): string => resolve(option ?? 'results');
@@ -25,11 +27,13 @@ const onReadOnlyDisk = (path: string): boolean => {
 
 export function openForWriting(root: string): Store {
   refuseUnwritable(root);
+  refuseSmallDisk(root);
   return openStore(databasePath(root));
 }
 
 export function makeAndOpen(root: string): Store {
   refuseUnwritable(root);
+  refuseSmallDisk(root);
   try {
     makeFolder(root);
   } catch (error) {
@@ -77,6 +81,31 @@ export function refuseUnwritable(root: string): void {
   } catch (error) {
     throw error instanceof UserError ? error : unusable(root, error);
   }
+}
+
+/** Less than the smallest record takes, with the log of its writes. */
+const LEAST_DISK = 8 * 2 ** 20;
+const LEAST_FREE = 2 ** 18;
+
+/** On a disk of 3 MB a run waited for ever until there was room. `floorBytes`: what it keeps free (run.disk_floor). */
+export function refuseSmallDisk(root: string, floorBytes = 0): void {
+  let path = root;
+  while (!statOf(path) && dirname(path) !== path) path = dirname(path);
+  const { blocks, bavail, bsize } = statfsSync(path);
+  const [all, free] = [blocks * bsize, bavail * bsize];
+  const refuse = (why: string): never => {
+    throw new UserError(`results cannot be kept in ${root}: ${why}`, { next: { do: 'name_results' } });
+  };
+  // Some file systems say no size.
+  if (all === 0) return;
+  if (all < LEAST_DISK) refuse(`its disk has ${formatLimit(all)} in all, and a record needs more`);
+  const never = neverRoom(path, floorBytes);
+  if (never !== undefined) refuse(`its ${never}`);
+  if (free < LEAST_FREE) refuse(`its disk is full (${formatLimit(free)} free): make room there`);
+  if (free < floorBytes)
+    refuse(
+      `its disk has ${formatLimit(free)} free, and run.disk_floor keeps ${formatLimit(floorBytes)}: make room there, or lower run.disk_floor`,
+    );
 }
 
 /** Whether a run of this name has begun there. */

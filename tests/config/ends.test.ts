@@ -71,5 +71,5 @@ test.each([
   ['run.disk_floor=5000t', 'run.disk_floor: must be 1024t or less (it is "5000t")'],
   ['grading.memory=lots', 'grading.memory: "lots" is not a size'],
 ])('%s is refused with its key, its value and the end', (set, says) => {
-  expect(() => loadConfig({ specs: [set] })).toThrow(says);
+  expect(() => loadConfig({ specs: [set], readFile: () => null, cwd: '/' })).toThrow(says);
 });

@@ -1,5 +1,6 @@
 // A file that someone else wrote may be read for a long time: what is no configuration is refused first.
 import { expect, test } from 'vitest';
+import { loadConfig } from '../../src/config/loadConfig.ts';
 import { readYaml } from '../../src/config/readConfig.ts';
 
 test('brackets inside brackets without an end are refused before they are read', () => {
@@ -61,4 +62,20 @@ env: {NO: on, 1_0: x, on: y}
     },
     ...{ m: '2026-01-01', env: { NO: 'on', '1_0': 'x', on: 'y' } },
   });
+});
+
+test.each([
+  ['agent:\n  "step\\blimit": 1\n', 'agent.step‹U+0008›limit'],
+  ['agent:\n  step_limit: 1\n  "step_limit\ufe0f": 2\n', 'agent.step_limit‹U+FE0F›'],
+  ['model:\n  model_kwargs: {xy: 1, "x\\u200by": 2}\n', 'model.model_kwargs.x‹U+200B›y'],
+  ['arms: [{name: a, "mod\\tel": {}}]\n', 'arms.0.mod‹U+0009›el'],
+  ['"r\\u00adun": {}\n', 'r‹U+00AD›un'],
+])('a key with a character that nobody sees is refused, and shown with it: %j', (text, shown) => {
+  const load = () => loadConfig({ specs: ['x.yaml'], cwd: '/w', readFile: () => text });
+  expect(load).toThrow(`/w/x.yaml: ${shown}: this key has a character that nobody sees; write it without`);
+});
+
+test('values may have them, and so may keys that are words of any language', () => {
+  const text = 'model:\n  model_name: "m"\n  model_kwargs: {größe: "a\\u200bb", 模型: 1}\n';
+  expect(() => loadConfig({ specs: ['x.yaml'], cwd: '/w', readFile: () => text })).not.toThrow();
 });

@@ -1,6 +1,14 @@
 // A results root that cannot be one: told with what to do, before anything is made, and never waited for.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  statfsSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -70,6 +78,54 @@ test.each([
   expect(ended.stderr).toMatch(
     /results cannot be kept in .*file is a file\n {2}name another results root with -o/,
   );
+});
+
+test('on a disk that is too small, or full, whatever would write there says so and ends with 2', async (context) => {
+  const path = mkdtempSync(join(tmpdir(), 'small-'));
+  const mount = (size: string) => execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', path]);
+  const demo = ['--subset', 'datasets/demo/demo.jsonl'];
+  const run = ['run', ...demo, '-m', 'gpt-5.4'];
+  const refused = async (args: readonly string[], says: RegExp) => {
+    const ended = await cli([...args, '-o', join(path, 'out')], {
+      env: { OPENAI_API_KEY: 'sk-test-0123456789' },
+    });
+    expect([args[0], ended.code, ended.stderr]).toEqual([args[0], 2, expect.stringMatching(says)]);
+  };
+  try {
+    mount('3m');
+  } catch {
+    return context.skip('mounting a file system needs root');
+  }
+  try {
+    const small = /cannot be kept in .*: its disk has 3 MiB in all, and a record needs more/;
+    for (const args of [run, [...run, '--dry-run'], ['evaluate', predictions, ...demo]])
+      await refused(args, small);
+    execFileSync('mount', ['-o', 'remount,size=16m', path]);
+    await refused(
+      run,
+      /its disk has 16 MiB in all, and run\.disk_floor keeps 2 GiB free: nothing could ever start/,
+    );
+    makeAndOpen(join(path, 'out')).close();
+    const fill = (leaving: number) => {
+      const { bavail, bsize } = statfsSync(path);
+      appendFileSync(join(path, 'filling'), Buffer.alloc(bavail * bsize - leaving));
+    };
+    fill(600 * 1024);
+    await refused(
+      [...run, '-c', 'run.disk_floor=1m'],
+      /its disk has 6\d\d KiB free, and run\.disk_floor keeps 1 MiB/,
+    );
+    fill(100 * 1024);
+    for (const args of [
+      [...run, '-c', 'run.disk_floor=0m'],
+      ['evaluate', 'last'],
+      ['resume', 'last'],
+      ['delete', 'last'],
+    ])
+      await refused(args, /its disk is full \(.* free\): make room there/);
+  } finally {
+    execFileSync('umount', [path]);
+  }
 });
 
 /** A disk that nobody can write, with an empty folder and one with a record. Only root may mount; null where nothing may. */

@@ -113,6 +113,15 @@ export function settleLines(text: string): string {
     .join('\n');
 }
 
+/** The variation selectors that are no danger in a text: in a name they make another of it that looks the same. */
+const SELECTORS = '\\ufe00-\\ufe0f';
+const UNSEEN = new RegExp(`[${DANGEROUS_CLASS}${SELECTORS}\\t\\n]`, 'gu');
+const numbered = (code: number): string => `‹U+${code.toString(16).toUpperCase().padStart(4, '0')}›`;
+
+/** A name with everything that nobody sees in it by number: two names that differ look different. */
+export const visibleName = (name: string): string =>
+  name.replace(UNSEEN, (found) => numbered(found.codePointAt(0)!));
+
 /** Control characters as their pictures, others by number as ‹U+202E›, half characters as U+FFFD. */
 export function showUnseen(text: string, options: { keepEscape?: boolean } = {}): string {
   return replaceDangerous(text, (code) => {
@@ -120,7 +129,7 @@ export function showUnseen(text: string, options: { keepEscape?: boolean } = {})
     if (code < 0x20) return String.fromCharCode(0x2400 + code);
     if (code === 0x7f) return '\u2421';
     if (code >= 0xd800 && code <= 0xdfff) return '\ufffd';
-    return `‹U+${code.toString(16).toUpperCase().padStart(4, '0')}›`;
+    return numbered(code);
   });
 }
 

@@ -8,6 +8,7 @@ import { parseEnv } from 'node:util';
 import { entryOf } from '../../base/isRecord.ts';
 import { closest } from '../../base/text/closest.ts';
 import { errorText } from '../../base/text/errorText.ts';
+import { visibleName } from '../../base/text/inert.ts';
 import { UserError } from '../../run/userError.ts';
 import { kebab, type Verb } from './verb.ts';
 
@@ -136,7 +137,7 @@ function unknownMessage(names: readonly string[], args: readonly string[], { fla
       const close = options.includes(entryOf(RENAMED, name) ?? '')
         ? RENAMED[name]
         : closest(name, [...options, 'help', 'version']);
-      return `there is no option ${dashed(name)}${close ? `; did you mean --${close}?` : ''}`;
+      return `there is no option ${visibleName(dashed(name))}${close ? `; did you mean --${close}?` : ''}`;
     });
   return said.join('\n') || `unknown: ${names.join(', ')}`;
 }

@@ -38,7 +38,7 @@ export interface ImageServiceOptions {
   readonly free?: () => Promise<number | undefined>;
 }
 
-const isLocal = (docker: Docker): boolean =>
+export const isLocal = (docker: Docker): boolean =>
   (docker.modem as { socketPath?: string }).socketPath !== undefined;
 
 export type ImageService = ReturnType<typeof createImageService>;

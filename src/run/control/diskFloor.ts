@@ -4,6 +4,7 @@
  */
 import { closeSync, existsSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { formatLimit } from '../../base/text/units.ts';
 import { diskFullText, isOpen } from '../../environment/places/diskRoom.ts';
 
 export type DiskFloor = ReturnType<typeof createDiskFloor>;
@@ -107,6 +108,18 @@ export function reserveFile(folder: string, floorBytes: number): Reserve {
       }
     },
   };
+}
+
+/** Why nothing could ever start where this folder is; undefined where there may be room. */
+export function neverRoom(folder: string, floorBytes: number): string | undefined {
+  try {
+    const { blocks, bsize } = statfsSync(folder);
+    const all = blocks * bsize;
+    if (all === 0 || all >= floorBytes) return undefined;
+    return `disk has ${formatLimit(all)} in all, and run.disk_floor keeps ${formatLimit(floorBytes)} free: nothing could ever start; lower run.disk_floor`;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The least free space of these folders; those that cannot be checked are skipped. */

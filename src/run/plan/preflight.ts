@@ -1,11 +1,14 @@
 /** Checks before anything is made, started or paid. Reports all problems at once. */
 
 import { bad, type Finding } from '../../base/finding.ts';
+import { parseSize } from '../../base/text/units.ts';
 import { environmentFindings, environmentKindOf } from '../../environment/environments.ts';
 import { engineClient } from '../../environment/places/chosenEngine.ts';
 import { engineInfo } from '../../environment/places/engineInfo.ts';
+import { isLocal } from '../../environment/places/imageService.ts';
 import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
 import type { Caller } from '../caller.ts';
+import { neverRoom } from '../control/diskFloor.ts';
 import { engineSilent, requireEngine } from '../places/engines.ts';
 import { UserError } from '../userError.ts';
 import { checkArm, deadEndpoints, suiteFindings, templateFindings } from './armChecks.ts';
@@ -65,13 +68,19 @@ async function placeProblems(checked: Checked, caller: Caller): Promise<PlacePro
   const copies = asked.map(({ what, docker, engine }) =>
     engine.ok ? copyFindings(docker, what, { ...checked, selected }, platformAsked(checked)) : [],
   );
+  // Containers are written there, and the same floor holds.
+  const floor = parseSize(checked.run.disk_floor);
+  const small = asked.flatMap(({ what, docker, engine }) => {
+    const never = engine.ok && isLocal(docker) ? neverRoom(engine.rootDir, floor) : undefined;
+    return never === undefined ? [] : [`${what}: its ${never}`];
+  });
   const found = [
     ...limits,
     ...engineFindings(asked, platformAsked(checked)),
     ...(await Promise.all(refused)).flat(),
     ...(await Promise.all(copies)).flat(),
   ];
-  return { problems: [...problems, ...found.filter(({ ok }) => !ok).map(textOf)], silent: null };
+  return { problems: [...problems, ...small, ...found.filter(({ ok }) => !ok).map(textOf)], silent: null };
 }
 
 /** What `preflight` would refuse beyond a wrong configuration, for a plan that is only shown. */
