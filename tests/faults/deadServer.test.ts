@@ -83,3 +83,25 @@ test('one that comes back while it is waited for costs no attempt, and no step i
   expect(query(paid)).toEqual(Array(3).fill({ n: 3 }));
   await again.close();
 });
+
+test('a server that answers nothing at all is away: nothing is decided, and resume does it all', async () => {
+  const nothing = { content: '', usage: null };
+  const server = await startFakeModelServer({ scripts: { default: [nothing] } });
+  const retry = { base_delay_ms: 1, max_delay_ms: 5, max_retries: 1 };
+  const { out, args, query } = localRun({
+    instances: 8,
+    model: { model_name: 'm', base_url: server.url, retry },
+    run: { workers: 2, retry: { backoff_s: 0 }, breaker: { probe_after_s: 0.1, max_probes: 2 } },
+  });
+  const ended = await cli(args);
+  expect(ended.code, ended.stderr).toBe(3);
+  expect(ended.stderr).toMatch(/paused.*answers nothing/);
+  expect(query("SELECT 1 FROM trials WHERE state = 'sealed'")).toEqual([]);
+  const port = Number(new URL(server.url).port);
+  await server.close();
+  const again = await startFakeModelServer({ replies: THREE_REPLIES, by: 'history', port });
+  const resumed = await cli(['resume', 'r', '-o', out, '--progress', 'plain']);
+  expect(resumed.code, resumed.stderr).toBe(0);
+  expect(query("SELECT count(*) AS n FROM trials WHERE state = 'sealed'")).toEqual([{ n: 8 }]);
+  await again.close();
+});

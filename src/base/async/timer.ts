@@ -110,18 +110,20 @@ const UNITS: readonly (readonly [RegExp, number])[] = [
   [/^d/, 86_400_000],
 ];
 
+const PART = /^(\d{1,15}(?:\.\d{1,15})?)\s?([a-zµμ]{1,12})\s?/;
+
 /** "20ms", "6m0s", "1h2m3.5s" as OpenAI writes it, "30 seconds", "PT1M30S". */
 function durationOf(text: string): number | undefined {
-  const parts = text
+  let rest = text
     .replace(/^p(?=[\dt])/, '')
     .replaceAll(/[t,]\s?(?=\d)/g, ' ')
     .trim();
-  if (!/^(?:\d{1,15}(?:\.\d{1,15})?\s?[a-zµμ]{1,12}\s?){1,9}$/.test(parts)) return undefined;
-  let sum = 0;
-  for (const [, amount, name] of parts.matchAll(/(\d{1,15}(?:\.\d{1,15})?)\s?([a-zµμ]{1,12})/g)) {
-    const unit = UNITS.find(([names]) => names.test(name!))?.[1];
-    if (unit === undefined) return undefined;
-    sum += Number(amount) * unit;
+  let sum = rest === '' ? undefined : 0;
+  while (sum !== undefined && rest !== '') {
+    const [part = '', amount, name = ''] = PART.exec(rest) ?? [];
+    const unit = UNITS.find(([names]) => names.test(name))?.[1];
+    sum = unit === undefined ? undefined : sum + Number(amount) * unit;
+    rest = rest.slice(part.length);
   }
   return sum;
 }

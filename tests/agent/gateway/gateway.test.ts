@@ -204,6 +204,25 @@ describe.each(SAMPLES)('$dialect', (sample) => {
     expect(here.session.state().lastFailure).toMatchObject({ metadata: { kind: 'context' } });
   });
 
+  test('a provider that answers nothing is away: the attempt ends, and its program reads no empty answer', async () => {
+    const here = await start(sample.dialect, {
+      model: { retry: { base_delay_ms: 1, max_delay_ms: 2, max_retries: 1 } as never },
+    });
+    const nothing = {
+      chat: { choices: [{ message: { content: '' }, finish_reason: 'stop' }] },
+      responses: { object: 'response', status: 'completed', output: [] },
+      messages: { type: 'message', role: 'assistant', content: [], stop_reason: 'end_turn' },
+      gemini: { candidates: [{ finishReason: 'STOP' }] },
+    };
+    provider.script(json(nothing[sample.dialect]));
+    expect((await post(here, sample)).status).toBe(400);
+    expect(await here.session.ended).toMatchObject({
+      kind: 'model',
+      failure: { metadata: { kind: 'unavailable', unreachable: true } },
+    });
+    expect(here.rows.map(({ costNano }) => costNano)).toEqual([null, null]);
+  });
+
   test('a refused key of ours ends the attempt, and none of the provider’s words reach the program', async () => {
     const here = await start(sample.dialect);
     provider.script(json({ error: { message: `bad key ${REAL_KEY}` } }, 401));
