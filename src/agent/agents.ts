@@ -6,6 +6,7 @@ import type { McpServer } from '../base/mcpServer.ts';
 import { importUserModule, type UserModule } from '../userModule.ts';
 import type { AgentKind, CreateAgent } from './contract.ts';
 import { type AgentErrorResponse, type AgentResponse, errorResponse, successResponse } from './errors.ts';
+import { userAgent } from './userAgent.ts';
 
 interface AgentEntry {
   load(): Promise<AgentKind>;
@@ -77,7 +78,7 @@ export async function findAgent(agentClass: string, cwd: string): Promise<AgentR
   if (named) return successResponse(named, agentClass);
   let module: UserModule;
   try {
-    module = await importUserModule('agent.agent_class', agentClass, cwd);
+    module = await importUserModule({ key: 'agent.agent_class', what: 'agent' }, agentClass, cwd);
   } catch (error) {
     return failed((error as Error).message, (error as Error).cause);
   }
@@ -85,7 +86,8 @@ export async function findAgent(agentClass: string, cwd: string): Promise<AgentR
     return failed(
       `agent.agent_class: ${agentClass} exports no createAgent; docs/extension.md has an example`,
     );
-  return successResponse({ create: module.createAgent as CreateAgent }, agentClass);
+  const create = userAgent({ what: 'agent', path: agentClass }, module.createAgent as CreateAgent);
+  return successResponse({ create }, agentClass);
 }
 
 const failed = (message: string, originalError?: unknown): AgentErrorResponse =>

@@ -4,6 +4,7 @@ import { VERSION } from '../base/files/packageFile.ts';
 import { closest } from '../base/text/closest.ts';
 import { inert, visibleName } from '../base/text/inert.ts';
 import { stackOf } from '../base/text/sourceLines.ts';
+import { blamed } from '../userModule.ts';
 import {
   COLOR,
   COLOR_SAYS,
@@ -135,6 +136,11 @@ async function written(exitCode: number): Promise<number> {
 
 /** For errors that nothing caught: reported without secrets, with the exit code of a defect (Node's own code means "gate failed" here). */
 export function crashed(error: unknown): never {
+  const module = blamed(error);
+  if (module) {
+    say(inert(`error: ${module.message}, where nobody waited for it`));
+    process.exit(EXIT.usage);
+  }
   const stack = stackOf(error) ?? String(error);
   say(inert(`error: swebatch failed, please report it: ${stack}`));
   process.exit(EXIT.storage);

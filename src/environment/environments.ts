@@ -7,6 +7,7 @@ import { type EnvironmentConfig, environmentSchema } from './environmentConfig.t
 import type { ConfiguredArm, EnvironmentKind, EnvironmentOptions, Reaped } from './environmentKind.ts';
 import { kubernetes } from './kubernetes/kubernetes.ts';
 import { local } from './local/local.ts';
+import { userEnvironmentFactory } from './userEnvironment.ts';
 
 /** The first is the default. */
 export const environmentKinds: readonly EnvironmentKind[] = [docker, kubernetes, local];
@@ -90,14 +91,6 @@ export async function reapEnvironments(
   return reaped;
 }
 
-const isFactory = (value: unknown): value is EnvironmentFactory =>
-  typeof value === 'object' &&
-  value !== null &&
-  'start' in value &&
-  typeof value.start === 'function' &&
-  'close' in value &&
-  typeof value.close === 'function';
-
 type CreateFactory = (config: EnvironmentConfig) => unknown;
 
 /** The factory function of the user's module. Throws with an explanation when the module has none. */
@@ -107,7 +100,7 @@ async function findModule(name: string, baseDir: string): Promise<CreateFactory>
       `environment.environment_class "${name}" is not known: use ${environmentNames().join(', ')}, or the path of a module that exports createEnvironmentFactory`,
     );
   const { createEnvironmentFactory: create } = await importUserModule(
-    'environment.environment_class',
+    { key: 'environment.environment_class', what: 'environment' },
     name,
     baseDir,
   );
@@ -126,10 +119,7 @@ export async function checkEnvironmentClass(name: string, baseDir = '.'): Promis
 async function loadModule(config: EnvironmentConfig, baseDir: string): Promise<EnvironmentFactory> {
   const name = config.environment_class;
   const create = await findModule(name, baseDir);
-  const factory: unknown = await create(config);
-  if (!isFactory(factory))
-    throw new Error(`createEnvironmentFactory of ${name} must return an object with kind, start and close`);
-  return factory;
+  return userEnvironmentFactory({ what: 'environment', path: name }, create, config);
 }
 
 export const createEnvironmentFactory = (

@@ -13,6 +13,7 @@ import { EnvironmentError, isLoss } from '../environment/environment.ts';
 import type { InstanceReport } from '../formats/harness/instanceReport.ts';
 import type { RunLogLine } from '../formats/harness/logFolders.ts';
 import type { Outcome } from '../outcome.ts';
+import { UserModuleError } from '../userModule.ts';
 import type { GradeSuspicion } from './doubts/doubts.ts';
 import { finding, limitMet } from './doubts/patchDoubts.ts';
 import type { Given } from './given.ts';
@@ -199,7 +200,7 @@ function brokenEnding(error: unknown, alone = false): GradingEnd {
   if (!(error instanceof EnvironmentError))
     return {
       outcome: 'infra',
-      infraReason: 'internal_error',
+      infraReason: error instanceof UserModuleError ? 'config_invalid' : 'internal_error',
       errorMessage: `grading failed: ${errorText(error)}`,
     };
   const { fromWithin, message: errorMessage } = error;

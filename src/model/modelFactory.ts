@@ -17,6 +17,7 @@ import type { ModelConfig } from './modelConfig.ts';
 import { withReferences } from './namedCredentials.ts';
 import { createReplayFactory, type Divergence, type ReplaySource } from './offline/replayed.ts';
 import { createScriptedFactory } from './offline/scripted.ts';
+import { userModel } from './userModel.ts';
 
 interface ModelDeps {
   /** The key itself: who reads the environment is the CLI. */
@@ -49,7 +50,11 @@ export interface ModelModule {
 async function moduleFactory(config: ModelConfig, deps: ModelDeps): Promise<ModelFactory> {
   let loaded: Partial<ModelModule>;
   try {
-    loaded = await importUserModule('model.model_class', config.model_class, deps.cwd ?? '');
+    loaded = await importUserModule(
+      { key: 'model.model_class', what: 'model' },
+      config.model_class,
+      deps.cwd ?? '',
+    );
   } catch (error) {
     throw new ModelConfigError((error as Error).message);
   }
@@ -61,7 +66,10 @@ async function moduleFactory(config: ModelConfig, deps: ModelDeps): Promise<Mode
   return {
     name: config.model_name ?? config.model_class,
     free: loaded.free === true || config.prices === 'free',
-    create: (attempt) => createModel({ config, attempt, apiKey: deps.apiKey }),
+    create: (attempt) =>
+      userModel({ what: 'model', path: config.model_class }, () =>
+        createModel({ config, attempt, apiKey: deps.apiKey }),
+      ),
     close: async () => close?.(),
   };
 }

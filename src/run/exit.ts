@@ -18,6 +18,7 @@ import { PULL_FAILURES } from '../environment/places/pullFailure.ts';
 import type { ModelFailureKind } from '../model/model.ts';
 import { EXIT_REASONS, type ExitReason, exitClassOf, type PatchSource, type PatchState } from '../outcome.ts';
 import type { Settlement } from '../store/records/trials.ts';
+import { blamed } from '../userModule.ts';
 
 export interface Ending {
   readonly reason: ExitReason;
@@ -33,6 +34,8 @@ export interface Ending {
   readonly beforeAnyAnswer?: boolean;
   /** Nobody listens at the address of the model: no fault of this trial. */
   readonly unreachable?: boolean;
+  /** A module of the user's threw, or returned what nobody can use. */
+  readonly ofModule?: boolean;
   /** For a replay: another attempt followed in the recording. */
   readonly recordedAgain?: boolean;
 }
@@ -116,8 +119,10 @@ export function endingOfResult(result: AgentResult): Ending {
   if (limit) return { ...base, reason: limit, detail: result.limit ?? null };
   return {
     ...base,
-    reason: 'internal_error',
-    message: `the agent ended with "${result.exitStatus}", which is not a known exit reason`,
+    // Agents of ours end in no other way.
+    reason: 'config_invalid',
+    ofModule: true,
+    message: `the agent ended with "${result.exitStatus}": it may end with "Submitted", with a limit (${Object.keys(LIMITS).join(', ')}) or with an error`,
   };
 }
 
@@ -166,6 +171,18 @@ export function endingOfError(error: unknown, signal: AbortSignal, agentBegan = 
       byAgent: agentBegan && error.fromWithin,
     };
   const known = error instanceof Error ? error : new Error(String(error));
+  const module = blamed(error);
+  if (module) {
+    const cause = module.cause instanceof Error ? module.cause : module;
+    return {
+      reason: 'config_invalid',
+      detail: 'module',
+      message: module.message,
+      evidence: { stack: stackOf(cause) ?? null },
+      exitStatus: cause.name,
+      ofModule: true,
+    };
+  }
   return {
     reason: 'internal_error',
     detail: known.name,

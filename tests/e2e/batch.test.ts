@@ -42,21 +42,23 @@ describe.skipIf(!docker)('a batch', () => {
         out,
         'r',
         ...['-w', String(slots), '--progress', 'json', '--emit-empty'],
-        ...['-c', 'agent.agent_class=tests/agent/fixtures/failingAgent.ts'],
+        ...['-c', 'agent.agent_class=tests/agent/fixtures/failingAgent.mjs'],
         ...['-c', 'run.retry.attempts=1', '-c', 'run.breaker.consecutive=0'],
       );
       const broken = 'swebatch__cronwheel-23';
       const { info, instance_id } = read(out, 'r', 'trajectories', broken, `${broken}.traj.json`);
       expect(instance_id).toBe(broken);
       expect(info).toMatchObject({
-        exit_status: 'RangeError',
+        exit_status: 'EnvironmentError',
         exception_str: expect.stringContaining('nobody foresaw this') as string,
       });
       const preds = read(out, 'r', 'preds.json');
       expect(preds[broken]!.model_patch).toBe('');
       expect(Object.values(preds).filter((p) => p.model_patch !== '')).toHaveLength(2);
       expect(result.code).toBe(3);
-      expect(result.stderr).toMatch(/\n {2}internal_error 1: swebatch__cronwheel-23: .*nobody foresaw this/);
+      expect(result.stderr).toMatch(
+        /\n {2}env_start_failed 1: swebatch__cronwheel-23: .*nobody foresaw this/,
+      );
       // Each trial begins once and ends once on the display.
       const events = result.stdout
         .trim()

@@ -51,6 +51,56 @@ test('agent, model and environment of the page work together in a run', async ()
   db.close();
 });
 
+test('an agent that pushes onto its history leaves a record that holds, and one that throws is told where', async () => {
+  const out = tempDir();
+  const swebatch = `'${join(REPO, 'dist', 'index.js')}'`;
+  const start = `import { DefaultAgent } from ${swebatch};\nclass Mine extends DefaultAgent {\n  async step() {\n    `;
+  const end = `;\n    await super.step();\n  }\n}\nexport const createAgent = (parts) => new Mine(parts);\n`;
+  writeFileSync(
+    module('pushing.mjs'),
+    `${start}this.messages.push({ role: 'user', content: 'a hint' })${end}`,
+  );
+  writeFileSync(module('throwing.mjs'), `${start}throw new RangeError('no way')${end}`);
+  const run = (name: string, slice: string) =>
+    cli([
+      ...[
+        'run',
+        '--subset',
+        DATASET,
+        '--slice',
+        slice,
+        '-o',
+        out,
+        '--run-id',
+        name,
+        '-c',
+        'demo.yaml',
+        '-w',
+        '1',
+      ],
+      ...['-c', `agent.agent_class=${module(`${name}.mjs`)}`, '-m', 'scripted:datasets/demo/replies'],
+    ]);
+  const pushing = await run('pushing', '0:1');
+  expect(pushing.code, pushing.stderr).toBe(0);
+  const throwing = await run('throwing', '0:3');
+  expect(throwing.stderr).toContain(`your agent ${module('throwing.mjs')} threw at line 4: no way`);
+  expect(throwing.stderr).not.toContain('report it');
+  expect(throwing.code).toBe(2);
+  for (const name of ['pushing', 'throwing']) {
+    const verified = await cli(['verify', name, '-o', out]);
+    expect(verified.code, verified.stdout + verified.stderr).toBe(0);
+  }
+  const db = new Database(join(out, 'swebatch.db'), { readonly: true });
+  // One instance may be odd, and two are the agent: none of them was tried again.
+  expect(
+    db.prepare("SELECT exit_reason FROM attempts WHERE exit_reason <> 'submitted'").pluck().all(),
+  ).toEqual(['config_invalid', 'config_invalid']);
+  expect(
+    db.prepare("SELECT count(*) FROM message_texts WHERE content = 'a hint'").pluck().get(),
+  ).toBeGreaterThan(1);
+  db.close();
+});
+
 test('the program of the page runs three instances, graded, and reads what came out', async () => {
   const out = join(tempDir(), 'results');
   writeFileSync(module('program.ts'), example('A program').replaceAll("'results'", JSON.stringify(out)));

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findParser, loadParsers } from '../../src/grading/parsers/parserRegistry.ts';
 
 let dir = '';
+let made = 0;
 beforeAll(() => {
   dir = mkdtempSync(join(tmpdir(), 'swebatch-parsers-'));
   writeFileSync(
@@ -34,4 +35,18 @@ test('what cannot be used says which and why', async () => {
   expect(() => findParser(registry, 'x')!('', context)).toThrow(
     /parseLog of "x" must return a Map or an object/,
   );
+});
+
+test.each<[string, RegExp]>([
+  ["(log) => {\n  throw new Error('no');\n}", /^your log parser \.\/p\d\.mjs threw at line 2: no$/],
+  ["() => { throw 'no'; }", /^your log parser \.\/p\d\.mjs threw: no$/],
+  ['async () => new Map()', /returned a promise from parseLog: parseLog of "x" must return a Map/],
+  ['() => undefined', /returned undefined from parseLog: parseLog of "x" must return a Map/],
+  ["() => ({ a: 'ok' })", /a is ok, and a status is one of FAILED, PASSED, SKIPPED, ERROR, XFAIL$/],
+  ["() => new Map([[1, 'PASSED']])", /1 is PASSED/],
+])('a parser that is %j is told where', async (body, message) => {
+  made += 1;
+  writeFileSync(join(dir, `p${made}.mjs`), `export const parseLog = ${body};`);
+  const registry = await loadParsers({ x: `./p${made}.mjs` }, dir);
+  expect(() => findParser(registry, 'x')!('', context)).toThrow(message);
 });

@@ -23,7 +23,12 @@ describe('a module of one’s own', () => {
          return {
            name,
            templateVars: () => ({ model_name: name }),
-           query: async () => ({ success: true, message: 'ok', result: { content: attempt.instanceId + ' ' + apiKey } }),
+           async query() {
+             const content = attempt.instanceId + ' ' + apiKey;
+             const message = { role: 'assistant', content };
+             const result = { message, content, toolCalls: [], finishReason: 'stop', modelId: null, usage: null, costNano: 0, raw: null };
+             return { success: true, message: 'ok', result };
+           },
          };
        }
        export async function close() { closed += 1; }

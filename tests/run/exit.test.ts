@@ -30,7 +30,7 @@ describe('endings', () => {
     [failed('refusal'), 'model_refusal'],
     [failed('context'), 'context_window_exceeded'],
     [result({ error: { code: 'CONTEXT_LENGTH_EXCEEDED', message: '' } }), 'context_window_exceeded'],
-    [result({ exitStatus: 'Nonsense' }), 'internal_error'],
+    [result({ exitStatus: 'Nonsense' }), 'config_invalid'],
   ] as const)('%#: %o', (agentResult, reason) => {
     expect(endingOfResult(agentResult).reason).toBe(reason);
   });

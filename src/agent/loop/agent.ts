@@ -39,10 +39,16 @@ import {
 import { callListener, debugData, guardDisplay } from './listeners.ts';
 import { createMeter, createStreaks, type Streaks } from './meter.ts';
 import { type Action, type Call, isAction, type ParsedTurn, type Protocol } from './protocol.ts';
+import { changesRecord, frozen, recordedHistory } from './recordedHistory.ts';
 import { type Templates, templatesOf } from './templates.ts';
 
 export class DefaultAgent implements Agent {
-  messages: Message[] = [];
+  /** What is pushed is recorded; everything else that would change it is refused. */
+  declare messages: Message[];
+  #recorded: Message[] = [];
+  #view: Message[] = [];
+  /** Messages of an earlier run of this agent, which stand before these in the record. */
+  #before = 0;
   protected readonly parts: AgentParts;
   protected readonly behaviour: Behaviour;
   protected readonly protocol: Protocol;
@@ -57,6 +63,14 @@ export class DefaultAgent implements Agent {
 
   constructor(parts: AgentParts) {
     const { config, environment } = parts;
+    // A subclass that declares a field of this name would have a history of its own, which nobody records.
+    Object.defineProperty(this, 'messages', {
+      enumerable: true,
+      get: () => this.#view,
+      set() {
+        throw changesRecord('messages =');
+      },
+    });
     this.parts = parts;
     this.behaviour = behaviourOf(config.compat);
     this.protocol = this.behaviour.protocol(config, environment.templateVars());
@@ -69,7 +83,9 @@ export class DefaultAgent implements Agent {
 
   async run(problem: string, extraVars: Vars = {}): Promise<AgentResult> {
     this.extraTemplateVars = { task: problem, ...extraVars };
-    this.messages = [];
+    this.#before += this.#recorded.length;
+    this.#recorded = [];
+    this.#view = recordedHistory(this.#recorded, (message) => this.addMessage(message));
     this.streaks = createStreaks(this.parts.config, this.behaviour);
     this.deadline = this.startClock();
     try {
@@ -170,8 +186,8 @@ export class DefaultAgent implements Agent {
 
   addMessage(message: Message): void {
     const stamped = { ...message, extra: { ...message.extra, timestamp: Date.now() / 1000 } };
-    this.messages.push(this.callbacks.onMessage ? withoutBulk(stamped) : stamped);
-    this.callbacks.onMessage?.(this.context(), stamped, this.messages.length - 1);
+    this.callbacks.onMessage?.(this.context(), stamped, this.#before + this.#recorded.length);
+    this.#recorded.push(frozen(this.callbacks.onMessage ? withoutBulk(stamped) : stamped));
   }
 
   /** Later wins, as in mini-swe-agent: configuration, environment, model, counters, task. */
@@ -211,7 +227,7 @@ export class DefaultAgent implements Agent {
     announce(end, this.context(), this.callbacks);
     const message = this.behaviour.exitMessage(end, submission) as Message;
     this.addMessage({ ...message, extra: exitExtra(end, submission) });
-    return { ...resultOf(end, this.messages, this.meter), workedMs: this.deadline.elapsedMs() };
+    return { ...resultOf(end, this.#recorded, this.meter), workedMs: this.deadline.elapsedMs() };
   }
 
   /** A failed query ends the attempt, but for a reply that came and was empty, or called a tool so that its server could not read it. */
@@ -284,7 +300,7 @@ export class DefaultAgent implements Agent {
   }
 
   protected history(): readonly Message[] {
-    return fullHistory(this.messages, this.parts.selectHistory, this.callbacks);
+    return fullHistory(this.#recorded, this.parts.selectHistory, this.callbacks);
   }
 
   private addMessages(messages: readonly Message[]): void {

@@ -20,6 +20,7 @@ import { resultsRoot } from '../../run/resultsRoot.ts';
 import { redactorOf } from '../../run/secrets.ts';
 import { type NextStep, UserError } from '../../run/userError.ts';
 import { asStorageError, isSqlite, lastOpened, type StorageCode, StorageError } from '../../store/open.ts';
+import { blamed } from '../../userModule.ts';
 
 /** Narrower than any terminal that people use. */
 const NARROWEST = 40;
@@ -137,6 +138,8 @@ export function explain(error: unknown): { text: string; exitCode: number; kind:
     };
   // A query failed on a database that was fine when it was opened.
   if (isSqlite(error)) return explain(asStorageError(error, lastOpened()));
+  const module = blamed(error);
+  if (module) return { text: module.message, exitCode: EXIT.usage, kind: 'config' };
   const known = error instanceof Error ? error : new Error(String(error));
   const { code, path } = known as NodeJS.ErrnoException;
   const wrongPlace = code && path && WRONG_PLACES[code];

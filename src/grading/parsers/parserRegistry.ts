@@ -1,8 +1,8 @@
 /** Log parsers by their official ids, and the user's own beside them: `grading.parsers` maps an id to a module that exports `parseLog(log, context)`. */
 import { isRecord } from '../../base/isRecord.ts';
-import { importUserModule } from '../../userModule.ts';
+import { blamed, importUserModule, type NamedModule, watchedModule } from '../../userModule.ts';
 import * as failuresOnly from './failuresOnly.ts';
-import type { LogParser } from './logParser.ts';
+import { type LogParser, STATUS_WORDS } from './logParser.ts';
 import * as multilingual from './multilingual.ts';
 import * as python from './python.ts';
 import * as reporters from './reporters.ts';
@@ -57,14 +57,40 @@ export function extendRegistry(own: Readonly<Record<string, LogParser>>): Parser
   return new Map([...known, ...Object.entries(own)]);
 }
 
-/** A parser may return a Map or a plain object; anything else is an error that names the parser. */
-function checked(id: string, parse: (log: string, context: unknown) => unknown): LogParser {
+/** A parser may return a Map or a plain object; a status that nobody counts would be a test that fails. */
+function checked(
+  id: string,
+  module: NamedModule,
+  parseLog: (log: string, context: unknown) => unknown,
+): LogParser {
+  const entriesOf = (found: unknown): [unknown, unknown][] | undefined =>
+    found instanceof Map
+      ? [...found]
+      : isRecord(found) && !(found instanceof Promise)
+        ? Object.entries(found)
+        : undefined;
+  const watched = watchedModule(
+    module,
+    { parseLog },
+    {
+      parseLog(found) {
+        const wrong = entriesOf(found)?.find(
+          ([name, status]) => typeof name !== 'string' || !STATUS_WORDS.some((word) => word === status),
+        );
+        if (wrong)
+          return `${String(wrong[0])} is ${String(wrong[1])}, and a status is one of ${STATUS_WORDS.join(', ')}`;
+        return entriesOf(found)
+          ? null
+          : `parseLog of "${id}" must return a Map or an object from test name to status`;
+      },
+    },
+  );
   return (log, context) => {
-    const found = parse(log, context);
-    const entries = found instanceof Map ? [...found] : isRecord(found) ? Object.entries(found) : undefined;
-    if (!entries?.every(([name, status]) => typeof name === 'string' && typeof status === 'string'))
-      throw new Error(`parseLog of "${id}" must return a Map or an object from test name to status`);
-    return new Map(entries as [string, string][]);
+    try {
+      return new Map(entriesOf(watched.parseLog(log, context)) as [string, string][]);
+    } catch (error) {
+      throw blamed(error) ?? error;
+    }
   };
 }
 
@@ -76,10 +102,14 @@ export async function loadParsers(
   if (Object.keys(parsers).length === 0) return known;
   const own: Record<string, LogParser> = {};
   for (const [id, path] of Object.entries(parsers)) {
-    const { parseLog: parse } = await importUserModule(`grading.parsers.${id}`, path, baseDir);
+    const { parseLog: parse } = await importUserModule(
+      { key: `grading.parsers.${id}`, what: 'log parser' },
+      path,
+      baseDir,
+    );
     if (typeof parse !== 'function')
       throw new Error(`grading.parsers.${id}: ${path} does not export a function parseLog`);
-    own[id] = checked(id, parse as (log: string, context: unknown) => unknown);
+    own[id] = checked(id, { what: 'log parser', path }, parse as (log: string, context: unknown) => unknown);
   }
   return extendRegistry(own);
 }

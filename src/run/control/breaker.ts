@@ -25,6 +25,8 @@ export interface JudgedAttempt {
   readonly beforeAnyAnswer?: boolean;
   /** Nobody listened at the address of its model. */
   readonly unreachable?: boolean;
+  /** A module of the user's threw, or returned what nobody can use. */
+  readonly ofModule?: boolean;
   /** Whose request it was; arms are asked apart. */
   readonly arm?: string;
   readonly image?: string;
@@ -75,17 +77,20 @@ function countWrongEnvironments(): (ended: JudgedAttempt) => string | null {
 /** One instance may be odd; two are the configuration. In a run of one there is no other to ask. */
 const ALIKE = 2;
 
-/** Gets every request that was rejected before any answer; returns a sentence once it is clear that all would be. */
-function countRejections(instances = ALIKE): (ended: JudgedAttempt) => string | null {
+/** Gets ends that one instance may have caused; returns of how many instances they are, once it is clear that all would end so. */
+function countAlike(instances = ALIKE): (ended: JudgedAttempt) => number | null {
   const prints = new Map<string, Set<string>>();
   return (ended) => {
     const print = `${ended.arm ?? ''} ${fingerprint(ended)}`;
     const ids = (prints.get(print) ?? new Set()).add(ended.instanceId);
     prints.set(print, ids);
-    if (ids.size < Math.min(ALIKE, instances)) return null;
-    const whose = ids.size > 1 ? `the first requests of ${ids.size} instances` : 'the first request';
-    return `${whose} ended alike, so every other would: ${ended.message ?? ended.reason}; change what it names under model, or at the server, then resume the run`;
+    return ids.size < Math.min(ALIKE, instances) ? null : ids.size;
   };
+}
+
+function rejected(count: number, { message, reason }: JudgedAttempt): string {
+  const whose = count > 1 ? `the first requests of ${count} instances` : 'the first request';
+  return `${whose} ended alike, so every other would: ${message ?? reason}; change what it names under model, or at the server, then resume the run`;
 }
 
 /** Attempts in a row, also of one instance: no instance has anything to do with a server that nobody can reach. */
@@ -119,7 +124,7 @@ export function createBreaker(config: BreakerConfig): Breaker {
   let nonEmpty = 0;
   let malformedOnly = 0;
   const wrongEnvironment = countWrongEnvironments();
-  const rejections = countRejections(config.instances);
+  const alike = countAlike(config.instances);
   const unreached = countUnreached(config.consecutive);
 
   const open = (reason: string): Decision => {
@@ -135,10 +140,11 @@ export function createBreaker(config: BreakerConfig): Breaker {
       if (state === 'open') state = 'probing';
     },
     note(ended) {
-      if (ended.class === 'config')
+      const count = ended.ofModule || ended.beforeAnyAnswer ? alike(ended) : null;
+      if (ended.class === 'config' && (!ended.ofModule || count !== null))
         return { do: 'stop', reason: ended.message ?? `every instance would end as ${ended.reason}` };
-      const rejected = ended.beforeAnyAnswer ? rejections(ended) : null;
-      if (rejected) return { do: 'stop', reason: rejected, as: 'config_invalid' };
+      if (ended.ofModule) return { do: 'go' };
+      if (count !== null) return { do: 'stop', reason: rejected(count, ended), as: 'config_invalid' };
       if (ended.class === 'cancelled' || ended.class === 'not_run') return { do: 'go' };
       // While all instances end on malformed replies, the prompt and the protocol are the likely cause.
       const malformed = finished === malformedOnly && ended.reason === 'format_errors_exceeded';

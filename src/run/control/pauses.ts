@@ -167,6 +167,7 @@ function createJudge(
       instanceId: trial.label.instanceId,
       beforeAnyAnswer: ending.beforeAnyAnswer ?? false,
       unreachable: ending.unreachable ?? false,
+      ofModule: ending.ofModule ?? false,
       arm: trial.arm.row.name,
       reason: ending.reason,
       class: exitClassOf(ending.reason),

@@ -45,6 +45,20 @@ describe('breaker', () => {
     for (const n of [1, 2]) expect(later.note({ ...rejected(n), beforeAnyAnswer: false }).do).toBe('go');
   });
 
+  test('what a module of the user throws stops the run at the second instance, and what a configuration lacks at the first', () => {
+    const thrown = (n: number): JudgedAttempt => ({
+      ...infra(n, 'your agent ./x.ts threw at line 2: no'),
+      ...{ reason: 'config_invalid', class: 'config', ofModule: true },
+    });
+    const breaker = createBreaker(config);
+    expect(breaker.note(thrown(1)).do).toBe('go');
+    expect(breaker.note(good(2)).do).toBe('go');
+    expect(breaker.note(thrown(1)).do).toBe('go');
+    expect(breaker.note(thrown(3))).toMatchObject({ do: 'stop', reason: thrown(3).message });
+    expect(createBreaker({ ...config, instances: 1 }).note(thrown(1))).toMatchObject({ do: 'stop' });
+    expect(createBreaker(config).note({ ...thrown(1), ofModule: false })).toMatchObject({ do: 'stop' });
+  });
+
   test('two attempts in a row that find nobody at the address of the model pause, also of one instance; a good end between them does not', () => {
     const gone: JudgedAttempt = {
       ...infra(1, 'cannot connect'),
