@@ -89,7 +89,12 @@ function checkedLedger(module: NamedModule, options: QueryOptions | undefined): 
       throw misused(module, `told listener.${name} of a call that no ledger takes: ${problem}`);
   };
   const checked: CallListener = {
-    ...(listener.wanted && { wanted: (estimate, signal) => listener.wanted!(estimate, signal) }),
+    ...(listener.asks && { asks: () => listener.asks!() }),
+    ...(listener.wanted && {
+      // A module that was written before it had to say that it waits.
+      wanted: (estimate, signal, waits = () => listener.phase?.('rate_wait')) =>
+        listener.wanted!(estimate, signal, waits),
+    }),
     began(call) {
       refuseWrong('began', callBeganSchema, call);
       return listener.began(call);
