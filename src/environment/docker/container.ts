@@ -380,7 +380,7 @@ export function extractArchive(archive: NodeJS.ReadableStream, signal?: AbortSig
 }
 
 const MAX_LINKS = 8;
-const NOT_THERE = /: (?:not a directory|too many (?:levels of symbolic )?links)\s*$/i;
+const NOT_THERE = /: not a directory|too many (?:levels of symbolic )?links/i;
 
 export function containerFiles(container: Docker.Container): Pick<Container, 'put' | 'getFile' | 'read'> {
   /** Once; undefined where nothing is there. */

@@ -216,13 +216,13 @@ interface Verified {
   readonly broken: Broken | undefined;
 }
 
-/** Of an environment that did not come to be, and was there before when the agent began. */
-const UNSTARTED: ReadonlySet<string | null> = new Set(['start_failed', 'setup_failed']);
+/** Of an environment that did not come to be, though it did when the agent began, or whose engine answered with an error. */
+const UNEXPLAINED: ReadonlySet<string | null> = new Set(['start_failed', 'setup_failed', 'internal_error']);
 
 /** The machine may have caused it: beside other work, or while a registry was away. */
 const mayPass = ({ result, broken }: Verified): boolean =>
   result.outcome === 'infra' &&
-  (broken === undefined ? UNSTARTED.has(result.infraReason) : broken !== 'replaced');
+  (broken === undefined ? UNEXPLAINED.has(result.infraReason) : broken !== 'replaced');
 
 /**
  * Tests that leave no verdict are run once more in the image of the task, where nobody has worked. What happens there too is the task's or the
@@ -253,7 +253,7 @@ async function besideOwnImage(
     ],
   });
   if (broken === 'replaced') return failed('so it has failed');
-  if (broken === undefined && !UNSTARTED.has(found.infraReason)) return found;
+  if (broken === undefined && !UNEXPLAINED.has(found.infraReason)) return found;
   const { work: _, trajectory: __, ...plain } = request;
   const own = await verifiedOnce({ ...wanted, image: imageOf(instance) }, { ...plain, patch: null }, {});
   if (own.result.engineLost) return own.result;

@@ -46,6 +46,10 @@ describe.skipIf(!available)('the verifier of a task', () => {
 
   test.concurrent.each([
     ['/logs is a file', 'rm -rf /logs; echo x > /logs; echo yes > /work/answer'],
+    [
+      'its program makes a loop of links',
+      `${app('import os')}echo 'import shutil, os; shutil.rmtree("/logs"); os.symlink("/logs", "/logs")' > /work/app.py`,
+    ],
     ['/logs is a link to /proc', 'rm -rf /logs; ln -s /proc /logs'],
     [
       'its program takes the folder of the reward away',
