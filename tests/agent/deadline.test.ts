@@ -195,6 +195,32 @@ describe('what the provider keeps us waiting is no time of the agent', () => {
     deadline.stop();
   });
 
+  test('room in the budget, also where the model does not say that it waits', async () => {
+    const { deadline, pass } = setUp(30);
+    const room = Promise.withResolvers<void>();
+    const told: string[] = [];
+    const call = deadline.listen({
+      ...quiet,
+      wanted: async (_estimate, _signal, waits) => {
+        waits();
+        await room.promise;
+      },
+      phase: (name) => told.push(name),
+    });
+    pass(5);
+    const ask = call.wanted as (estimate: number | null, signal: undefined) => Promise<void>;
+    const wanted = ask(1, undefined);
+    pass(60);
+    room.resolve();
+    await wanted;
+    void call.began(begun);
+    pass(2);
+    call.ended(wrote(20));
+    expect(seconds(deadline)).toBe(7);
+    expect(told).toEqual(['rate_wait']);
+    deadline.stop();
+  });
+
   test('a provider that is silent for 52 s, and answers in a line', () => {
     const { deadline, call, pass } = setUp();
     pass(2);

@@ -98,12 +98,19 @@ function createWorkClock(now: () => number, changed: () => void) {
         if (open.size > 1) for (const each of open) each.alone = false;
         changed();
       };
+      const phase: NonNullable<CallListener['phase']> = (name) => {
+        if (name !== 'model') becomes(true);
+        to.phase?.(name);
+      };
       return {
         ...to,
         asks() {
           becomes(true);
           to.asks?.();
         },
+        // A module of the user may not say how it tells that it waits.
+        wanted: async (estimate, stop, waits = () => phase('rate_wait')) =>
+          to.wanted?.(estimate, stop, waits),
         began(begun) {
           becomes(false);
           return to.began(begun);
@@ -118,10 +125,7 @@ function createWorkClock(now: () => number, changed: () => void) {
           to.ended(record);
           changed();
         },
-        phase(phase) {
-          if (phase !== 'model') becomes(true);
-          to.phase?.(phase);
-        },
+        phase,
       };
     },
   };
