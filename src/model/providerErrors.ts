@@ -118,6 +118,7 @@ const TABLE = {
       codes: 'exceed_context_size_error',
       says: [
         /request (?:\(\d{1,12} tokens\) )?exceeds the available context size/,
+        /requested tokens \(\d{1,12}\) exceed context window of \d/,
         /context the overflows|initial prompt is greater than the context length/,
         /input length \d{1,12} exceeds context length \d/,
         /prompt has [\d,]{1,15} tokens?, but the configured context size is \d/,
@@ -485,6 +486,7 @@ const TABLE = {
         /api[ _-]?key (?:not valid|is invalid|expired)/,
         /(?:invalid|incorrect|missing) (?:api[ _-]?key|authentication|credentials)/,
         /method doesn't allow unregistered callers/,
+        /^user location is not supported/,
       ],
     },
     {
@@ -506,7 +508,7 @@ const TABLE = {
       codes: `model_not_found model_not_available deploymentnotfound modelnotfound unknown_model model_not_exist model_decommissioned
         model_deprecated model_access_denied model_not_supported`,
       says: [
-        /\bmodels?:? (?:id )?\S{1,200} (?:does not exist|(?:is |was |has been )?(?:not found|not supported|not available|not a valid|decommissioned|deprecated))/,
+        /\bmodels?:? (?:id )?(?:\S{1,200} )?(?:does not exist|not exist\b|(?:is |was |has been )?(?:not found|not supported|not available|not a valid|decommissioned|deprecated))/,
         /requested model (?:does not exist|(?:is |was )?not (?:found|supported|available))/,
         /(?:not a valid|invalid|unknown|no such) model/,
         /model identifier is invalid/,

@@ -99,6 +99,10 @@ const SAID: readonly Said[] = [
   ['quota', 403, 'not enough balance', 'NOT_ENOUGH_BALANCE'],
   ['quota', 402, 'You have exceeded your monthly included credits for Inference Providers.'],
   ['auth', 400, 'This organization has been disabled.'],
+  ['not_found', 400, 'Model does not exist. Please check it carefully.'],
+  ['not_found', 400, 'Model Not Exist'],
+  ['context', 400, 'Requested tokens (11280) exceed context window of 2048'],
+  ['auth', 400, 'User location is not supported for the API use.'],
   ['refusal', 400, 'blocked by the guardrail', 'guardrail_intervened'],
   ['refusal', 400, 'blocked', 'content_filtered'],
   [
