@@ -51,9 +51,7 @@ export async function userEnvironmentFactory(
     { createEnvironmentFactory: create as (given: EnvironmentConfig) => EnvironmentFactory },
     {
       createEnvironmentFactory: (made) =>
-        lacks(made, FACTORY) === null
-          ? null
-          : 'it must return an object with kind, start and close',
+        lacks(made, FACTORY) === null ? null : 'it must return an object with kind, start and close',
     },
   );
   const factory = watchedModule(module, await createEnvironmentFactory(config), {
