@@ -56,7 +56,7 @@ export function blamed(error: unknown): UserModuleError | null {
 }
 
 /** Around everything that a module is called for: what it throws without a stack of ours, a text for example, is its own too. */
-export function thrownBy(module: NamedModule, error: unknown): unknown {
+function thrownBy(module: NamedModule, error: unknown): unknown {
   const isKnown = (frame: string): boolean => OURS.some((folder) => frame.includes(folder));
   // The end of a signal is whoever's signal it is.
   if (

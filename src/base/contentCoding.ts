@@ -70,5 +70,9 @@ async function* atMost(bytes: Bytes, most: number): AsyncGenerator<Buffer> {
 }
 
 /** Throws TooLong where the body, as it came or unpacked, has more than `most` bytes. */
-export const unpacked = (body: Bytes, codings: readonly string[], most = Number.POSITIVE_INFINITY): Bytes =>
+export const unpackedBody = (
+  body: Bytes,
+  codings: readonly string[],
+  most = Number.POSITIVE_INFINITY,
+): Bytes =>
   codings.toReversed().reduce((bytes, name) => atMost(UNPACK[name]!(bytes), most), atMost(body, most));

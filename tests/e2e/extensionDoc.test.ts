@@ -95,9 +95,9 @@ test('an agent that pushes onto its history leaves a record that holds, and one 
   expect(
     db.prepare("SELECT exit_reason FROM attempts WHERE exit_reason <> 'submitted'").pluck().all(),
   ).toEqual(['config_invalid', 'config_invalid']);
-  expect(
-    db.prepare("SELECT count(*) FROM message_texts WHERE content = 'a hint'").pluck().get(),
-  ).toBeGreaterThan(1);
+  expect(db.prepare("SELECT count(*) FROM messages WHERE content = 'a hint'").pluck().get()).toBeGreaterThan(
+    1,
+  );
   db.close();
 });
 

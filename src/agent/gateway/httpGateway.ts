@@ -8,7 +8,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { startTimer } from '../../base/async/timer.ts';
-import { codingsOf, KNOWN_CODINGS, TooLong, unpacked } from '../../base/contentCoding.ts';
+import { codingsOf, KNOWN_CODINGS, TooLong, unpackedBody } from '../../base/contentCoding.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { untakenBytes } from '../../environment/relay/carrier.ts';
 import type { DialectName } from '../../model/dialects/dialects.ts';
@@ -63,7 +63,7 @@ async function bodyOf(
   try {
     // An answer follows: the connection must outlive what was not read.
     const sent = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
-    for await (const part of unpacked(sent, codings, MAX_BODY_BYTES)) {
+    for await (const part of unpackedBody(sent, codings, MAX_BODY_BYTES)) {
       if (open.held + part.length > heldBytes) throw new TooLong('too long');
       open.held += part.length;
       mine += part.length;

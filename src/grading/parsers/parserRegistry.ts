@@ -1,6 +1,6 @@
 /** Log parsers by their official ids, and the user's own beside them: `grading.parsers` maps an id to a module that exports `parseLog(log, context)`. */
 import { isRecord } from '../../base/isRecord.ts';
-import { blamed, importUserModule, type NamedModule, watchedModule } from '../../userModule.ts';
+import { blamed, importUserModule, madeBy, type NamedModule } from '../../userModule.ts';
 import * as failuresOnly from './failuresOnly.ts';
 import { type LogParser, STATUS_WORDS } from './logParser.ts';
 import * as multilingual from './multilingual.ts';
@@ -57,37 +57,33 @@ export function extendRegistry(own: Readonly<Record<string, LogParser>>): Parser
   return new Map([...known, ...Object.entries(own)]);
 }
 
+const entriesOf = (found: unknown): [unknown, unknown][] | undefined => {
+  if (found instanceof Map) return [...found];
+  return isRecord(found) && !(found instanceof Promise) ? Object.entries(found) : undefined;
+};
+
 /** A parser may return a Map or a plain object; a status that nobody counts would be a test that fails. */
+function problemOf(id: string, found: unknown): string | null {
+  const entries = entriesOf(found);
+  if (!entries) return `parseLog of "${id}" must return a Map or an object from test name to status`;
+  const wrong = entries.find(
+    ([name, status]) => typeof name !== 'string' || !STATUS_WORDS.some((word) => word === status),
+  );
+  return wrong
+    ? `${String(wrong[0])} is ${String(wrong[1])}, and a status is one of ${STATUS_WORDS.join(', ')}`
+    : null;
+}
+
 function checked(
   id: string,
   module: NamedModule,
   parseLog: (log: string, context: unknown) => unknown,
 ): LogParser {
-  const entriesOf = (found: unknown): [unknown, unknown][] | undefined =>
-    found instanceof Map
-      ? [...found]
-      : isRecord(found) && !(found instanceof Promise)
-        ? Object.entries(found)
-        : undefined;
-  const watched = watchedModule(
-    module,
-    { parseLog },
-    {
-      parseLog(found) {
-        const wrong = entriesOf(found)?.find(
-          ([name, status]) => typeof name !== 'string' || !STATUS_WORDS.some((word) => word === status),
-        );
-        if (wrong)
-          return `${String(wrong[0])} is ${String(wrong[1])}, and a status is one of ${STATUS_WORDS.join(', ')}`;
-        return entriesOf(found)
-          ? null
-          : `parseLog of "${id}" must return a Map or an object from test name to status`;
-      },
-    },
-  );
   return (log, context) => {
     try {
-      return new Map(entriesOf(watched.parseLog(log, context)) as [string, string][]);
+      const parse = () => parseLog(log, context);
+      const found = madeBy(module, 'parseLog', parse, (made) => problemOf(id, made));
+      return new Map(entriesOf(found) as [string, string][]);
     } catch (error) {
       throw blamed(error) ?? error;
     }

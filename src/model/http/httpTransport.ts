@@ -6,7 +6,7 @@
 import type { Readable } from 'node:stream';
 import { Agent, buildConnector, type Dispatcher, EnvHttpProxyAgent, request } from 'undici';
 import { startTimer, type Timer } from '../../base/async/timer.ts';
-import { codingsOf, unpacked } from '../../base/contentCoding.ts';
+import { codingsOf, unpackedBody } from '../../base/contentCoding.ts';
 import { stripChars } from '../../base/python/text.ts';
 import { formatDuration } from '../limits/clock.ts';
 import type { ProxySettings } from './proxySettings.ts';
@@ -181,7 +181,7 @@ type Watch = ReturnType<typeof watch>;
 async function* decoded(body: Readable, { headers }: Exchange): AsyncGenerator<Buffer> {
   const encoding = headers['content-encoding'];
   const codings = codingsOf(encoding);
-  if (codings !== null) yield* unpacked(body, codings);
+  if (codings !== null) yield* unpackedBody(body, codings);
   else {
     body.destroy();
     const said = encoding?.slice(0, 40);

@@ -13,7 +13,8 @@ const NEEDS_PYTHON = ' Requires-Python ';
 const MISSING = 'Could not find a version that satisfies the requirement ';
 const FROM = ' (from ';
 const VERSIONS = ' (from versions: ';
-const OTHER_PYTHON = /^Package '?([^\s']+)'? requires a different Python: \S+ not in '?([^']+)/;
+const OTHER_PYTHON = ' requires a different Python: ';
+const NOT_IN = ' not in ';
 const NAMED = 3;
 const MOST_SHOWN = 300;
 
@@ -55,10 +56,12 @@ function built(lines: readonly string[]): string | undefined {
 function otherPython(lines: readonly string[], { version, python }: PipAsked): string | undefined {
   const entry = ignoredIn(lines).find((one) => one.startsWith(`${version}${NEEDS_PYTHON}`));
   if (entry) return `it wants Python ${entry.split(NEEDS_PYTHON)[1]}, and this machine has ${python}`;
-  for (const line of lines) {
-    const [, name, wanted] = OTHER_PYTHON.exec(line) ?? [];
-    if (wanted !== undefined) return `${name} wants Python ${wanted}, and this machine has ${python}`;
-  }
+  // "Package 'x' requires a different Python: 3.11.7 not in '>=3.13'"
+  const line = lines.find((one) => one.startsWith('Package ') && one.includes(OTHER_PYTHON));
+  const [name = '', wanted = ''] = line?.slice('Package '.length).split(OTHER_PYTHON) ?? [];
+  const bare = (text: string): string => text.replaceAll("'", '');
+  if (line !== undefined)
+    return `${bare(name)} wants Python ${bare(wanted.split(NOT_IN)[1] ?? '')}, and this machine has ${python}`;
   return undefined;
 }
 
