@@ -13,6 +13,18 @@ const TABLE: readonly { readonly reads: string | null; readonly load: () => Prom
     reads: "mini-swe-agent's folder (preds.json, *.traj.json)",
     load: async () => (await import('./miniSweAgent/miniSweAgent.ts')).miniSweAgent,
   },
+  {
+    reads: "SWE-agent's trajectories (*.traj) or a folder of them",
+    load: async () => (await import('./sweAgent/sweAgent.ts')).sweAgent,
+  },
+  {
+    reads: "OpenHands' output.jsonl",
+    load: async () => (await import('./openHands/openHands.ts')).openHands,
+  },
+  {
+    reads: 'a run folder of Terminal-Bench 1',
+    load: async () => (await import('./terminalBench/terminalBench.ts')).terminalBench,
+  },
   { reads: 'trajectories in ATIF', load: async () => (await import('./atif/atif.ts')).atif },
   {
     reads: 'a log of Inspect (.eval, .json) or a folder of them',

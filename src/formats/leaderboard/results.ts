@@ -175,7 +175,7 @@ function whyOther(
 
 /** "django__django-11099" is of django/django; ids of other forms have no repository to tell. */
 const repositoryOf = (id: string): string | null =>
-  /^(.+?)__(.+)-\d+$/.exec(id)?.slice(1, 3).join('/') ?? null;
+  id.includes('__') ? id.replace(/-[^-]*$/, '').replace('__', '/') : null;
 
 const LOGS_OF = /s3:\/\/[\w.-]{1,100}\/([\w-]{1,50})\//;
 
