@@ -65,19 +65,20 @@ const trialSchema = z.looseObject({
 type TerminalTrial = z.infer<typeof trialSchema>;
 
 /** All trials of a run, or one of them: both files are called results.json. */
+const resultsSchema = z.preprocess(
+  (value) => (isRecord(value) && !Array.isArray(value.results) ? { results: [value] } : value),
+  z.looseObject({ results: z.array(trialSchema) }),
+);
+
 export function readTerminalResults(body: RawBody): Read<readonly TerminalTrial[]> {
   const read = readForeign(
     body,
-    z.union([z.looseObject({ results: z.array(trialSchema) }), trialSchema]),
+    resultsSchema,
     (value) =>
       isRecord(value) && (Array.isArray(value.results) || ('task_id' in value && 'is_resolved' in value)),
     'it has no results of Terminal-Bench',
   );
-  if (!read.ok) return read;
-  return {
-    ok: true,
-    value: 'task_id' in read.value ? [read.value as TerminalTrial] : (read.value.results as TerminalTrial[]),
-  };
+  return read.ok ? { ok: true, value: read.value.results } : read;
 }
 
 const metadataSchema = z.looseObject({
