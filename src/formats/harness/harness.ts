@@ -91,10 +91,16 @@ export function readPredictionsFile(path: string): {
 
 /** Trajectories, predictions or reports: files say by themselves what they are. */
 export function readPlain(source: string, report?: string): ForeignRun {
-  if (statSync(source).isDirectory()) return readMiniFolder(source, report);
-  const single = runFromInstanceReport(source);
-  if (single) return single;
-  const stated = verdictsIn(source);
-  const run = runFromReport(source, stated.verdicts);
+  if (statSync(source).isDirectory()) {
+    const run = readMiniFolder(source, report);
+    const isEmpty = run.instances.length === 0 && run.problems.length === 0;
+    const stated = isEmpty ? reportBeside(source) : null;
+    return stated ? runOf(stated.path, stated) : run;
+  }
+  return runFromInstanceReport(source) ?? runOf(source, verdictsIn(source));
+}
+
+function runOf(path: string, stated: StatedVerdicts): ForeignRun {
+  const run = runFromReport(path, stated.verdicts);
   return stated.printed ? withPrinted(run, stated.printed) : run;
 }
