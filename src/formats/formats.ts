@@ -33,13 +33,13 @@ const TABLE: readonly Row[] = [
     reads: "SWE-agent's trajectories (*.traj) or a folder of them",
     by: 'it is, or has, a file *.traj',
     near: /\.traj$/,
-    load: async () => (await import('./sweAgent/sweAgent.ts')).sweAgent,
+    load: async () => (await import('./sweTraj/sweTraj.ts')).sweTraj,
   },
   {
     reads: "OpenHands' output.jsonl",
     by: 'its lines have "instance_id" and "test_result"',
     near: /^output\b/,
-    load: async () => (await import('./openHands/openHands.ts')).openHands,
+    load: async () => (await import('./openHandsOutput/openHandsOutput.ts')).openHandsOutput,
   },
   {
     reads: 'a run folder of Terminal-Bench 1',

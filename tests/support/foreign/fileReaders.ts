@@ -37,16 +37,16 @@ import {
 import { readLeaderboardResults, readRepoTotals } from '../../../src/formats/leaderboard/results.ts';
 import { reasonOf } from '../../../src/formats/miniSweAgent/miniSweAgent.ts';
 import { readTrajectory, recordedCalls } from '../../../src/formats/miniSweAgent/trajectory.ts';
-import { readHistory } from '../../../src/formats/openHands/history.ts';
+import { readHistory } from '../../../src/formats/openHandsOutput/history.ts';
 import {
   outputReasonOf,
   patchOfOutput,
   readOutputLine,
   verdictOfRow,
-} from '../../../src/formats/openHands/openHands.ts';
+} from '../../../src/formats/openHandsOutput/openHandsOutput.ts';
 import { parsePredictions, readPredictions } from '../../../src/formats/predictions.ts';
 import { readVerdictMap } from '../../../src/formats/pro/pro.ts';
-import { readSweTrajectory, sweReasonOf } from '../../../src/formats/sweAgent/sweAgent.ts';
+import { readSweTrajectory, sweReasonOf } from '../../../src/formats/sweTraj/sweTraj.ts';
 import {
   readTerminalMetadata,
   readTerminalResults,

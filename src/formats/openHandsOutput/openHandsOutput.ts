@@ -32,7 +32,7 @@ const isOutput = (head: string): boolean =>
   (hasKeys(head, 'test_result') || hasKeys(head, 'git_patch')) &&
   ['history', 'instruction', 'metadata', 'git_patch'].some((key) => hasKeys(head, key));
 
-export const openHands: ForeignFormat = {
+export const openHandsOutput: ForeignFormat = {
   recognise({ files, head }) {
     const found =
       files === null ? isOutput(head('')) : topOf(files).includes(OUTPUT) && isOutput(head(OUTPUT));

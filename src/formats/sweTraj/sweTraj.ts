@@ -26,7 +26,7 @@ import { reportBeside, withReport, withVerdicts } from '../verdicts.ts';
 
 const TRAJECTORY = /\.traj(?:\.gz)?$/;
 
-export const sweAgent: ForeignFormat = {
+export const sweTraj: ForeignFormat = {
   recognise({ name, files, head }) {
     if (files !== null)
       return files.some((file) => TRAJECTORY.test(file))
