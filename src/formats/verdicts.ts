@@ -19,7 +19,7 @@ import { readInstanceReport } from './harness/instanceReport.ts';
 import { FILES, findInstanceFolders } from './harness/logFolders.ts';
 import { runFromInstanceReports, statedByRunReport, verdictsOfRunReport } from './harness/reports.ts';
 import { type ReportedRun, RUN_REPORT_KEYS, readRunReport } from './harness/runReport.ts';
-import { entryOf, RESULTS, verdictsOfLeaderboard } from './leaderboard/results.ts';
+import { entryFolder, RESULTS, verdictsOfLeaderboard } from './leaderboard/results.ts';
 import { isEmptyPatch, NO_MODEL, PREDICTIONS, type Prediction, parsePredictions } from './predictions.ts';
 import { verdictsOfMap } from './pro/pro.ts';
 
@@ -146,7 +146,7 @@ function readFile(path: string): VerdictSheet {
 /** Leaderboard folders are named for the entry, not for the file inside. */
 const labelOf = (path: string): string =>
   RESULTS.some((name) => basename(name) === basename(path))
-    ? basename(entryOf(path))
+    ? basename(entryFolder(path))
     : basename(path).replace(/\.jsonl?$/, '');
 
 function readFolder(folder: string): VerdictSheet {

@@ -24,7 +24,7 @@ export const RESULTS = ['results/results.json', 'results.json'];
 export const RESOLVED_LIST = /"resolved"\s{0,100}:\s{0,100}\[/;
 
 /** The folder of the entry whose results.json this is. */
-export function entryOf(results: string): string {
+export function entryFolder(results: string): string {
   const folder = dirname(resolve(results));
   return basename(folder) === 'results' ? dirname(folder) : folder;
 }
@@ -130,7 +130,7 @@ const sum = (sizes: Sizes): number => [...sizes.values()].reduce((all, one) => a
 
 /** How many instances the dataset of an entry has, by its totals, unless they are of another one; `listed`: ids that its results name. */
 function sizeOf(results: string, listed: Iterable<string>) {
-  const entry = entryOf(results);
+  const entry = entryFolder(results);
   const predicted = predictedIn(entry);
   const path = join(dirname(results), 'resolved_by_repo.json');
   const read = existsSync(path) ? readRepoTotals(readForeignFile(path)) : null;
