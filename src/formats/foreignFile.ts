@@ -48,6 +48,46 @@ function orUnreadable<T>(path: string, read: () => T): T {
 export const gunzipped = (path: string, bytes: Buffer): Buffer =>
   path.endsWith('.gz') ? gunzipSync(bytes, { maxOutputLength: LARGEST }) : bytes;
 
+const PIECE = 1 << 20;
+const LF = 0x0a;
+
+interface ForeignLine {
+  readonly line: number;
+  readonly bytes: Buffer;
+  /** False for a last line without an end: its writer may have died. */
+  readonly ended: boolean;
+}
+
+/** Line by line, so that a file of gigabytes is never in memory as a whole. Splits at LF alone. Throws a SourceError. */
+export function* linesOf(path: string): Generator<ForeignLine> {
+  if (!statSync(path).isFile()) throw new SourceError(`${path} is not a file`, 'take it out of the folder');
+  const file = openSync(path, 'r');
+  try {
+    let begun: Buffer[] = [];
+    let held = 0;
+    let line = 1;
+    for (;;) {
+      const piece = Buffer.alloc(PIECE);
+      const read = orUnreadable(path, () => readSync(file, piece));
+      if (read === 0) break;
+      const given = piece.subarray(0, read);
+      let from = 0;
+      for (let end = given.indexOf(LF); end >= 0; end = given.indexOf(LF, from)) {
+        yield { line: line++, bytes: Buffer.concat([...begun, given.subarray(from, end)]), ended: true };
+        begun = [];
+        held = 0;
+        from = end + 1;
+      }
+      held += read - from;
+      if (held > LARGEST) throw new SourceError(`${path}: line ${line} has more than ${LARGEST} bytes`);
+      if (from < read) begun.push(given.subarray(from));
+    }
+    if (begun.length > 0) yield { line, bytes: Buffer.concat(begun), ended: false };
+  } finally {
+    closeSync(file);
+  }
+}
+
 /** The first bytes; empty where there is no file. */
 export function beginningOf(path: string, bytes: number): string {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return '';

@@ -154,6 +154,15 @@ export interface RecordedCall {
   readonly notes?: readonly string[];
 }
 
+/** Where a file states what all calls of a trial used together. */
+export const wholeCall = (stated: Partial<RecordedCall>): RecordedCall => ({
+  ...{ step: 1, model: null, responseId: null, finishReason: null, rawUsage: null },
+  ...{ inputTokens: null, cacheReadTokens: null, outputTokens: null, reasoningTokens: null, costNano: null },
+  at: null,
+  notes: ['all calls of the trial in one'],
+  ...stated,
+});
+
 export type ForeignOutcome = 'resolved' | 'unresolved' | 'empty_patch' | 'error' | 'pending' | 'incomplete';
 
 export interface ForeignVerdict {

@@ -7,33 +7,82 @@ import { listingOf, readForeignBytes, SourceError } from './foreignFile.ts';
 import type { CarriedRecord, Claim, ForeignFormat, ForeignRun, Listing } from './foreignFormat.ts';
 import { type AttemptWriter, RECORD_FILE, type RunWriter } from './writtenRun.ts';
 
-/** `reads`: what a user may name, as texts of help say it; null where it is told and makes no run. */
-const TABLE: readonly { readonly reads: string | null; readonly load: () => Promise<ForeignFormat> }[] = [
-  { reads: 'a job folder of Harbor', load: async () => (await import('./harbor/harbor.ts')).harbor },
+interface Row {
+  /** What a user may name, as texts of help say it; null where it is told and makes no run. */
+  readonly reads: string | null;
+  /** What it is known by, for a path that is nothing known. */
+  readonly by: string;
+  /** Names of files that are of this kind, or look like it. */
+  readonly near: RegExp;
+  readonly load: () => Promise<ForeignFormat>;
+}
+
+const TABLE: readonly Row[] = [
+  {
+    reads: 'a job folder of Harbor',
+    by: 'its result.json has "n_total_trials"',
+    near: /^result\.json$/,
+    load: async () => (await import('./harbor/harbor.ts')).harbor,
+  },
   {
     reads: "mini-swe-agent's folder (preds.json, *.traj.json)",
+    by: 'it has files *.traj.json',
+    near: /\.traj\.json/,
     load: async () => (await import('./miniSweAgent/miniSweAgent.ts')).miniSweAgent,
   },
-  { reads: 'trajectories in ATIF', load: async () => (await import('./atif/atif.ts')).atif },
+  {
+    reads: "SWE-agent's trajectories (*.traj) or a folder of them",
+    by: 'it is, or has, a file *.traj',
+    near: /\.traj$/,
+    load: async () => (await import('./sweTraj/sweTraj.ts')).sweTraj,
+  },
+  {
+    reads: "OpenHands' output.jsonl",
+    by: 'its lines have "instance_id" and "test_result"',
+    near: /^output\b/,
+    load: async () => (await import('./openHandsOutput/openHandsOutput.ts')).openHandsOutput,
+  },
+  {
+    reads: 'a run folder of Terminal-Bench 1',
+    by: 'its results.json has "results", each with "trial_name" and "task_id"',
+    near: /^(?:run_metadata\.json|tb\.lock)$/,
+    load: async () => (await import('./terminalBench/terminalBench.ts')).terminalBench,
+  },
+  {
+    reads: 'trajectories in ATIF',
+    by: '"schema_version" begins with "ATIF-v"',
+    near: /^trajectory\.json$|atif/,
+    load: async () => (await import('./atif/atif.ts')).atif,
+  },
   {
     reads: 'a log of Inspect (.eval, .json) or a folder of them',
+    by: 'it ends in .eval, or has "eval" with "task" and "model"',
+    near: /\.eval$|^\d{4}-\d\d-\d\dT/,
     load: async () => (await import('./inspect/inspect.ts')).inspect,
   },
   {
-    reads:
-      "predictions, the harness's logs/run_evaluation folder or a report.json in it, a run report of the harness or of sb-cli",
-    load: async () => (await import('./harness/harness.ts')).harness,
-  },
-  {
     reads: "results.json of a leaderboard's entry",
+    by: 'it has a list "resolved"',
+    near: /^results\.json$|^metadata\.ya?ml$/,
     load: async () => (await import('./leaderboard/leaderboard.ts')).leaderboard,
   },
   {
     reads: 'eval_results.json of SWE-bench Pro',
+    by: 'it maps ids to true or false',
+    near: /^eval_results/,
     load: async () => (await import('./pro/pro.ts')).pro,
   },
   {
+    reads:
+      "predictions, the harness's logs/run_evaluation folder or a report.json in it, a run report of the harness or of sb-cli",
+    by: 'they have "model_patch", "resolved_ids" or "resolved"',
+    near: /preds|predictions|report|\.jsonl$|^patch\.diff$/,
+    load: async () => (await import('./harness/harness.ts')).harness,
+  },
+  {
     reads: null,
+    by: 'a list of "dataset" and "value" in .eval_results/*.yaml',
+    near: /\.eval_results/,
     load: async () => (await import('./hubScores/hubScores.ts')).hubScores,
   },
 ];
@@ -94,6 +143,19 @@ const OWN = {
 export async function recogniseSource(source: string): Promise<Recognised | null> {
   const listing = listingOf(source);
   return listing && recognised(listing, await allFormats());
+}
+
+/** For a path that is there and nothing that is known: the kind that it is nearest to, by its names, and what that is known by. */
+export function whatIsKnown(source: string): string {
+  const listing = listingOf(source);
+  const names = listing?.files === null ? [listing.name] : (listing?.files ?? []);
+  if (names.length === 0) return 'it holds no files';
+  for (const { reads, by, near } of TABLE) {
+    const name = names.find((file) => near.test(file.split('/').at(-1)!));
+    if (reads !== null && name !== undefined) return `the nearest kind, for its ${name}, is ${reads}: ${by}`;
+  }
+  const kinds = TABLE.flatMap(({ reads, by }) => (reads === null ? [] : [`  ${reads}: ${by}`]));
+  return `name the results root, which is the folder that holds swebatch.db, or what another runner left, which is known by this:\n${kinds.join('\n')}`;
 }
 
 export const allFormats = (): Promise<readonly ForeignFormat[]> =>

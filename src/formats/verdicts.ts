@@ -6,7 +6,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { percent } from '../base/text/numbers.ts';
 import { exitClassOf, SEALED_CLASSES } from '../outcome.ts';
-import { checked, readForeignFile, SourceError } from './foreignFile.ts';
+import { beginningOf, checked, hasKeys, readForeignFile, SourceError } from './foreignFile.ts';
 import {
   type ForeignInstance,
   type ForeignRun,
@@ -18,8 +18,8 @@ import {
 import { readInstanceReport } from './harness/instanceReport.ts';
 import { FILES, findInstanceFolders } from './harness/logFolders.ts';
 import { runFromInstanceReports, statedByRunReport, verdictsOfRunReport } from './harness/reports.ts';
-import { type ReportedRun, readRunReport } from './harness/runReport.ts';
-import { entryOf, RESULTS, verdictsOfLeaderboard } from './leaderboard/results.ts';
+import { type ReportedRun, RUN_REPORT_KEYS, readRunReport } from './harness/runReport.ts';
+import { entryFolder, RESULTS, verdictsOfLeaderboard } from './leaderboard/results.ts';
 import { isEmptyPatch, NO_MODEL, PREDICTIONS, type Prediction, parsePredictions } from './predictions.ts';
 import { verdictsOfMap } from './pro/pro.ts';
 
@@ -146,7 +146,7 @@ function readFile(path: string): VerdictSheet {
 /** Leaderboard folders are named for the entry, not for the file inside. */
 const labelOf = (path: string): string =>
   RESULTS.some((name) => basename(name) === basename(path))
-    ? basename(entryOf(path))
+    ? basename(entryFolder(path))
     : basename(path).replace(/\.jsonl?$/, '');
 
 function readFolder(folder: string): VerdictSheet {
@@ -157,16 +157,23 @@ function readFolder(folder: string): VerdictSheet {
   for (const name of PREDICTIONS)
     if (existsSync(join(folder, name)))
       return { ...readPredicted(join(folder, name)), label: basename(folder) };
-  const report = runReportIn(folder);
-  if (report) return sheetOfRunReport(report.value, labelOf(report.name));
+  const report = reportBeside(folder);
+  if (report) return sheetOf(report, labelOf(report.path));
   throw new SourceError(`${folder} holds neither results.json, predictions nor a run report`);
 }
 
-function runReportIn(folder: string, except?: string): { name: string; value: ReportedRun } | null {
-  for (const name of readdirSync(folder).filter((f) => f.endsWith('.json') && f !== except)) {
+/** The first run report that lies in a folder. Other files of JSON are not opened further than their beginning. */
+export function reportBeside(
+  folder: string,
+  except?: string,
+): (StatedVerdicts & { readonly path: string }) | null {
+  for (const name of readdirSync(folder).sort()) {
     const path = join(folder, name);
+    if (!name.endsWith('.json') || name === except) continue;
+    const head = beginningOf(path, 65_536);
+    if (!RUN_REPORT_KEYS.some((key) => hasKeys(head, key))) continue;
     const read = readRunReport(readForeignFile(path));
-    if (read.ok) return { name, value: read.value };
+    if (read.ok) return { ...statedByRunReport(read.value), path };
     if (read.fault === 'damaged') throw new SourceError(`${path}: ${read.message}`);
   }
   return null;
@@ -180,8 +187,8 @@ function readPredicted(path: string): VerdictSheet {
   const verdicts = verdictsBelow(dirname(path), new Set(predictions.map((p) => p.instance_id)));
   const label = labelOf(path);
   if ([...verdicts.values()].every((verdict) => verdict === null)) {
-    const report = runReportIn(dirname(path), basename(path));
-    if (report) return { ...sheetOfRunReport(report.value, label), model: modelOf(predictions) };
+    const report = reportBeside(dirname(path), basename(path));
+    if (report) return { ...sheetOf(report, label), model: modelOf(predictions) };
   }
   return sheetOfPredictions(predictions, verdicts, label);
 }

@@ -15,7 +15,7 @@ import type { Store } from '../store/open.ts';
 import { baselineRun } from '../store/records/baselines.ts';
 import type { RunData } from '../store/records/reportQueries.ts';
 import { findRun, type RunRow } from '../store/records/runs.ts';
-import { openSource } from './import/openSource.ts';
+import { openSource, unknownSource } from './import/openSource.ts';
 
 export interface CompareOptions {
   /** RUN, RUN/ARM, `baseline[:NAME]`, or a file or folder; the first is the reference. */
@@ -179,12 +179,21 @@ export async function foreignSides(
       );
       continue;
     }
-    const side = readFileSide(selector);
-    const words = (await recogniseSource(selector))?.words;
-    caller.tell({ level: 'info', text: `${selector}: ${lineOf(side, words)}` });
+    const kind = await recogniseSource(selector);
+    const side = kind ? readFileSide(selector) : readUnknown(selector);
+    caller.tell({ level: 'info', text: `${selector}: ${lineOf(side, kind?.words)}` });
     found.set(selector, [{ side, from: null }]);
   }
   return found;
+}
+
+/** A file may say what it is further on than its kind is looked for. */
+function readUnknown(path: string): Side {
+  try {
+    return readFileSide(path);
+  } catch (error) {
+    throw error instanceof UserError ? unknownSource(path) : error;
+  }
 }
 
 /** What another runner left, read as a run of a results root of its own. Null for the name of a run, and for what holds verdicts alone. The caller closes the store. */

@@ -151,6 +151,16 @@ describe('an instance that is resolved and unresolved is an error that names it'
   });
 });
 
+test('a folder that holds a run report alone is a run, as the report is', async () => {
+  const dir = folder({
+    'm.r.json': { total_instances: 3, resolved_ids: ['a__a-1'], incomplete_ids: ['a__a-2'] },
+  });
+  for (const source of [dir, join(dir, 'm.r.json')]) {
+    const { instances, neverRun } = await readSource(source);
+    expect([instances.map((i) => i.instanceId), neverRun]).toEqual([['a__a-1'], [{ instanceId: 'a__a-2' }]]);
+  }
+});
+
 test('ids of Multi-SWE-bench (org/repo:pr-n) are those of its rows, wherever they stand', () => {
   const report = readRunReport(
     JSON.stringify({

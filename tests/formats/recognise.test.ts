@@ -12,6 +12,18 @@ const folder = (files: Readonly<Record<string, string>>) =>
 
 test.each<[string | null, string, string]>([
   ['a log of Inspect', 'a.eval', 'PK'],
+  ['a trajectory of SWE-agent', 'a__a-1.traj', '{"environment": "swe_main", "trajectory": ['],
+  [
+    "OpenHands' output.jsonl",
+    'output.jsonl',
+    '{"instance_id": "a__a-1", "test_result": {"git_patch": ""}, "history": []',
+  ],
+  ["OpenHands' output.jsonl", 'old.jsonl', '{"instance_id": "a__a-1", "instruction": "", "git_patch": "'],
+  [
+    'results of Terminal-Bench 1',
+    'results.json',
+    '{"id": "x", "results": [{"trial_name": "a.1-of-1", "task_id": "a"',
+  ],
   ['a log of Inspect', 'a.json', '{\n  "version": 2,\n "eval": {"task": "t", "model": "m"'],
   ['predictions', 'a.jsonl', ''],
   ['predictions', 'preds.json', '{"a__a-1": {"model_name_or_path": "m", "model_patch": ""}}'],
@@ -39,6 +51,15 @@ test.each<[string | null, Readonly<Record<string, string>>]>([
     { 'all_preds.jsonl': '', 'results/results.json': '{"resolved": []}', 'trajs/a.traj.json': '' },
   ],
   ['a folder of mini-swe-agent', { 'preds.json': '{}', 'a/a.traj.json': '' }],
+  ['a folder of SWE-agent', { 'preds.json': '{}', 'a__a-1/a__a-1.traj': '' }],
+  [
+    "OpenHands' output.jsonl",
+    { 'output.jsonl': '{"instance_id": "a", "test_result": {}, "history": []}', 'report.json': '' },
+  ],
+  [
+    'a run of Terminal-Bench 1',
+    { 'run_metadata.json': '{"run_id": "r", "agent_name": "a", "n_attempts": 1}' },
+  ],
   ['predictions', { 'preds.json': '{}' }],
   ["predictions with the harness's reports", { 'predictions.jsonl': '', 'a__a-1/report.json': '' }],
   ['trajectories in ATIF', { 'trajectories/a/a.atif.json': '' }],
@@ -46,6 +67,7 @@ test.each<[string | null, Readonly<Record<string, string>>]>([
   ['a run report of the harness', { 'm.r.json': '{"resolved_ids": []', 'other.json': '{}' }],
   [null, { 'result.json': '{"ok": true}', 'a/b.txt': '' }],
   [null, { '2026-01-01T00-00-00.json': '{"a": 1}' }],
+  [null, { 'run_metadata.json': '{"run_id": 1}' }],
   [null, {}],
 ])('a folder: %s', (kind, files) => {
   expect(folder(files)).toBe(kind);

@@ -66,6 +66,11 @@ const name = fc.constantFrom(
   '2026-01-01T00-00-00_a.json',
   'a__a-1.atif.json',
   'results/results.json',
+  'a__a-1/a__a-1.traj',
+  'output.jsonl',
+  'output.swebench_eval.jsonl',
+  'run_metadata.json',
+  'a/a.1-of-1/results.json',
 );
 const tree = fc.array(fc.tuple(name, content, fc.boolean()), { maxLength: 5 });
 

@@ -1,9 +1,10 @@
 /** `swebatch view`: the web page over a results root, live until interrupted, or written as static files. */
 
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { plural } from '../../base/text/numbers.ts';
-import { openSource } from '../../results/import/openSource.ts';
+import { recogniseSource } from '../../formats/formats.ts';
+import { openKnown } from '../../results/import/openSource.ts';
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
 import { writeBundle } from '../../viewer/bundle.ts';
@@ -50,7 +51,13 @@ export const viewVerb = defineVerb({
       throw new UserError(`there is no such folder: ${args.results}`, {
         hint: 'name a results root, or what another runner left; a root that the first run will make is named with -o',
       });
-    const foreign = asked === undefined ? null : await openSource(asked, thisProcess());
+    // An empty folder, or what -o names, may be a root that the first run will make.
+    const isRoot =
+      asked === undefined ||
+      (args.results === undefined
+        ? (await recogniseSource(asked)) === null
+        : args.bundle === undefined && isEmpty(args.results));
+    const foreign = isRoot ? null : await openKnown(asked, thisProcess());
     const results = foreign?.root ?? resultsRoot(asked);
     if (statSync(results, { throwIfNoEntry: false })?.isFile())
       throw new UserError(`${results} is a file`, {
@@ -61,6 +68,8 @@ export const viewVerb = defineVerb({
     return serve(results, args);
   },
 });
+
+const isEmpty = (path: string): boolean => statSync(path).isDirectory() && readdirSync(path).length === 0;
 
 function bundle(
   results: string,

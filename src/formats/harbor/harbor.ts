@@ -24,6 +24,7 @@ import {
   type TrialIdentity,
   trialKey,
   UNKNOWN_MODEL,
+  wholeCall,
 } from '../foreignFormat.ts';
 import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
 
@@ -232,11 +233,8 @@ function instanceOf({ id, folder, trial, measured, epoch, arm }: Trial): Foreign
   const { exception } = measured;
   const used = usedBy(trial);
   const costNano = plausibleNano(used?.cost_usd) ?? totalNano;
-  const call = {
-    step: 1,
+  const call = wholeCall({
     model: trial.agent_info?.model_info?.name ?? null,
-    responseId: null,
-    finishReason: null,
     rawUsage: used,
     // Harbor counts what came from the cache as input too.
     inputTokens:
@@ -245,11 +243,9 @@ function instanceOf({ id, folder, trial, measured, epoch, arm }: Trial): Foreign
         : tokensOrNull(Math.max(0, used.n_input_tokens - (used.n_cache_tokens ?? 0))),
     outputTokens: tokensOrNull(used?.n_output_tokens),
     cacheReadTokens: tokensOrNull(used?.n_cache_tokens),
-    reasoningTokens: null,
     costNano,
     at: secondsOf(trial.started_at),
-    notes: ['all calls of the trial in one'],
-  };
+  });
   return foreignInstance({
     instanceId: id,
     epoch,

@@ -1,21 +1,20 @@
 /** Files of the SWE-bench harness as a run: predictions and what was reported of them, run reports, folders of instance reports. */
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { hasKeys, listingOf, readForeignFile, topOf } from '../foreignFile.ts';
 import type { Claim, ForeignFormat, ForeignRun, Listing, StatedVerdicts } from '../foreignFormat.ts';
 import { RESOLVED_LIST } from '../leaderboard/results.ts';
 import { readMiniFolder } from '../miniSweAgent/miniSweAgent.ts';
 import { PREDICTIONS, parsePredictions } from '../predictions.ts';
-import { verdictsIn, withPrinted, withReport, withVerdicts } from '../verdicts.ts';
+import { reportBeside, verdictsIn, withPrinted, withReport, withVerdicts } from '../verdicts.ts';
 import {
   instanceOfPrediction,
   runFromInstanceReport,
   runFromInstanceReports,
   runFromReport,
-  verdictsOfRunReport,
 } from './reports.ts';
+import { RUN_REPORT_KEYS } from './runReport.ts';
 
-const RUN_REPORT_KEYS = ['resolved_ids', 'completed_ids', 'submitted_ids', 'total_instances'];
 const isRunReport = (head: string): boolean => RUN_REPORT_KEYS.some((key) => hasKeys(head, key));
 /** Of an instance; the leaderboard's results.json has a list there. */
 const VERDICT = /"resolved"\s{0,100}:\s{0,100}(?:true|false)/;
@@ -86,28 +85,22 @@ export function readPredictionsFile(path: string): {
   const problems = read.ok ? [] : read.problems;
   return {
     run: { folder: path, instances, verdicts: below.verdicts, warnings, problems },
-    report: runReportBeside(path),
+    report: reportBeside(dirname(path), basename(path)),
   };
-}
-
-function runReportBeside(path: string): StatedVerdicts | null {
-  const folder = dirname(path);
-  for (const name of readdirSync(folder).sort()) {
-    const file = join(folder, name);
-    if (!name.endsWith('.json') || name === basename(path)) continue;
-    if (!isRunReport(listingOf(file)?.head('') ?? '')) continue;
-    const read = verdictsOfRunReport(file);
-    if (read.ok) return read;
-  }
-  return null;
 }
 
 /** Trajectories, predictions or reports: files say by themselves what they are. */
 export function readPlain(source: string, report?: string): ForeignRun {
-  if (statSync(source).isDirectory()) return readMiniFolder(source, report);
-  const single = runFromInstanceReport(source);
-  if (single) return single;
-  const stated = verdictsIn(source);
-  const run = runFromReport(source, stated.verdicts);
+  if (statSync(source).isDirectory()) {
+    const run = readMiniFolder(source, report);
+    const isEmpty = run.instances.length === 0 && run.problems.length === 0;
+    const stated = isEmpty ? reportBeside(source) : null;
+    return stated ? runOf(stated.path, stated) : run;
+  }
+  return runFromInstanceReport(source) ?? runOf(source, verdictsIn(source));
+}
+
+function runOf(path: string, stated: StatedVerdicts): ForeignRun {
+  const run = runFromReport(path, stated.verdicts);
   return stated.printed ? withPrinted(run, stated.printed) : run;
 }

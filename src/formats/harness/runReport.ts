@@ -96,9 +96,13 @@ const LISTS: IdLists = [
   ['empty_patch_ids', 'empty_patch'],
 ];
 
+export const RUN_REPORT_KEYS = ['resolved_ids', 'completed_ids', 'submitted_ids', 'total_instances'];
+
 /** Told from its keys, in a value or in the beginning of a file. */
 export const isRunReport = (has: (key: string) => boolean): boolean =>
-  has('resolved_ids') || (has('resolved') && ['unresolved_ids', 'submitted_ids', 'completed_ids'].some(has));
+  // Terminal-Bench lists ids beside its results.
+  (has('resolved_ids') && !has('results')) ||
+  (has('resolved') && ['unresolved_ids', 'submitted_ids', 'completed_ids'].some(has));
 
 export interface ReportedRun {
   readonly kind: 'harness' | 'sb-cli';

@@ -8,7 +8,7 @@ import { runFromReport } from '../harness/reports.ts';
 import { isRunReport } from '../harness/runReport.ts';
 import { PREDICTIONS } from '../predictions.ts';
 import { verdictsIn, withReport } from '../verdicts.ts';
-import { entryOf, RESOLVED_LIST, RESULTS } from './results.ts';
+import { entryFolder, RESOLVED_LIST, RESULTS } from './results.ts';
 
 export const leaderboard: ForeignFormat = {
   recognise({ files, head }) {
@@ -35,7 +35,7 @@ export const leaderboard: ForeignFormat = {
   },
   read(source, report) {
     if (statSync(source).isDirectory()) return readEntry(source, source, report);
-    return readEntry(entryOf(source), source, report ?? source);
+    return readEntry(entryFolder(source), source, report ?? source);
   },
 };
 

@@ -25,7 +25,7 @@ export const RESULTS = ['results/results.json', 'results.json'];
 export const RESOLVED_LIST = /"resolved"\s{0,100}:\s{0,100}\[/;
 
 /** The folder of the entry whose results.json this is. */
-export function entryOf(results: string): string {
+export function entryFolder(results: string): string {
   const folder = dirname(resolve(results));
   return basename(folder) === 'results' ? dirname(folder) : folder;
 }
@@ -131,7 +131,7 @@ const sum = (sizes: Sizes): number => [...sizes.values()].reduce((all, one) => a
 
 /** How many instances the dataset of an entry has, by its totals, unless they are of another one; `listed`: ids that its results name. */
 function sizeOf(results: string, listed: Iterable<string>) {
-  const entry = entryOf(results);
+  const entry = entryFolder(results);
   const predicted = predictedIn(entry);
   const path = join(dirname(results), 'resolved_by_repo.json');
   const read = existsSync(path) ? readRepoTotals(readForeignFile(path)) : null;
@@ -176,7 +176,7 @@ function whyOther(
 
 /** "django__django-11099" is of django/django; ids of other forms have no repository to tell. */
 const repositoryOf = (id: string): string | null =>
-  /^(.+?)__(.+)-\d+$/.exec(id)?.slice(1, 3).join('/') ?? null;
+  id.includes('__') ? id.replace(/-[^-]*$/, '').replace('__', '/') : null;
 
 const LOGS_OF = /s3:\/\/[\w.-]{1,100}\/([\w-]{1,50})\//;
 

@@ -22,7 +22,7 @@ import {
   trialKey,
   UNKNOWN_MODEL,
 } from '../../formats/foreignFormat.ts';
-import { readForeignRun, recogniseSource } from '../../formats/formats.ts';
+import { readForeignRun, recogniseSource, whatIsKnown } from '../../formats/formats.ts';
 import { HALF_CHARACTERS } from '../../formats/predictions.ts';
 import { exitClassOf, type Outcome, SEALED_CLASSES } from '../../outcome.ts';
 import { scoredTrials } from '../../report/measure/score.ts';
@@ -154,7 +154,9 @@ async function importForeign(
   if (imported.problems.length > 0) throw new UserError(imported.problems.join('\n'));
   if (imported.instances.length === 0)
     throw new UserError(`nothing to import in ${source}`, {
-      hint: 'it holds neither trajectories, predictions nor reports',
+      hint: (await recogniseSource(source))
+        ? 'it holds neither trajectories, predictions nor reports'
+        : whatIsKnown(source),
     });
   const { dataDir } = options;
   const dataset =
@@ -198,7 +200,9 @@ export async function readSource(source: string, report?: string): Promise<Forei
   try {
     return await readForeignRun(source, report);
   } catch (error) {
-    throw error instanceof SourceError ? sourceProblem(error) : error;
+    if (!(error instanceof SourceError)) throw error;
+    const hint = (await recogniseSource(source)) ? error.hint : whatIsKnown(source);
+    throw new UserError(error.message, hint === undefined ? {} : { hint });
   }
 }
 

@@ -20,9 +20,10 @@ import { z } from 'zod';
 import { makeFolder } from '../../base/files/makeFolder.ts';
 import { VERSION } from '../../base/files/packageFile.ts';
 import { sha256 } from '../../base/sha256.ts';
-import { type Recognised, recogniseSource } from '../../formats/formats.ts';
+import { type Recognised, recogniseSource, whatIsKnown } from '../../formats/formats.ts';
 import { type Caller, type Notice, type Variables, variable } from '../../run/caller.ts';
 import { databasePath, openForReading } from '../../run/resultsRoot.ts';
+import { UserError } from '../../run/userError.ts';
 import { findRun } from '../../store/records/runs.ts';
 import { importedName, importInto } from './importResults.ts';
 import { databaseBeside } from './ownRecord.ts';
@@ -54,6 +55,22 @@ export async function openSource(
   for (const { level, text } of [...first, ...others]) tell({ level, text: `${source}: ${text}` });
   return { root: opened.root, run: opened.run };
 }
+
+/** The same for a path that is there: null for a results root of ours, an error for what is nothing known. */
+export async function openKnown(
+  source: string,
+  caller: Pick<Caller, 'env' | 'tell'>,
+): Promise<OpenedSource | null> {
+  const opened = await openSource(source, caller);
+  if (!opened && !(await recogniseSource(source))) throw unknownSource(source);
+  return opened;
+}
+
+export const unknownSource = (source: string): UserError =>
+  new UserError(
+    `${resolve(source)} is a ${statSync(source).isDirectory() ? 'folder' : 'file'}, and nothing that is known: no results root, and nothing of another runner`,
+    { hint: whatIsKnown(source) },
+  );
 
 const cacheFolder = (env: Variables): string =>
   join(
@@ -156,13 +173,13 @@ function removeUnused(cache: string): void {
   }
 }
 
-/** Null for a run of the results root, and where nothing of another tool is there. */
+/** Null for a run of the results root, and where no path is. */
 export async function foreignRun(
   selector: string,
   root: string,
   caller: Pick<Caller, 'env' | 'tell'>,
 ): Promise<OpenedSource | null> {
-  return !existsSync(selector) || isRun(selector, root) ? null : await openSource(selector, caller);
+  return !existsSync(selector) || isRun(selector, root) ? null : await openKnown(selector, caller);
 }
 
 /** A record that cannot be opened names no run: what stands beside it can be read all the same. */

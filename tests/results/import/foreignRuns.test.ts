@@ -69,6 +69,38 @@ test('view shows them; a report of another kind than any is refused as before', 
   expect(broken.code).not.toBe(0);
 });
 
+test('a path that is nothing known says so, and what its nearest kind is known by', async () => {
+  const { home, run } = place();
+  mkdirSync(join(home, 'near'));
+  writeFileSync(join(home, 'near', 'result.json'), '{"ok": true}');
+  writeFileSync(join(home, 'text.md'), 'hello');
+  mkdirSync(join(home, 'empty'));
+  const verbs = (path: string) => [
+    ['report', path],
+    ['view', path, '--bundle', 'out'],
+    ['compare', 'job', path],
+  ];
+  for (const words of verbs('near')) {
+    const { code, stderr } = await run(...words);
+    expect([code, stderr], words.join(' ')).toEqual([
+      2,
+      expect.stringMatching(/near is a folder, and nothing that is known/),
+    ]);
+    expect(stderr).toMatch(/nearest kind, for its result\.json, is a job folder of Harbor: .*n_total_trials/);
+    expect(stderr).not.toMatch(/start a run|swebatch ls/);
+  }
+  for (const words of verbs('text.md')) {
+    const { code, stderr } = await run(...words);
+    expect([code, stderr], words.join(' ')).toEqual([
+      2,
+      expect.stringMatching(/text\.md is a file, and nothing that is known/),
+    ]);
+    expect(stderr).toMatch(/SWE-agent's trajectories.*\n.*OpenHands' output\.jsonl.*\n.*Terminal-Bench 1/);
+  }
+  for (const words of verbs('empty')) expect((await run(...words)).stderr).toMatch(/it holds no files/);
+  expect((await run('import', 'near')).stderr).toMatch(/nearest kind, for its result\.json/);
+});
+
 const TRAJECTORY = {
   info: {
     model_stats: { instance_cost: 0.1, api_calls: 1 },

@@ -37,8 +37,20 @@ import {
 import { readLeaderboardResults, readRepoTotals } from '../../../src/formats/leaderboard/results.ts';
 import { reasonOf } from '../../../src/formats/miniSweAgent/miniSweAgent.ts';
 import { readTrajectory, recordedCalls } from '../../../src/formats/miniSweAgent/trajectory.ts';
+import { readHistory } from '../../../src/formats/openHandsOutput/history.ts';
+import {
+  outputReasonOf,
+  patchOfOutput,
+  readOutputLine,
+  verdictOfRow,
+} from '../../../src/formats/openHandsOutput/openHandsOutput.ts';
 import { parsePredictions, readPredictions } from '../../../src/formats/predictions.ts';
 import { readVerdictMap } from '../../../src/formats/pro/pro.ts';
+import { readSweTrajectory, sweReasonOf } from '../../../src/formats/sweTraj/sweTraj.ts';
+import {
+  readTerminalMetadata,
+  readTerminalResults,
+} from '../../../src/formats/terminalBench/terminalBench.ts';
 import { sameModel } from '../../../src/report/submission/review.ts';
 import { scanForSecrets } from '../../../src/report/submission/writeSubmission.ts';
 import { readCompose } from '../../../src/suites/harbor/compose.ts';
@@ -116,6 +128,41 @@ export const FILE_READERS: readonly Reader[] = [
       'dataset, Latin-1': (text) => readJson(Buffer.from(`${text}é`, 'latin1'), 'jsonl'),
       parseTestIds,
       readVerdictMap,
+      readSweTrajectory,
+      sweReasonOf: (text) => sweReasonOf(`submitted (${text}`),
+      outputReasonOf,
+      patchOfOutput: (text) => patchOfOutput(`${text}\ndiff --git a/f b/f\n${text}`),
+      readOutputLine: (text) => {
+        const read = readOutputLine(text);
+        return read.ok && [verdictOfRow(read.value), readHistory(read.value.history ?? [], {})];
+      },
+      'history of OpenHands with a value': (given) => {
+        const text = jsonValue(given);
+        const event = {
+          source: text,
+          action: 'run',
+          args: { thought: text },
+          timestamp: text,
+          observation: undefined,
+        };
+        const meta = {
+          tool_call_id: text,
+          model_response: { id: text, choices: [{ message: { content: text } }] },
+        };
+        return readHistory(
+          [
+            event,
+            [
+              { ...event, tool_call_metadata: meta },
+              { observation: text, content: text },
+            ],
+            { kind: 'MessageEvent', llm_message: { content: [{ text }] } },
+          ],
+          { accumulated_cost: text, costs: [{ cost: text, timestamp: text }] },
+        );
+      },
+      readTerminalResults,
+      readTerminalMetadata,
       readHarborTrial,
       readHarborJobResult,
       readHarborAttempts,

@@ -1,0 +1,239 @@
+/**
+ * `output.jsonl` of OpenHands as a run: a line for each instance, with its patch, history and what it used. Verdicts stand in the line, in
+ * `output.swebench_eval.jsonl`, or in a run report beside. What is graded there is the patch from its first "diff --git" on, and so it is here.
+ */
+import { existsSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { isRecord, recordOf } from '../../base/isRecord.ts';
+import { plausibleNano } from '../../money.ts';
+import type { ExitReason } from '../../outcome.ts';
+import { hasKeys, linesOf, readForeignFile, SourceError, topOf } from '../foreignFile.ts';
+import {
+  type ForeignFormat,
+  type ForeignInstance,
+  type ForeignRun,
+  type ForeignVerdict,
+  foreignId,
+  foreignIdProblem,
+  foreignInstance,
+  spanOf,
+  UNKNOWN_MODEL,
+} from '../foreignFormat.ts';
+import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
+import { runFromInstanceReports } from '../harness/reports.ts';
+import { reportBeside, verdictsIn, withPrinted, withReport, withVerdicts } from '../verdicts.ts';
+import { readHistory } from './history.ts';
+
+const OUTPUT = 'output.jsonl';
+const isOutput = (head: string): boolean =>
+  hasKeys(head, 'instance_id') &&
+  !hasKeys(head, 'model_patch') &&
+  (hasKeys(head, 'test_result') || hasKeys(head, 'git_patch')) &&
+  ['history', 'instruction', 'metadata', 'git_patch'].some((key) => hasKeys(head, key));
+
+export const openHandsOutput: ForeignFormat = {
+  recognise({ files, head }) {
+    const found =
+      files === null ? isOutput(head('')) : topOf(files).includes(OUTPUT) && isOutput(head(OUTPUT));
+    return found ? { words: "OpenHands' output.jsonl", certain: 'sure' } : null;
+  },
+  read: (source, report) => {
+    const file = statSync(source).isDirectory() ? join(source, OUTPUT) : source;
+    return readOutput(file, report);
+  },
+};
+
+const reportSchema = z.looseObject({
+  resolved: z.boolean().nullish(),
+  empty_generation: z.boolean().nullish(),
+  failed_apply_patch: z.boolean().nullish(),
+  error_eval: z.boolean().nullish(),
+  test_timeout: z.boolean().nullish(),
+});
+const rowSchema = z.looseObject({
+  instance_id: z.string(),
+  git_patch: z.string().nullish(),
+  test_result: z.looseObject({ git_patch: z.string().nullish(), report: reportSchema.nullish() }).nullish(),
+  report: reportSchema.nullish(),
+  resolved: z.boolean().nullish(),
+  error: z.string().nullish(),
+  metadata: z.unknown().optional(),
+  history: z.array(z.unknown()).nullish(),
+  metrics: z.unknown().optional(),
+});
+type Row = z.infer<typeof rowSchema>;
+
+export const readOutputLine = (body: RawBody): Read<Row> =>
+  readForeign(body, rowSchema, (value) => isRecord(value) && 'instance_id' in value, 'it has no instance_id');
+
+/** Null where the line says nothing of a grading. */
+export function verdictOfRow({ report, test_result, resolved }: Row): ForeignVerdict | null {
+  const said = report ?? test_result?.report;
+  const won = said?.resolved ?? resolved;
+  if (!said && typeof won !== 'boolean') return null;
+  const lost = won
+    ? undefined
+    : said?.error_eval
+      ? 'error_eval'
+      : said?.test_timeout
+        ? 'test_timeout'
+        : undefined;
+  const verdict = won
+    ? 'resolved'
+    : lost !== undefined || typeof won !== 'boolean'
+      ? 'error'
+      : said?.empty_generation
+        ? 'empty_patch'
+        : 'unresolved';
+  return { verdict, reason: lost ?? null, report: null, grader: 'openhands' };
+}
+
+/** As its own evaluation takes it: what stands before the first diff is output of a shell. */
+export function patchOfOutput(patch: string | null | undefined): string {
+  const text = (patch ?? '').replaceAll('\r\n', '\n');
+  if (text.trim() === '') return '';
+  const from = text.startsWith('diff --git') ? 0 : text.indexOf('\ndiff --git') + 1;
+  return `${text.slice(from).trimEnd()}\n`;
+}
+
+/** What its errors say about the end; the rest is a defect, and the trial is missing. */
+const REASONS: readonly (readonly [pattern: RegExp, reason: ExitReason])[] = [
+  [/maximum (?:number of )?iteration/i, 'limit_steps'],
+  [/maximum budget|budget exceeded/i, 'limit_cost'],
+  [/stuck in (?:a )?loop|AgentStuckInLoop/i, 'submitted'],
+  [/ContextWindowExceed|context (?:window|length)/i, 'context_window_exceeded'],
+  [/ContentPolicy|content policy/i, 'model_refusal'],
+  [
+    /RateLimit|ServiceUnavailable|APIConnection|InternalServerError|APIError|LLMTimeout|overloaded/i,
+    'model_unavailable',
+  ],
+  [/AuthenticationError|PermissionDenied/i, 'auth_failed'],
+  [/BadRequestError|LLMBadRequest/i, 'model_rejected'],
+  [/AgentRuntime|RuntimeUnavailable|RuntimeDisconnected|Workspace|sandbox|container/i, 'env_died'],
+];
+export const outputReasonOf = (error: string): ExitReason =>
+  REASONS.find(([pattern]) => pattern.test(error.slice(0, 10_000)))?.[1] ?? 'internal_error';
+
+/** Of the line, or of metadata.json beside; its places changed with the versions. */
+function modelOf(metadata: unknown): string | null {
+  const of = recordOf(metadata);
+  const named = [recordOf(of.llm_config).model, recordOf(of.llm).model, of.model_name, of.model];
+  return (named.find((name) => typeof name === 'string' && name !== '') as string | undefined) ?? null;
+}
+
+function instanceOf(row: Row, id: string, file: string): ForeignInstance {
+  const metrics = recordOf(row.metrics);
+  const model = modelOf(row.metadata) ?? UNKNOWN_MODEL;
+  const { messages, calls, steps, times } = readHistory(row.history ?? [], metrics);
+  const patch = patchOfOutput(row.git_patch ?? row.test_result?.git_patch);
+  const total = plausibleNano(metrics.accumulated_cost);
+  // Without a price each call adds nothing: no costs, and a sum of 0.
+  const priced = Array.isArray(metrics.costs) ? metrics.costs.length > 0 : total !== 0;
+  const costNano = priced || total !== 0 ? total : null;
+  return foreignInstance({
+    instanceId: id,
+    model,
+    format: 'openhands',
+    exitStatus: row.error ? (row.error.split('\n', 1)[0] ?? '').slice(0, 200) : null,
+    exitReason: row.error ? outputReasonOf(row.error) : 'submitted',
+    errorMessage: row.error ?? null,
+    submission: patch || null,
+    modelPatch: patch,
+    steps,
+    costNano,
+    messages,
+    calls,
+    ...spanOf(times),
+    file,
+  });
+}
+
+/** A file with more of them was never one of these. */
+const MOST_UNREADABLE = 1000;
+
+interface Rows {
+  readonly rows: ReadonlyMap<
+    string,
+    { readonly instance: ForeignInstance; readonly verdict: ForeignVerdict | null }
+  >;
+  readonly warnings: readonly string[];
+  readonly problems: readonly string[];
+}
+
+function rowsOf(file: string): Rows {
+  const rows = new Map<string, { instance: ForeignInstance; verdict: ForeignVerdict | null }>();
+  const warnings: string[] = [];
+  const problems: string[] = [];
+  for (const { line, bytes, ended } of linesOf(file)) {
+    if (bytes.length < 1000 && bytes.toString('latin1').trim() === '') continue;
+    const read = readOutputLine(bytes);
+    const at = `${file}:${line}`;
+    if (!read.ok) {
+      if (!ended && read.fault === 'not_json')
+        warnings.push(`${at} is cut off and was left out: ${read.message}`);
+      else problems.push(`${at}: ${read.message}`);
+      if (problems.length >= MOST_UNREADABLE) break;
+      continue;
+    }
+    const id = foreignId(read.value.instance_id);
+    const wrong = foreignIdProblem(at, id);
+    if (wrong !== null) problems.push(wrong);
+    else {
+      if (rows.has(id)) warnings.push(`${at} repeats ${id}; the later one counts`);
+      rows.set(id, { instance: instanceOf(read.value, id, file), verdict: verdictOfRow(read.value) });
+    }
+  }
+  return { rows, warnings, problems };
+}
+
+function readOutput(file: string, report: string | undefined): ForeignRun {
+  if (!existsSync(file)) throw new SourceError(`there is no ${file}`);
+  const { rows, warnings, problems } = rowsOf(file);
+  const folder = dirname(resolve(file));
+  // Newer versions keep what they were told beside the lines.
+  const metadata = join(folder, 'metadata.json');
+  const lacks = [...rows.values()].some(({ instance }) => instance.model === UNKNOWN_MODEL);
+  const model = lacks && existsSync(metadata) ? modelOf(metadataOf(metadata)) : null;
+  const instances = [...rows.values()].map(({ instance }) =>
+    instance.model === UNKNOWN_MODEL && model !== null ? { ...instance, model } : instance,
+  );
+  const verdicts = new Map(
+    [...rows].flatMap(([id, { verdict }]) => (verdict ? [[id, verdict] as const] : [])),
+  );
+  const run: ForeignRun = { folder: file, instances, verdicts, warnings, problems };
+  if (report !== undefined) return withReport(run, report);
+  return problems.length > 0 ? run : graded(run, file, folder);
+}
+
+/** What its lines do not say of their grading lies beside them. */
+function graded(run: ForeignRun, file: string, folder: string): ForeignRun {
+  const name = basename(file).replace(/\.jsonl$/, '');
+  const evaluated = join(folder, `${name}.swebench_eval.jsonl`);
+  const reported = join(folder, `${name}.report.json`);
+  if (run.verdicts.size > 0) return counted(run);
+  if (existsSync(evaluated)) {
+    const { rows, problems } = rowsOf(evaluated);
+    const verdicts = new Map(
+      [...rows].flatMap(([id, { verdict }]) => (verdict ? [[id, verdict] as const] : [])),
+    );
+    return counted({ ...run, verdicts, problems });
+  }
+  if (existsSync(reported)) return withVerdicts(run, verdictsIn(reported));
+  const beside = reportBeside(folder);
+  if (beside) return withVerdicts(run, beside);
+  const below = runFromInstanceReports(folder, new Set(run.instances.map(({ instanceId }) => instanceId)));
+  return { ...run, verdicts: below.verdicts };
+}
+
+/** Its own report counts every line, and every instance without a verdict as a failure. */
+const counted = (run: ForeignRun): ForeignRun =>
+  withPrinted(run, {
+    resolved: [...run.verdicts.values()].filter(({ verdict }) => verdict === 'resolved').length,
+    of: run.instances.length,
+  });
+
+function metadataOf(path: string): unknown {
+  const read = readForeign(readForeignFile(path), z.unknown(), isRecord, 'it is no metadata');
+  return read.ok ? read.value : null;
+}

@@ -1,0 +1,249 @@
+/**
+ * Trajectories of SWE-agent (`<id>.traj`, versions 0.x and 1.x) as a run: one file, or a folder of them with its predictions. A trajectory states what was
+ * submitted, why it ended and what it cost; verdicts are those of the harness below or beside, or of a report.
+ */
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { isRecord } from '../../base/isRecord.ts';
+import { stepsOrNull, tokensOrNull } from '../../base/plausible.ts';
+import { plausibleNano } from '../../money.ts';
+import type { ExitReason } from '../../outcome.ts';
+import { hasKeys, readForeignFile } from '../foreignFile.ts';
+import {
+  type ForeignFormat,
+  type ForeignInstance,
+  type ForeignRun,
+  foreignIdProblem,
+  foreignInstance,
+  UNKNOWN_MODEL,
+  wholeCall,
+} from '../foreignFormat.ts';
+import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
+import { runFromInstanceReports } from '../harness/reports.ts';
+import { NO_MODEL, PREDICTIONS, type Prediction, parsePredictions } from '../predictions.ts';
+import { reportBeside, withReport, withVerdicts } from '../verdicts.ts';
+
+const TRAJECTORY = /\.traj(?:\.gz)?$/;
+
+export const sweTraj: ForeignFormat = {
+  recognise({ name, files, head }) {
+    if (files !== null)
+      return files.some((file) => TRAJECTORY.test(file))
+        ? { words: 'a folder of SWE-agent', certain: 'likely' }
+        : null;
+    const isOne =
+      TRAJECTORY.test(name) || (name.endsWith('.json') && hasKeys(head(''), 'environment', 'trajectory'));
+    return isOne ? { words: 'a trajectory of SWE-agent', certain: 'likely', reads: 'above' } : null;
+  },
+  read: (source, report) => readSweAgent(source, report),
+};
+
+const text = z.string().nullish();
+const messageSchema = z.looseObject({
+  role: z.string(),
+  content: z.union([z.string(), z.array(z.unknown())]).nullish(),
+  tool_calls: z.array(z.unknown()).nullish(),
+  tool_call_ids: z.array(z.string()).nullish(),
+});
+const modelOfConfig = z.looseObject({ agent: z.looseObject({ model: z.looseObject({ name: z.string() }) }) });
+const trajectorySchema = z.looseObject({
+  trajectory: z.array(z.looseObject({ response: text, observation: text })).default([]),
+  history: z.array(messageSchema).default([]),
+  info: z
+    .looseObject({
+      exit_status: text,
+      submission: text,
+      swe_agent_version: text,
+      model_stats: z
+        .looseObject({
+          instance_cost: z.number().nullish(),
+          tokens_sent: z.number().nullish(),
+          tokens_received: z.number().nullish(),
+          api_calls: z.number().nullish(),
+        })
+        .nullish(),
+    })
+    .default({}),
+  /** Since 1.0, as an object or as JSON in a text. */
+  replay_config: z.unknown().optional(),
+});
+type Trajectory = z.infer<typeof trajectorySchema>;
+
+export const readSweTrajectory = (body: RawBody): Read<Trajectory> =>
+  readForeign(
+    body,
+    trajectorySchema,
+    (value) => isRecord(value) && ('trajectory' in value || 'history' in value),
+    'it has neither trajectory nor history, so it is not of SWE-agent',
+  );
+
+function modelOf({ replay_config: config }: Trajectory): string | null {
+  let value = config;
+  if (typeof value === 'string')
+    try {
+      value = JSON.parse(value);
+    } catch {
+      return null;
+    }
+  return modelOfConfig.safeParse(value).data?.agent.model.name ?? null;
+}
+
+function textOf(content: z.infer<typeof messageSchema>['content']): string {
+  if (typeof content === 'string') return content;
+  return (content ?? [])
+    .map((part) => (isRecord(part) && typeof part.text === 'string' ? part.text : ''))
+    .join('');
+}
+
+function messagesOf({ history, trajectory }: Trajectory): Readonly<Record<string, unknown>>[] {
+  if (history.length > 0)
+    return history.map(({ role, content, tool_calls, tool_call_ids, is_demo }) => ({
+      role,
+      content: textOf(content),
+      ...(tool_calls && tool_calls.length > 0 && { tool_calls }),
+      ...(tool_call_ids?.[0] !== undefined && { tool_call_id: tool_call_ids[0] }),
+      ...(is_demo === true && { is_demo }),
+    }));
+  return trajectory.flatMap(({ response, observation }) => [
+    { role: 'assistant', content: response ?? '' },
+    { role: 'user', content: observation ?? '' },
+  ]);
+}
+
+const REASONS: ReadonlyMap<string, ExitReason> = new Map([
+  ['submitted', 'submitted'],
+  ['exit_forfeit', 'submitted'],
+  ['exit_command', 'submitted'],
+  ['exit_cost', 'limit_cost'],
+  ['exit_context', 'context_window_exceeded'],
+  ['exit_format', 'format_errors_exceeded'],
+  ['exit_command_timeout', 'command_timeouts_exceeded'],
+  ['exit_total_execution_time', 'limit_wall_time'],
+  ['exit_total_cost', 'budget_stopped'],
+  ['exit_api', 'model_unavailable'],
+  ['exit_environment_error', 'env_died'],
+]);
+
+/** "submitted (exit_cost)": cut off, and what was there was submitted. Without a status its process died. */
+export function sweReasonOf(status: string | null): ExitReason {
+  if (status === null || status === '' || status === 'early_exit') return 'cancelled';
+  const inner = /^submitted \((\w{1,50})\)/.exec(status)?.[1] ?? status.split(' ', 1)[0]!;
+  return REASONS.get(inner) ?? 'internal_error';
+}
+
+function instanceOf(
+  instanceId: string,
+  trajectory: Trajectory,
+  prediction: Prediction | undefined,
+  file: string,
+): ForeignInstance {
+  const { info } = trajectory;
+  const stats = info.model_stats;
+  const named = prediction?.model_name_or_path;
+  const model = modelOf(trajectory) ?? (named === NO_MODEL ? undefined : named) ?? UNKNOWN_MODEL;
+  const costNano = plausibleNano(stats?.instance_cost);
+  const used = {
+    inputTokens: tokensOrNull(stats?.tokens_sent),
+    outputTokens: tokensOrNull(stats?.tokens_received),
+    costNano,
+  };
+  // A replay asks no model, and its statistics are zeros.
+  const asked = Object.values(used).some((value) => value !== null && value > 0);
+  return foreignInstance({
+    instanceId,
+    model,
+    format: 'swe-agent',
+    version: info.swe_agent_version ?? null,
+    exitStatus: info.exit_status ?? null,
+    exitReason: sweReasonOf(info.exit_status ?? null),
+    submission: info.submission ?? null,
+    modelPatch: prediction ? (prediction.model_patch ?? '') : (info.submission ?? ''),
+    steps: stepsOrNull(stats?.api_calls) || trajectory.trajectory.length,
+    costNano: asked ? costNano : null,
+    messages: messagesOf(trajectory),
+    calls: asked ? [wholeCall({ model, rawUsage: stats, ...used })] : [],
+    file,
+  });
+}
+
+/** Beside a lone trajectory too: `<run>/<id>/<id>.traj` and `<run>/preds.json`. */
+function predictionsIn(folders: readonly string[], problems: string[]): ReadonlyMap<string, Prediction> {
+  const files = folders.flatMap((folder) => PREDICTIONS.map((name) => join(folder, name)));
+  const file = files.find(existsSync);
+  if (file === undefined) return new Map();
+  const read = parsePredictions(readForeignFile(file), file);
+  if (!read.ok) problems.push(...read.problems);
+  return new Map(read.ok ? read.predictions.map((p) => [p.instance_id, p]) : []);
+}
+
+/** `attempt_1/` below an instance holds what its retries left; the file above has the one that was chosen. */
+const isAttempt = (path: string): boolean => /(?:^|\/)attempt_\d+\//.test(path);
+
+export function readSweAgent(source: string, report?: string): ForeignRun {
+  const isFolder = statSync(source).isDirectory();
+  const files = isFolder
+    ? readdirSync(source, { recursive: true, encoding: 'utf8' })
+        .filter((file) => TRAJECTORY.test(file))
+        .sort((a, b) => a.split('/').length - b.split('/').length || (a < b ? -1 : 1))
+    : [basename(source)];
+  const folder = isFolder ? source : dirname(resolve(source));
+  const problems: string[] = [];
+  const warnings: string[] = [];
+  const predictions = predictionsIn(isFolder ? [folder] : [folder, dirname(folder)], problems);
+  const instances = new Map<string, ForeignInstance>();
+  for (const name of files) {
+    const file = join(folder, name);
+    const id = basename(name).replace(/(?:\.traj(?:\.gz)?|\.json)$/, '');
+    const wrong = foreignIdProblem(file, id);
+    if (wrong !== null) problems.push(wrong);
+    else if (!instances.has(id)) {
+      const read = readSweTrajectory(readForeignFile(file));
+      if (read.ok) instances.set(id, instanceOf(id, read.value, predictions.get(id), file));
+      else {
+        warnings.push(`${file} cannot be read: ${read.message}`);
+        instances.set(id, unread(id, read.message, predictions.get(id), file));
+      }
+    } else if (!isAttempt(name)) warnings.push(`${id} has several trajectories; ${file} is left out`);
+  }
+  if (isFolder)
+    for (const [id, prediction] of predictions)
+      if (!instances.has(id)) instances.set(id, unread(id, 'there is none', prediction, null));
+  const run: ForeignRun = {
+    folder: source,
+    instances: [...instances.values()],
+    verdicts: new Map(),
+    warnings,
+    problems,
+  };
+  if (report !== undefined) return withReport(run, report);
+  const ids = new Set(instances.keys());
+  const { verdicts } = runFromInstanceReports(isFolder ? folder : dirname(folder), ids);
+  if (verdicts.size > 0) return { ...run, verdicts };
+  const beside = reportBeside(isFolder ? folder : dirname(folder));
+  return beside ? withVerdicts(run, isFolder ? beside : ofThese(beside, ids)) : run;
+}
+
+/** One trajectory of a run is not the whole of what its report says. */
+const ofThese = (stated: NonNullable<ReturnType<typeof reportBeside>>, ids: ReadonlySet<string>) => ({
+  ...stated,
+  verdicts: new Map([...stated.verdicts].filter(([id]) => ids.has(id))),
+  printed: null,
+});
+
+/** It was run, so it is part of the run; nothing else is known but what was predicted. */
+const unread = (
+  instanceId: string,
+  why: string,
+  prediction: Prediction | undefined,
+  file: string | null,
+): ForeignInstance =>
+  foreignInstance({
+    instanceId,
+    model: prediction?.model_name_or_path ?? UNKNOWN_MODEL,
+    format: 'swe-agent',
+    exitReason: prediction?.model_patch ? 'submitted' : 'cancelled',
+    errorMessage: `its trajectory cannot be read: ${why}`,
+    modelPatch: prediction?.model_patch ?? '',
+    file,
+  });
