@@ -55,10 +55,6 @@ describe.skipIf(!available)('the verifier of a task', () => {
       'its program takes the folder of the reward away',
       app("import shutil; shutil.rmtree('/logs/verifier')"),
     ],
-    [
-      'its program takes the folder of the reward away',
-      app("import shutil; shutil.rmtree('/logs/verifier')"),
-    ],
     ['its program ends the tests', app('import os; os.kill(os.getppid(), 9)')],
     ['its program ends everything', app('import os; os.kill(-1, 9)')],
     [

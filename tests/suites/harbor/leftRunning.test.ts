@@ -144,10 +144,18 @@ describe.skipIf(!available)('what an agent leaves running', () => {
       'echo 1 > /tmp/one',
       'cp /tmp/one /tmp/r; mv /tmp/r $R; chmod 600 $R; (cat /tmp/one > $R)',
     );
+    harborTask(tasks, 'gone', {
+      'task.toml': toml().replace('user = "nobody"\n', ''),
+      'environment/Dockerfile': DOCKERFILE,
+      'solution/solve.sh': '#!/bin/bash\nsetsid sleep 1000 >/dev/null 2>&1 &\nrm -rf /logs; echo x > /logs\n',
+      'tests/test.sh': wanted('echo 1 > $R'),
+    });
     const out = join(dir, 'out');
     const oracle = ['-c', 'agent.agent_class=oracle', '--run-id', 'o', '--evaluate'];
     await cli(['run', '--subset', tasks, '-o', out, '-w', '4', ...oracle]);
     expect(await verdicts(out)).toEqual({
+      // Who has nowhere to write a reward because of the agent has a verdict all the same.
+      gone: ['unresolved', 0, ['broke_verifier', 'ran_beside']],
       honest: ['resolved', 1, ['ran_beside']],
       killed: ['resolved', 0, ['watch_ended', 'ran_beside']],
       renamed: ['resolved', 0, ['left_process_wrote', 'ran_beside']],
