@@ -30,6 +30,8 @@ import {
   shorten,
   wrapped,
 } from '../../../src/base/text/columns.ts';
+import { errorFirst, lastLines } from '../../../src/base/text/errorFirst.ts';
+import { exitCodeTold, shownExit } from '../../../src/base/text/exitCodeTold.ts';
 import { harnessName, pathName } from '../../../src/base/text/fileName.ts';
 import {
   csvCell,
@@ -55,6 +57,7 @@ import {
   snippet,
 } from '../../../src/base/text/redact.ts';
 import { parseDuration, parseSize } from '../../../src/base/text/units.ts';
+import { pipSentence } from '../../../src/run/agents/pipSentence.ts';
 import { jsonValue, type Reader, readersOf } from './reader.ts';
 
 /** What is written where: after each of them nothing may be left that steers. */
@@ -83,6 +86,11 @@ export const BASE_READERS: readonly Reader[] = [
   ...readersOf({
     asciiOnly,
     wellFormed,
+    errorFirst: (text) => errorFirst(text, 300),
+    lastLines: (text) => lastLines(text, 300),
+    exitCodeTold,
+    shownExit,
+    pipSentence: (text) => pipSentence(text, { name: 'x', version: '1.0', python: '3.11.7' }),
     lineAt: (text) => lineAt(text, text.length),
     stripEscapes,
     stripEscapesButColours: (text) => stripEscapes(text, { keepColours: true }),
