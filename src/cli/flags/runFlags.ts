@@ -139,7 +139,7 @@ export const gateFlags = flags({
   maxCost: {
     type: 'number',
     check: z.number().min(0).optional(),
-    describe: 'maximum cost of the run in dollars',
+    describe: 'maximum cost in dollars, with what is measured again',
   },
   setChanges: oneOf(
     ['allow', 'warn', 'fail'],

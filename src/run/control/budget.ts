@@ -119,8 +119,17 @@ export function createBudget(
 const reached = (limitNano: NanoDollars | null, spent: NanoDollars): StopReason =>
   new StopReason(
     'budget_stopped',
-    `the run budget of ${formatCost(limitNano)} is reached: ${formatCost(spent)} spent`,
+    limitNano === null || spent >= limitNano
+      ? `the run budget of ${formatCost(limitNano)} is reached: ${formatCost(spent)} spent`
+      : budgetEnd(limitNano, spent),
   );
+
+/** "run budget $0.10 reached", also of a run that ended before it: a call is asked only where its estimate fits. */
+export function budgetEnd(limitNano: NanoDollars | null, spent: NanoDollars): string {
+  if (limitNano === null || spent >= limitNano)
+    return `run budget ${limitNano === null ? '' : `${formatCost(limitNano)} `}reached`;
+  return `run budget ${formatCost(limitNano)}: ${formatCost(spent)} spent, and the next call could cost more than the ${formatCost(limitNano - spent)} left`;
+}
 
 /** Waits until it is granted or refused. When the signal fires it leaves, and others may fit. */
 function waitIn(
