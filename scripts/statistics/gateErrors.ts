@@ -212,6 +212,41 @@ function sixtyTable(series: number): string[] {
   });
 }
 
+const LIMITS: Readonly<Record<string, Partial<Recipe>>> = {
+  none: {},
+  '`--max-drop 2%`': { policy: { maxDrop: 0.02 } },
+  '`--max-drop 3%`': { policy: { maxDrop: 0.03 } },
+  '`--max-drop 5%`': { policy: { maxDrop: 0.05 } },
+  '`--min-resolved` at the truth': { resolvedLess: 0 },
+  '`--must-pass`, 10 of 10, no re-measurement': { golden: 10, again: 0 },
+  '`--max-drop 3%`, `--min-resolved` 2 points below the truth': {
+    policy: { maxDrop: 0.03 },
+    resolvedLess: 0.02,
+  },
+};
+
+/** `--baseline last`, with limits that fail many nights: nights that any test fails, and before that `significance` alone, as they were and are. */
+function chosenTable(nights: number): string[] {
+  const populations = [
+    ['coins', 0.2],
+    ['steady', 0.05],
+    ['steady', 0.1],
+  ] as const;
+  return Object.entries(LIMITS).flatMap(([name, more]) =>
+    [50, 100, 500].map((n) => {
+      const cells = populations.map(([population, disagreement]) => {
+        const of = { n, disagreement, population, baseline: 'last', nights: 60, ...more } as const;
+        const series = Math.max(4, Math.round((nights * Math.min(1, 100 / n)) / 59));
+        const [before, now] = [true, false].map((chosenByLimits) =>
+          seriesRates({ ...of, chosenByLimits }, series),
+        );
+        return `${percent(before!.tests)} / ${percent(now!.tests)}`;
+      });
+      return `| ${name} | ${n} | ${cells.join(' | ')} |`;
+    }),
+  );
+}
+
 /** Of the decay that begins with night 2, by the whole 5 % and by what the gate may spend on that night. */
 function boundTable(draws: number): string[] {
   const tonight = 0.05 / (1.6 * 11 ** 1.5);
@@ -224,12 +259,13 @@ function boundTable(draws: number): string[] {
   );
 }
 
-/** The tables of docs/appendix/simulations.md: `npx node scripts/statistics/gateErrors.ts [nights|recipes|sixty|limit|decay|bound] [EFFORT]`. */
+/** The tables of docs/appendix/simulations.md: `npx node scripts/statistics/gateErrors.ts [nights|recipes|sixty|limit|chosen|decay|bound] [EFFORT]`. */
 const TABLES: Readonly<Record<string, (effort?: number) => string[]>> = {
   nights: (effort = 200_000) => gateTable(effort),
   recipes: (effort = 300_000) => recipeTable(effort),
   sixty: (effort = 200) => sixtyTable(effort),
   limit: (effort = 600) => limitTable(effort),
+  chosen: (effort = 6000) => chosenTable(effort),
   decay: (effort = 100) => decayTable(effort),
   bound: (effort = 2000) => boundTable(effort),
 };

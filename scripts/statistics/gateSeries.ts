@@ -1,6 +1,12 @@
 // Nights in a row under one way to call the gate, as `run --baseline` would judge them: which are red, and how much is lost until one is.
 
-import { firstNight, type GateResult, gate, NOT_OF_THE_RECORD } from '../../src/report/gate/gate.ts';
+import {
+  firstNight,
+  type GateResult,
+  gate,
+  LIMITS_ON_RESULTS,
+  NOT_OF_THE_RECORD,
+} from '../../src/report/gate/gate.ts';
 import { type GatePolicy, goldenToMeasure, toMeasureAgain } from '../../src/report/gate/rules.ts';
 import { alongRecord, NIGHTS_OF_A_RECORD, type NightScore } from '../../src/report/statistics/alongRecord.ts';
 import { NIGHT_ERROR } from '../../src/report/statistics/nightTests.ts';
@@ -38,6 +44,8 @@ export interface Recipe {
   /** So much of the mean is lost every night after the first `quiet` nights. */
   readonly decay?: { readonly how: Loss; readonly aNight: number; readonly quiet: number };
   readonly nights: number;
+  /** The tests too compare with a night that kept every limit, as they did before. */
+  readonly chosenByLimits?: boolean;
 }
 
 interface SeriesNight {
@@ -77,8 +85,16 @@ function seriesOf(recipe: Recipe, random: Random): SeriesNight[] {
         recipe.baseline === 'fixed' ? past[0] : past.findLast(({ failed }) => failed.length === 0);
       if (!reference)
         return firstNight(candidate, policy, false, remeasure(goldenToMeasure(policy, candidate)));
+      const unchosen =
+        recipe.baseline === 'fixed' || recipe.chosenByLimits
+          ? reference
+          : past.findLast(({ failed }) => failed.every((rule) => LIMITS_ON_RESULTS.has(rule)))!;
       const comparison = compareNights(reference.side, side);
-      const asked = new Set([...toMeasureAgain(comparison), ...goldenToMeasure(policy, candidate)]);
+      const tested = unchosen === reference ? comparison : compareNights(unchosen.side, side);
+      const asked = new Set([
+        ...[comparison, tested].flatMap((one) => toMeasureAgain(one)),
+        ...goldenToMeasure(policy, candidate),
+      ]);
       const record = [
         ...past.filter(
           ({ failed }, i) =>
@@ -96,9 +112,9 @@ function seriesOf(recipe: Recipe, random: Random): SeriesNight[] {
           fixed: recipe.baseline === 'fixed',
         },
       );
-      const until = past.slice(0, past.indexOf(reference) + 1).map((r) => r.side);
-      const streaks = new Map(comparison.broken.map((id) => [id, streakOf(id, until)]));
-      return gate(comparison, candidate, policy, remeasure([...asked]), streaks, along);
+      const until = past.slice(0, past.indexOf(unchosen) + 1).map((r) => r.side);
+      const streaks = new Map(tested.broken.map((id) => [id, streakOf(id, until)]));
+      return gate(comparison, candidate, policy, remeasure([...asked]), streaks, along, tested);
     };
     const { rules, warnings } = judged();
     const failed = rules.flatMap((r) => (r.passed ? [] : [r.rule]));
@@ -135,6 +151,8 @@ function streakOf(id: string, sides: readonly ReturnType<typeof nightOf>[]): num
   return streak;
 }
 
+const TESTS: ReadonlySet<string> = new Set(['broken', 'significance', 'confirmed', 'infra-loss', 'trend']);
+
 const share = (xs: readonly boolean[]): number => xs.filter(Boolean).length / Math.max(1, xs.length);
 
 /** Of `series` series: shares of nights and of series. */
@@ -155,6 +173,8 @@ export function seriesRates(recipe: Recipe, series: number, seed = 1) {
         ),
       ].map(([rule, found]) => [rule, found.length / later.flat().length]),
     ),
+    /** Of the nights after the first: any test was red, whatever the limits said. */
+    tests: share(later.flat().map(({ failed }) => failed.some((rule) => TESTS.has(rule)))),
     /** Of the series: `trend` was red on any night. */
     trend: share(all.map((nights) => nights.some(({ failed }) => failed.includes('trend')))),
     /** Of the series: any night after the first was red. */

@@ -1,10 +1,20 @@
 /** The end of a run: a summary for people, JSON for programs, and the exit code. */
 
 import { inert } from '../base/text/inert.ts';
-import { formatCost } from '../money.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
 import type { GateResult } from '../report/gate/gate.ts';
+
+<<<<<<< HEAD
+
 import { scoreText } from '../report/measure/score.ts';
+
+=======
+
+import { wordOf } from '../report/gate/verdictWords.ts';
+import { budgetEnd } from '../run/control/budget.ts';
+
+>>>>>>> h
+
 import type { GradingSummary } from '../run/grader/grader.ts';
 import type { RunOutcome } from '../run/run.ts';
 import type { Store } from '../store/open.ts';
@@ -81,8 +91,9 @@ function sayWhatNext({ run, root, status, counts, graded, predictions, ...outcom
       return EXIT.usage;
     case 'budget': {
       const decided = [...SEALED_CLASSES].reduce((n, c) => n + (counts[c] ?? 0), 0);
+      const end = budgetEnd(outcome.budgetNano, outcome.spent.committedNano);
       say(
-        `run budget ${formatCost(outcome.budgetNano)} reached: ${decided} finished, ${notRun} not run; go on with ${commandOn(root, `resume ${run} --cost-limit N`)}`,
+        `${end}${end.endsWith('reached') ? ':' : ';'} ${decided} finished, ${notRun} not run; go on with ${commandOn(root, `resume ${run} --cost-limit N`)}`,
       );
       return EXIT.budget;
     }
@@ -127,31 +138,36 @@ export async function showNight(
     import('../report/gate/gateDocument.ts'),
     import('../report/render/renderers.ts'),
   ]);
-  const night = await judgeRun(store, options, thisProcess(), {
+  const alone = args.progress === 'none';
+  const night = await judgeRun(store, options, thisProcess(args.progress), {
     judged({ comparison, result, past, passedOver, artifacts, event }) {
       const sides = { a: comparison.a.label, b: comparison.b.label };
       const text = renderTerminal(gateDocument(result, sides, past, passedOver), documentWidth());
       if (args.json || args.progress === 'json') say(text);
       else printData(text);
-      sayJudged(result, artifacts);
+      sayJudged(result, sides.a, alone ? [] : artifacts);
       if (event.exitCode === EXIT.incomplete) sayUnconfirmed(result);
       if (args.progress === 'json') printEvent(event);
     },
-    remeasured: (outcome) => void conclude(outcome, false),
+    remeasured: (outcome) => void (alone || conclude(outcome, false)),
   });
   if (night.baseline !== null) return night.exitCode;
   say('no comparable baseline: no complete and graded run has this configuration and dataset');
   for (const { run, why } of night.passedOver) say(`passed over: ${inert(run)} (${why})`);
   for (const { result, artifacts } of night.first) {
     for (const { text, passed } of result.rules) if (!passed) say(`FAIL ${text}`);
-    sayJudged(result, artifacts);
+    sayJudged(result, null, alone ? [] : artifacts);
   }
   return night.exitCode;
 }
 
-export function sayJudged({ verdict, line }: GateResult, written: readonly string[]): void {
+export function sayJudged(
+  { verdict, line, unconfirmed }: GateResult,
+  baseline: string | null,
+  written: readonly string[],
+): void {
   for (const path of written) say(`written: ${path}`);
-  say(`gate: ${verdict}; ${line}`);
+  say(`gate: ${wordOf({ verdict, baseline, unconfirmed: unconfirmed.length })}; ${line}`);
 }
 
 /** For instances that should have been measured again and were not. */

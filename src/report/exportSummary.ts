@@ -8,8 +8,11 @@ import { jsonText } from './render/document.ts';
 import { renderHtml, renderMarkdown } from './render/renderers.ts';
 import { summaryDocument } from './render/summaryDocument.ts';
 
-export function summaryFiles(summary: Summary): [name: string, content: string][] {
-  const document = summaryDocument(summary);
+export function summaryFiles(
+  summary: Summary,
+  verdicts: RunData['verdicts'],
+): [name: string, content: string][] {
+  const document = summaryDocument(summary, verdicts);
   return [
     ['summary.json', jsonText(summary)],
     ['summary.md', renderMarkdown(document)],
@@ -24,7 +27,7 @@ export async function exportSummary(
   pricesOf: (data: RunData) => NonNullable<SummaryOptions['pricesOf']>,
 ): Promise<{ summary: Summary; paths: string[] }> {
   const summary = summarize(data, { pricesOf: pricesOf(data) });
-  const files = summaryFiles(summary);
+  const files = summaryFiles(summary, data.verdicts);
   for (const [name, content] of files) await writeAtomically(pathInside(folder, name), content);
   return { summary, paths: files.map(([name]) => join(folder, name)) };
 }

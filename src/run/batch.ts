@@ -12,7 +12,7 @@ import { classCounts, heartbeat, markNotRun } from '../store/records/trials.ts';
 import { assertInPlace, onFullDisk } from '../store/writing.ts';
 import { type AttemptOutcome, runAttempt } from './attempt.ts';
 import type { Run } from './contract.ts';
-import type { RunBudget } from './control/budget.ts';
+import { budgetEnd, type RunBudget } from './control/budget.ts';
 import { createCancels, serveControls } from './control/liveControls.ts';
 import { createPauses } from './control/pauses.ts';
 import { createRecordFailure, type StopLadder } from './control/stop.ts';
@@ -147,5 +147,4 @@ function statusOf({ why, interruptedBy }: StopLadder, counts: Record<string, num
   return 'incomplete';
 }
 
-const budgetText = ({ limitNano }: RunBudget): string =>
-  `run budget ${limitNano === null ? '' : `$${(limitNano / 1e9).toFixed(2)} `}reached`;
+const budgetText = ({ limitNano, spent }: RunBudget): string => budgetEnd(limitNano, spent());

@@ -87,6 +87,18 @@ describe('nights in a row', () => {
       ).toBeGreaterThanOrEqual(54);
     },
   );
+  test.each(['coins', 'steady'] as const)(
+    'limits that fail many nights leave the tests at one night in twenty (%s)',
+    (population) => {
+      for (const disagreement of population === 'coins' ? [0.2] : [0.05, 0.1])
+        for (const limit of [{ policy: { maxDrop: 0.03 } }, { resolvedLess: 0 }, { golden: 10, again: 0 }]) {
+          const of = { n: 100, disagreement, population, baseline: 'last', nights: 60, ...limit } as const;
+          const found = seriesRates(of, 12);
+          console.log(`${population} ${disagreement} ${JSON.stringify(limit)}: ${found.tests}`);
+          expect(found.tests).toBeLessThanOrEqual(0.05 + 2.6 * Math.sqrt((0.05 * 0.95) / (12 * 59)));
+        }
+    },
+  );
   test('infrastructure that loses failures is red', () => {
     const of = { n: 100, disagreement: 0.2, population: 'mixed', baseline: 'last', nights: 10 } as const;
     const found = seriesRates({ ...of, infra: [0.4, 0.02] }, 20);

@@ -11,7 +11,10 @@ export const thisProcess = (progress: ProgressMode = 'auto'): Caller => ({
   env: process.env,
   cwd: process.cwd(),
   command: process.argv.slice(2),
-  tell: sayNotice,
+  // The result alone: what a run does and means to do is progress too.
+  tell: (notice) => {
+    if (progress !== 'none' || notice.level === 'warning') sayNotice(notice);
+  },
   keepSecret: keepFromTerminal,
   attend: attendWith(progress),
 });

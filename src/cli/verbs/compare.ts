@@ -183,7 +183,7 @@ async function gateSides(args: CompareArgs, root: string, sides: readonly NamedS
   const gated = await runGate({
     a,
     b,
-    policy: policyOf(args),
+    policy: { ...policyOf(args), again: repeats },
     test: testOf(args, sides),
     seed: args.seed ?? RESAMPLING_SEED,
     tell: sayNotice,
@@ -210,7 +210,7 @@ async function gateSides(args: CompareArgs, root: string, sides: readonly NamedS
     ...compareDocument(all),
   ]);
   const folder = args.artifacts ?? (b.from ? pathInside(root, b.from.run.name) : undefined);
-  sayJudged(result, folder ? await writeArtifacts(folder, b, gated, process.env) : []);
+  sayJudged(result, a.side.label, folder ? await writeArtifacts(folder, b, gated, process.env) : []);
   if (exitCode === EXIT.incomplete) sayUnconfirmed(result);
   return exitCode;
 }

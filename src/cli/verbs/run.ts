@@ -9,8 +9,20 @@ import { PACKAGE_CONFIGS } from '../../config/readConfig.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { canBuild, DEMO_IMAGES } from '../../demo/baseImage.ts';
 import { engineClient } from '../../environment/places/chosenEngine.ts';
+
+<<<<<<< HEAD
+
 import { EXIT_CLASSES } from '../../outcome.ts';
 import { beginRun, goOnWithRun, JUDGED, type Retried } from '../../run/begin.ts';
+
+=======
+
+import { EXIT_CLASSES, type ExitClass } from '../../outcome.ts';
+import { beginRun, goOnWithRun } from '../../run/begin.ts';
+import type { Caller } from '../../run/caller.ts';
+
+>>>>>>> h
+
 import { armCrash } from '../../run/control/crash.ts';
 import { endpointFindings } from '../../run/plan/armChecks.ts';
 import { checkedPlan, preflight, refuseFailed, refuseWrong, wouldRefuse } from '../../run/plan/preflight.ts';
@@ -28,7 +40,15 @@ import { UserError } from '../../run/userError.ts';
 import { runAwaitsVerdict } from '../../store/records/baselines.ts';
 import { conclude, showNight } from '../conclude.ts';
 import { integer } from '../flags/checks.ts';
-import { checkNight, costLimit, evaluateFlag, progress, runFlags, runOptionsOf } from '../flags/runFlags.ts';
+import {
+  checkNight,
+  costLimit,
+  evaluateFlag,
+  policyOf,
+  progress,
+  runFlags,
+  runOptionsOf,
+} from '../flags/runFlags.ts';
 import { defineVerb, flags, json, namedRun, output, string, toggle } from '../flags/verb.ts';
 import { commandOn, EXIT, env, say } from '../terminal/context.ts';
 import { thisProcess } from '../terminal/thisProcess.ts';
@@ -66,11 +86,17 @@ export const runVerb = defineVerb({
     }
     const root = planned.options.results;
     if (resolved.replacedBy !== null && !resolved.replacedBy.startsWith(PACKAGE_CONFIGS))
-      await sayReplaced(resolved, resolved.replacedBy, caller.cwd);
+      await tellReplaced(resolved, resolved.replacedBy, caller);
     await preflight({ ...resolved, selected: request.selected }, caller, !hasBegun(root, request.name));
     await buildBundledImages(request.selected.map(({ instance }) => imageOf(instance)));
     using store = makeAndOpen(root);
-    if (args.baseline) (await nights()).requireBaseline(store, args.baseline, request);
+    if (args.baseline) {
+      const { mustPassWarning, REMEASURE_DEFAULT, requireBaseline } = await nights();
+      requireBaseline(store, args.baseline, request);
+      const asked = { ...policyOf(args), again: args.remeasure ?? REMEASURE_DEFAULT };
+      const text = mustPassWarning(asked, request.selected.length);
+      if (text !== false) caller.tell({ level: 'warning', text });
+    }
     const code = conclude(
       await beginRun(store, planned, caller, { judged: args.baseline !== undefined }),
       args.json,
@@ -86,14 +112,20 @@ export const runVerb = defineVerb({
 });
 
 /** Whoever names a file of another tool may mean its agent, or only its prices. */
-async function sayReplaced(resolved: ResolvedConfig, file: string, cwd: string): Promise<void> {
+async function tellReplaced(resolved: ResolvedConfig, file: string, { cwd, tell }: Caller): Promise<void> {
   const { agentLine, agentOrigins } = await import('../../run/plan/agentOrigins.ts');
   const lines = new Set((await agentOrigins(resolved, cwd)).map(agentLine));
-  say(inert(`note: ${file} replaces the default configuration: ${[...lines].join('; ')}`));
+  tell({
+    level: 'note',
+    text: `${file} replaces the default configuration: ${[...lines].join('; ')}`,
+  });
 }
 
 /** Most runs are compared with nothing, and have no plan to show: what does that is loaded when it is asked for. */
-const nights = () => import('../../results/night/gateRun.ts');
+const nights = async () => ({
+  ...(await import('../../results/night/gateRun.ts')),
+  ...(await import('../../report/gate/rules.ts')),
+});
 
 async function checkBaseline(root: string, baseline: string, run: { readonly name: string }): Promise<void> {
   if (baseline === 'last') return;

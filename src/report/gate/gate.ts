@@ -21,6 +21,7 @@ import {
   type GatePolicy,
   type GateRule,
   gateRulesOf,
+  mustPassWarning,
   type Night,
   type Remeasured,
   rocksOf,
@@ -32,7 +33,10 @@ type Verdict = 'regressed' | 'flaky' | 'improved' | 'inconclusive';
 
 export type GateResult = ReturnType<typeof gate>;
 
-/** `streaks`: how many of the newest results of an instance, up to the reference's, were all resolved. */
+/**
+ * `tested`: against the newest night that no limit chose, where that is another one. `streaks`: how many of the newest results of an instance, up to
+ * that night's, were all resolved.
+ */
 export function gate(
   comparison: Comparison,
   candidate: Candidate,
@@ -40,6 +44,7 @@ export function gate(
   remeasured: Remeasured = new Map(),
   streaks: ReadonlyMap<string, number> = new Map(),
   record: AlongRecord | null = null,
+  tested: Comparison = comparison,
 ) {
   const again = (id: string) => remeasured.get(id) ?? [];
   const flaky = comparison.broken
@@ -49,15 +54,17 @@ export function gate(
   const drop = comparison.difference && comparison.matched > 0 ? -comparison.difference.points : null;
   const night: Night = {
     comparison,
+    tested,
     candidate,
     policy,
     broken,
+    lost: tested.broken.filter((id) => !again(id).some(Boolean)),
     drop,
     remeasured,
     record,
     unconfirmed: broken.filter((id) => again(id).length === 0),
-    rocks: rocksOf(comparison, remeasured, streaks, policy.alpha),
-    confirmation: confirmationOf(comparison, remeasured, policy.alpha),
+    rocks: rocksOf(tested, remeasured, streaks, policy.alpha),
+    confirmation: confirmationOf(tested, remeasured, policy.alpha),
     chance: policy.maxDrop === undefined ? null : chanceOfDrop(comparison, policy.maxDrop),
   };
   const rules = rulesOf(night);
@@ -91,6 +98,8 @@ export function gate(
     detectable: comparison.detectable,
     /** Absent where the record is too short. */
     ...(record && { record }),
+    /** Absent where the tests look at the same night as the limits. */
+    ...(tested !== comparison && { testedAgainst: tested.a.label }),
     /** Absent where neither night has rewards. */
     ...(comparison.reward && { reward: comparison.reward }),
     warnings: warningsOf(night),
@@ -134,6 +143,18 @@ const ABOUT_RESULTS = new Set([
 ]);
 
 /**
+ * Limits that look at results. Who leaves out the nights that broke one keeps the lucky ones (with `--max-drop 3%` significance failed 16 % of
+ * simulated nights of coins on which nothing changed), so the tests compare with a night that broke nothing else.
+ */
+export const LIMITS_ON_RESULTS: ReadonlySet<string> = new Set([
+  'max-drop',
+  'max-reward-drop',
+  'min-resolved',
+  'must-pass',
+  'max-cost',
+]);
+
+/**
  * A night that one of these tests failed is left out of the record: a loss that was mended is no decay. Limits leave none out: they fail many nights on
  * which nothing changed, always low ones, and what is left would be too high. What is red by its trend belongs to it.
  */
@@ -145,7 +166,7 @@ export const NOT_OF_THE_RECORD: ReadonlySet<string> = new Set([
 ]);
 
 function verdictOf(
-  { comparison: c, policy, broken }: Night,
+  { tested: c, policy, broken }: Night,
   rules: readonly GateRule[],
   flaky: boolean,
 ): Verdict {
@@ -156,7 +177,15 @@ function verdictOf(
   return flaky && broken.length === 0 ? 'flaky' : 'inconclusive';
 }
 
-function warningsOf({ comparison: c, policy, unconfirmed, chance, record }: Night): string[] {
+function warningsOf({
+  comparison: c,
+  tested,
+  candidate,
+  policy,
+  unconfirmed,
+  chance,
+  record,
+}: Night): string[] {
   const changed = setChanges(c).length;
   const loud = [...new Set(c.differences.filter((d) => d.loud).map((d) => d.group))];
   return compact([
@@ -165,6 +194,9 @@ function warningsOf({ comparison: c, policy, unconfirmed, chance, record }: Nigh
     changed > 0 &&
       (policy.setChanges ?? 'warn') === 'warn' &&
       `${changed} instance(s) are in one of the runs only`,
+    tested !== c &&
+      `the tests compare with ${tested.a.label}, the newest night that broke a limit at most: of nights that kept every limit more are lucky than chance allows`,
+    mustPassWarning(policy, candidate.asked.size),
     luckyBaseline(record),
     unconfirmed.length > 0 && `${unconfirmed.length} broken instance(s) were not measured again`,
     c.detectable !== null &&
@@ -218,7 +250,7 @@ export function firstNight(
     p: null,
     test: null,
     detectable: null,
-    warnings: [],
+    warnings: compact([mustPassWarning(policy, candidate.asked.size)]),
   };
 }
 

@@ -1,4 +1,4 @@
-/** The verdict of a gate as blocks: the broken ids first, because they are what somebody must look at. */
+/** The verdict of a gate as blocks: the broken ids first, because they are what somebody must look at. Each id stands there once. */
 
 import { compact } from '../../base/compact.ts';
 import { html } from '../../base/text/inert.ts';
@@ -9,6 +9,7 @@ import { isGraded, type Standing, standingOf } from '../measure/score.ts';
 import { block, type Document, pointsInWords, pValue, reward } from '../render/document.ts';
 import type { GateResult } from './gate.ts';
 import { rewardInWords } from './rules.ts';
+import { verdictHeading } from './verdictWords.ts';
 
 /** `labels.a` is null where there is no baseline. `past`: what the instances that changed did in the runs before. `passedOver`: nights that could have been the reference and are not. */
 export function gateDocument(
@@ -23,6 +24,15 @@ export function gateDocument(
     if (!h) return null;
     return `resolved ${h.resolved.x} of ${h.resolved.n} times before${h.label === 'flaky' ? ', flaky' : ''}`;
   };
+  const failed = result.rules.filter((rule) => !rule.passed);
+  const given = {
+    ...{ verdict: result.verdict, exitCode: result.exitCode, baseline: labels.a },
+    unconfirmed: result.unconfirmed.length,
+    failed: failed.map(({ rule }) => rule),
+  };
+  const shown = new Set(result.broken);
+  /** Ids that no list above has. */
+  const others = (ids: readonly string[]): string[] => ids.filter((id) => shown.size < shown.add(id).size);
   const rocks = new Set(result.rocks);
   const failedAgain = new Set(result.confirmation?.fixed);
   const told = (id: string, ...facts: string[]) => {
@@ -35,10 +45,7 @@ export function gateDocument(
         'Broken',
         result.broken.map((id) => told(id, ...(rocks.has(id) ? ['a rock'] : []))),
       ),
-    block.heading(
-      1,
-      `${result.passed ? 'PASSED' : 'FAILED'}: ${result.verdict} (${labels.b} ${labels.a === null ? 'without a baseline' : `against ${labels.a}`})`,
-    ),
+    block.heading(1, verdictHeading(given, labels.b)),
     block.text(result.line),
     passedOver.length > 0 &&
       block.warning(
@@ -46,9 +53,10 @@ export function gateDocument(
       ),
     ...result.warnings.map(block.warning),
     block.facts(result.rules.map((r) => [`${r.passed ? 'ok  ' : 'FAIL'} ${r.rule}`, r.text])),
-    ...result.rules
-      .filter((r) => !r.passed && r.ids.length > 0 && r.rule !== 'broken')
-      .map((r) => block.ids(r.rule, r.ids)),
+    ...failed
+      .map(({ rule, ids }) => [rule, others(ids)] as const)
+      .filter(([, ids]) => ids.length > 0)
+      .map(([rule, ids]) => block.ids(rule, ids)),
     result.flaky.length > 0 &&
       block.ids(
         'Flaky',

@@ -31,8 +31,15 @@ export interface GatePolicy {
   readonly maxBroken?: number | undefined;
   /** Instances that only one night has. */
   readonly setChanges?: 'allow' | 'warn' | 'fail' | undefined;
+  /** How often what failed is measured again: says how often chance fails `mustPass`. */
+  readonly again?: number | undefined;
   /** The share of nights on which nothing changed that may fail the tests, all of them together; default .05. */
   readonly alpha?: number | undefined;
+}
+
+interface Cost {
+  readonly nano: number | null;
+  readonly atLeast: boolean;
 }
 
 /** What the gate must know of the candidate beside the comparison. */
@@ -42,7 +49,9 @@ export interface Candidate {
   readonly valid: number;
   readonly resolved: number;
   readonly infra: number;
-  readonly cost: { readonly nano: number | null; readonly atLeast: boolean };
+  /** With that of measuring again. */
+  readonly cost: Cost;
+  readonly costAgain?: Cost;
   /** Instances of the night. */
   readonly asked: ReadonlySet<string>;
   /** Validly finished instances and whether they were resolved (in most epochs). */
@@ -59,11 +68,15 @@ export interface GateRule {
 /** What the rules look at. */
 export interface Night {
   readonly comparison: Comparison;
+  /** What the tests look at: the newest night that no limit chose. */
+  readonly tested: Comparison;
   readonly candidate: Candidate;
   readonly policy: GatePolicy;
   /** Failed now, resolved by the reference, and not resolved in any re-measurement. */
   readonly broken: readonly string[];
-  /** Those of them that were not measured again. */
+  /** The same of `tested`. */
+  readonly lost: readonly string[];
+  /** Those of `broken` that were not measured again. */
   readonly unconfirmed: readonly string[];
   readonly rocks: readonly string[];
   readonly confirmation: Confirmation | null;
@@ -90,8 +103,12 @@ const alphaOf = ({ policy }: Night): number => policy.alpha ?? NIGHT_ERROR;
 /** Shares are quotients: one that is exactly at its limit may end a bit beside it. */
 const ROUNDING = 1e-12;
 
-const confirmedOf = ({ broken, unconfirmed }: Night): string[] =>
-  broken.filter((id) => !unconfirmed.includes(id));
+const confirmedOf = ({ lost, remeasured }: Night): string[] =>
+  lost.filter((id) => (remeasured.get(id)?.length ?? 0) > 0);
+
+/** " against night-7", where the tests look at another night than the limits. */
+const againstOf = ({ comparison, tested }: Night): string =>
+  tested === comparison ? '' : ` against ${tested.a.label}`;
 
 /** "No trials ran" must fail: a gate that compared nothing has not looked. */
 const matched: Rule = ({ comparison: { matched: n } }) =>
@@ -99,16 +116,16 @@ const matched: Rule = ({ comparison: { matched: n } }) =>
 
 /** A rule of its own only for rocks: among many instances of which some are resolved by chance, some always break for good. */
 const broken: Rule = (night) => {
-  const { comparison: c, rocks, remeasured } = night;
+  const { tested: c, rocks, remeasured } = night;
   const tolerated = night.policy.maxBroken ?? 0;
   const confirmed = confirmedOf(night);
   const again = Math.max(0, ...confirmed.map((id) => remeasured.get(id)!.length));
   return ruling(
     'broken',
     rocks.length <= tolerated,
-    night.broken.length > 0 && remeasured.size === 0
+    night.lost.length > 0 && remeasured.size === 0
       ? `nothing was measured again, so no instance is known to stay broken (at most ${tolerated})`
-      : `${confirmed.length} broken in every re-measurement, ${rocks.length} of them ${rocks.length === 1 ? 'a rock' : 'rocks'} (at most ${tolerated})${confirmed.length > 0 ? `; a rock was resolved in its last ${rockLength(c, again, alphaOf(night))} results or more` : ''}`,
+      : `${confirmed.length} broken in every re-measurement${againstOf(night)}, ${rocks.length} of them ${rocks.length === 1 ? 'a rock' : 'rocks'} (at most ${tolerated})${confirmed.length > 0 ? `; a rock was resolved in its last ${rockLength(c, again, alphaOf(night))} results or more` : ''}`,
     rocks,
   );
 };
@@ -195,10 +212,15 @@ const maxDrop: Rule = ({
 
 /** The first measurement alone. */
 const significance: Rule = (night) => {
-  const { comparison: c, broken: ids } = night;
+  const { tested: c, lost: ids } = night;
   const found = decisive(c);
   if (found === null || found.p >= alphaOf(night) || found.points >= 0) return null;
-  return ruling('significance', false, `${found.name} ${pValue(found.p)} for ${found.what}`, ids);
+  return ruling(
+    'significance',
+    false,
+    `${found.name} ${pValue(found.p)} for ${found.what}${againstOf(night)}`,
+    ids,
+  );
 };
 
 const confirmed: Rule = (night) => {
@@ -221,7 +243,7 @@ const trend: Rule = ({ record }) => {
 
 /** Whatever loses failures makes the rest look better. What the baseline did tells which of the lost would have failed. */
 const infraLoss: Rule = (night) => {
-  const { infraLoss: found } = night.comparison;
+  const { infraLoss: found } = night.tested;
   if (!found) return null;
   const { failed, resolved, p } = found;
   const limit = infraError(alphaOf(night));
@@ -248,16 +270,25 @@ const mustPass: Limit = ({ policy, candidate, remeasured }) => {
     `${asked - lost.length} of ${asked} must-pass instances resolved`,
     failed.length > lost.length && `${failed.length - lost.length} of them when measured again`,
     lost.length > 0 &&
-      `of ${plural(candidate.results.size, 'instance')}, those that were resolved ${GOLDEN} of ${GOLDEN} times fail so by chance on at most ${percent(goldenError(candidate.results.size, again))} of nights`,
+      `of ${plural(candidate.results.size, 'instance')}, those that were resolved ${GOLDEN} of ${GOLDEN} times fail so by chance on at most ${percent(goldenError(candidate.results.size, again))} of nights${again < ENOUGH ? `: use --remeasure ${ENOUGH}` : ''}`,
   ]).join('; ');
   return ruling('must-pass', lost.length === 0, text, lost);
 };
 
 /** How many results in a row, all resolved, docs/nightly.md asks of an id before it stands on a list of those that must pass. */
 const GOLDEN = 10;
+/** So many re-measurements: with fewer, 8 to 99 % of simulated nights on which nothing changed failed such a list. */
+const ENOUGH = 3;
 
 /** How often a list that was chosen so out of n instances fails a night on which nothing changed, with so many re-measurements. */
 const goldenError = (n: number, again: number): number => Math.min(1, n * rockChance(GOLDEN, 1 + again));
+
+/** For who asks for a list and too few re-measurements of it, before the night is paid for. */
+export const mustPassWarning = ({ mustPass: ids, again }: GatePolicy, instances: number): string | false =>
+  ids !== undefined &&
+  again !== undefined &&
+  again < ENOUGH &&
+  `--must-pass with ${plural(again, 're-measurement')} fails by chance on up to ${percent(goldenError(instances, again))} of nights on which nothing changed, with ids that were resolved ${GOLDEN} of ${GOLDEN} times out of ${plural(instances, 'instance')}; --remeasure ${ENOUGH} makes that ${percent(goldenError(instances, ENOUGH))}`;
 
 const maxInfra: Limit = ({ policy, candidate: { planned, infra } }) =>
   policy.maxInfra === undefined
@@ -269,13 +300,13 @@ const maxInfra: Limit = ({ policy, candidate: { planned, infra } }) =>
       );
 
 /** A cost that is not known cannot be shown to keep a limit. */
-const maxCost: Limit = ({ policy, candidate: { cost } }) =>
+const maxCost: Limit = ({ policy, candidate: { cost, costAgain } }) =>
   policy.maxCostNano === undefined
     ? null
     : ruling(
         'max-cost',
         cost.nano !== null && !cost.atLeast && cost.nano <= policy.maxCostNano,
-        `cost ${cost.atLeast ? '≥ ' : ''}${formatCost(cost.nano)} (at most ${formatCost(policy.maxCostNano)})`,
+        `cost ${cost.atLeast ? '≥ ' : ''}${formatCost(cost.nano)}${costAgain ? `, of it ${costAgain.atLeast ? '≥ ' : ''}${formatCost(costAgain.nano)} for measuring again` : ''} (at most ${formatCost(policy.maxCostNano)})`,
       );
 
 /** Of a report of the harness, `incomplete` is what it has no prediction for. */

@@ -3,6 +3,7 @@
 import { compact } from '../../base/compact.ts';
 import { percent, plural } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
+import { type GivenVerdict, verdictHeading } from '../gate/verdictWords.ts';
 import type { CacheSaved } from '../measure/accounting.ts';
 import { armWithAgent } from '../measure/runFacts.ts';
 import type { RewardSummary } from '../measure/score.ts';
@@ -25,9 +26,15 @@ import {
   reward,
 } from './document.ts';
 
-export function summaryDocument(summary: Summary): Document {
+/** The verdict of a night stands first. `verdicts`: of its arms. */
+export function summaryDocument(
+  summary: Summary,
+  verdicts: readonly (GivenVerdict & { readonly arm: string })[] = [],
+): Document {
   const { dataset } = summary;
+  const labelOf = (arm: string) => (summary.arms.length > 1 ? `${summary.run}/${arm}` : summary.run);
   return compact([
+    ...verdicts.map((given) => block.heading(1, verdictHeading(given, labelOf(given.arm)))),
     block.heading(1, `Run ${summary.run}`),
     block.facts(
       compact([

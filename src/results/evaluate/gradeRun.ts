@@ -2,6 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { createClosing } from '../../base/async/timer.ts';
+import { VERSION } from '../../base/files/packageFile.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { inert } from '../../base/text/inert.ts';
 import { runConfigSchema } from '../../config/configSchema.ts';
@@ -29,6 +30,7 @@ import { openGradingImages } from '../../run/places/openImages.ts';
 import { plannedArm, plannedSuite } from '../../run/plan/planRecord.ts';
 import { withinEngines, withoutUnsupported } from '../../run/plan/unsupported.ts';
 import type { PlannedInstance } from '../../run/plannedTrial.ts';
+import { exportRecord } from '../../run/record/exportRun.ts';
 import { exportRunReports, type GradedWhole } from '../../run/record/runReports.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
 import { databasePath, openForWriting, requireRun } from '../../run/resultsRoot.ts';
@@ -266,8 +268,9 @@ const gradingImages = ({ store, run }: GradingTask, { events }: Pick<Work, 'even
 async function exported({ store, root, run, config, whole, only }: Omit<GradingTask, 'again' | 'repeat'>) {
   const dir = pathInside(root, run.name);
   const reports = await exportRunReports({ store, run, dir }, config.harness, whole);
-  // The summary written when the run ended knew no verdicts.
+  // Those written when the run ended knew no verdicts.
   await exportSummary(reportData(store, run.id)!, dir, pricesOfRun);
+  await exportRecord({ store, run, dir, version: VERSION });
   const faults = [...verdictsOf(store, run.id).values()].flatMap(({ instance_id, error_message }) =>
     error_message !== null && (!only || only.has(instance_id)) ? [error_message] : [],
   );

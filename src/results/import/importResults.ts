@@ -101,6 +101,11 @@ export async function importInto(
   // Verdicts of somebody else are asked for: the files are read, and not the record.
   const own = options.report === undefined ? await ownRecord(source) : null;
   try {
+    if (own && options.dataset)
+      tell({
+        level: 'note',
+        text: `${source} brings the rows of its dataset: ${options.dataset.subset} is not read`,
+      });
     if (own) return await importOwn(options, own.parts, tell, files);
   } catch (error) {
     if (error instanceof RowsError) throw new UserError(`${source}: ${error.message}`);

@@ -14,6 +14,7 @@ import {
   firstNight,
   type GateResult,
   gate,
+  LIMITS_ON_RESULTS,
   NOT_OF_THE_RECORD,
   remeasurementsOf,
 } from '../../report/gate/gate.ts';
@@ -44,9 +45,14 @@ import {
 import { findRun, type RunRow, type RunStatus } from '../../store/records/runs.ts';
 import { type NamedSide, sidesOfRun } from '../compareSources.ts';
 
+export const REMEASURE_DEFAULT = 3;
+
 export interface GateRequest {
+  /** What the limits and the verdict's lists compare with. */
   readonly a: NamedSide;
   readonly b: NamedSide;
+  /** What the tests compare with; default: `a`. */
+  readonly tested?: NamedSide | undefined;
   readonly policy: GatePolicy;
   readonly test: McNemarTest;
   readonly seed: number;
@@ -75,11 +81,21 @@ export interface Gated {
 export async function runGate(request: GateRequest): Promise<Gated> {
   const { a, b, policy, store, test, seed, passedOver = [] } = request;
   const comparison = compareSides(a.side, b.side, { test, seed });
+  const unchosen = request.tested ?? a;
+  const tested = unchosen === a ? comparison : compareSides(unchosen.side, b.side, { test, seed });
   const begun = request.record && store && b.from ? begin(store, b.from, a.side.label) : null;
   const candidate = b.from ? candidateOf(b.from.data, b.from.arm, b.side) : candidateOfSide(b.side);
-  await measureAgain(request, comparison, candidate);
-  const streaks = streaksOf(a, comparison, store);
-  const result = gate(comparison, candidate, policy, again(b, store), streaks, recordOf(request));
+  await measureAgain(request, [comparison, tested], candidate);
+  const streaks = streaksOf(unchosen, tested, store);
+  const result = gate(
+    comparison,
+    withCostAgain(candidate, b, store),
+    policy,
+    again(b, store),
+    streaks,
+    recordOf(request),
+    tested,
+  );
   const exitCode = gateExit(result, request.remeasure !== undefined);
   const failed = result.rules.flatMap((r) => (r.passed ? [] : [r.rule]));
   if (begun !== null) endVerdict(store!, begun, { verdict: result.verdict, exitCode, failed });
@@ -92,14 +108,14 @@ const begin = (store: Store, { run, arm }: NonNullable<NamedSide['from']>, basel
 /** In one run, so that what broke and what got fixed meet the same conditions, as often. */
 async function measureAgain(
   { b, store, policy, tell, remeasure }: GateRequest,
-  comparison: Comparison,
+  comparisons: readonly Comparison[],
   candidate: Candidate,
 ): Promise<void> {
   if (!remeasure) return;
   const known = again(b, store);
-  const open = (ids: readonly string[]) => ids.filter((id) => !known.has(id));
-  const changed = open(toMeasureAgain(comparison, policy.alpha));
-  const broken = open(comparison.broken).length;
+  const open = (ids: readonly string[]) => [...new Set(ids)].filter((id) => !known.has(id));
+  const changed = open(comparisons.flatMap((comparison) => toMeasureAgain(comparison, policy.alpha)));
+  const broken = open(comparisons.flatMap((comparison) => comparison.broken)).length;
   const golden = open(goldenToMeasure(policy, candidate)).filter((id) => !changed.includes(id));
   if (changed.length + golden.length === 0) return;
   const parts = compact([
@@ -172,15 +188,29 @@ export function gateExit({ passed, unconfirmed }: GateResult, remeasured: boolea
 }
 
 /** Results of re-measurements of the same arm. */
-function again(b: NamedSide, store: Store | undefined): Map<string, boolean[]> {
-  if (!store || !b.from) return new Map();
-  const { run, arm } = b.from;
-  const sides = remeasurementsOfRun(store, run.name)
-    .flatMap((r) => sidesOfRun(store, r))
-    .filter((s) => s.from!.arm === arm)
-    .map((s): Side => s.side);
-  return remeasurementsOf(sides);
+const again = (b: NamedSide, store: Store | undefined): Map<string, boolean[]> =>
+  remeasurementsOf(againOf(b, store).map(({ side }): Side => side));
+
+function againOf({ from }: NamedSide, store: Store | undefined): NamedSide[] {
+  if (!store || !from) return [];
+  return remeasurementsOfRun(store, from.run.name)
+    .flatMap((run) => sidesOfRun(store, run))
+    .filter((side) => side.from!.arm === from.arm);
 }
+
+/** Measuring again is part of the night, and paid out of the same budget. */
+function withCostAgain(candidate: Candidate, b: NamedSide, store: Store | undefined): Candidate {
+  const costs = againOf(b, store).map(({ from }) => candidateOf(from!.data, from!.arm, b.side).cost);
+  if (costs.length === 0) return candidate;
+  const costAgain = costs.reduce(added);
+  return { ...candidate, cost: added(candidate.cost, costAgain), costAgain };
+}
+
+/** Of what is not known nothing can be said but that it is more. */
+const added = (a: Candidate['cost'], b: Candidate['cost']): Candidate['cost'] => ({
+  nano: a.nano === null && b.nano === null ? null : (a.nano ?? 0) + (b.nano ?? 0),
+  atLeast: [a, b].some(({ nano, atLeast }) => nano === null || atLeast),
+});
 
 /** A night that has no baseline: its limits are judged, and its verdict is recorded. `measure` runs instances again. */
 export async function runFirstNight(
@@ -197,7 +227,8 @@ export async function runFirstNight(
   const known = again(b, store);
   const golden = goldenToMeasure(policy, candidate).filter((id) => !known.has(id));
   if (golden.length > 0) await measure?.(golden);
-  const result = firstNight(candidate, policy, required, again(b, store));
+  const paid = withCostAgain(candidate, b, store);
+  const result = firstNight(paid, policy, required, again(b, store));
   // That there is no baseline yet says nothing against the night as the next one's baseline.
   const failed = result.rules.flatMap((r) => (r.passed || r.rule === 'baseline' ? [] : [r.rule]));
   const exitCode = failed.length > 0 ? 1 : 0;
@@ -209,7 +240,7 @@ export async function runFirstNight(
 export async function writeArtifacts(
   folder: string,
   b: NamedSide,
-  { comparison, result, past, passedOver }: Omit<Gated, 'comparison' | 'exitCode'> & Partial<Gated>,
+  { comparison, result, past, passedOver, exitCode }: Omit<Gated, 'comparison' | 'exitCode'> & Partial<Gated>,
   env: Variables,
 ): Promise<string[]> {
   const labels = { a: comparison?.a.label ?? null, b: b.side.label };
@@ -220,9 +251,17 @@ export async function writeArtifacts(
   ];
   if (b.from) {
     const summary = summarize(b.from.data, { pricesOf: pricesOfRun(b.from.data) });
+    const failed = result.rules.flatMap((r) => (r.passed ? [] : [r.rule]));
+    const given = {
+      arm: b.from.arm,
+      baseline: labels.a,
+      verdict: result.verdict,
+      failed,
+      unconfirmed: result.unconfirmed.length,
+    };
     files.push(
       ['junit.xml', junitXml(b.from.data, result, b.from.arm, !comparison)],
-      ...summaryFiles(summary),
+      ...summaryFiles(summary, [{ ...given, exitCode: exitCode ?? result.exitCode }]),
     );
   }
   for (const [name, content] of files) await writeAtomically(pathInside(folder, name), content);
@@ -254,6 +293,8 @@ export function findBaseline(
   run: RunRow,
 ): {
   readonly baseline: RunRow | undefined;
+  /** The newest one that broke limits on results at most: what the tests compare with. */
+  readonly unchosen: RunRow | undefined;
   readonly passedOver: readonly PassedOver[];
   /** What a person accepted, by name or by `baseline set`; null where nobody did: then the record begins with its first night. */
   readonly accepted: RunRow | null;
@@ -262,16 +303,17 @@ export function findBaseline(
   if (name !== 'last') {
     const found = baselineRun(store, name) ?? findRun(store, name);
     const baseline = 'id' in found ? found : undefined;
-    return { baseline, passedOver, accepted: baseline ?? null };
+    return { baseline, unchosen: baseline, passedOver, accepted: baseline ?? null };
   }
   const rows = comparableRuns(store, run);
   const accepted = rows.filter((row) => row.chosen === 1).sort((x, y) => y.id - x.id)[0] ?? null;
+  const unchosen = rows.find((row) => objectionTo(row) === null || brokeLimitsAlone(row));
   for (const row of rows) {
     const why = objectionTo(row);
-    if (why === null) return { baseline: row, passedOver, accepted };
+    if (why === null) return { baseline: row, unchosen, passedOver, accepted };
     passedOver.push({ run: row.name, why });
   }
-  return { baseline: undefined, passedOver, accepted };
+  return { baseline: undefined, unchosen, passedOver, accepted };
 }
 
 const ENDED: Record<Exclude<RunStatus, 'complete'>, string> = {
@@ -287,6 +329,16 @@ function objectionTo(row: ComparableRow): string | null {
   if (row.graded === 0) return 'it is not graded';
   if (row.chosen === 1) return null;
   return row.status === 'complete' ? objectionOfGate(row) : ENDED[row.status];
+}
+
+function brokeLimitsAlone(row: ComparableRow): boolean {
+  const found = objectionsTo(row);
+  return (
+    row.graded === 1 &&
+    row.status === 'complete' &&
+    found.length > 0 &&
+    found.every((o) => o.exit_code === 1 && o.failed.every((rule) => LIMITS_ON_RESULTS.has(rule)))
+  );
 }
 
 const objectionsTo = ({ objections }: ComparableRow) =>

@@ -1,7 +1,9 @@
 /** The end of a night: finds the baseline, judges every arm, writes the artifacts and runs `run.on_finish`. */
 
+import { VERSION } from '../../base/files/packageFile.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { pathName } from '../../base/text/fileName.ts';
+import { exportSummary } from '../../report/exportSummary.ts';
 import type { GateResult } from '../../report/gate/gate.ts';
 import type { GatePolicy } from '../../report/gate/rules.ts';
 import { RESAMPLING_SEED } from '../../report/measure/summary.ts';
@@ -11,8 +13,11 @@ import { withRunLock } from '../../run/control/lock.ts';
 import { createNotifier, warningTo } from '../../run/control/notify.ts';
 import type { RunEvent } from '../../run/events.ts';
 import { plannedConfig } from '../../run/plan/planRecord.ts';
+import { exportRecord } from '../../run/record/exportRun.ts';
+import { pricesOfRun } from '../../run/record/tokenPrices.ts';
 import { requireRun } from '../../run/resultsRoot.ts';
 import { type RunOutcome, workOn } from '../../run/run.ts';
+import { reportData } from '../../run/standing.ts';
 import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
 import { remeasurementsOfRun } from '../../store/records/baselines.ts';
@@ -30,6 +35,7 @@ import {
   findBaseline,
   type Gated,
   type PassedOver,
+  REMEASURE_DEFAULT,
   runFirstNight,
   runGate,
   writeArtifacts,
@@ -81,8 +87,6 @@ export interface NightHooks {
   readonly remeasured?: (outcome: RunOutcome) => void;
 }
 
-const REMEASURE_DEFAULT = 3;
-
 /** Call it once the run is graded and its lock released. */
 export async function judgeRun(
   store: Store,
@@ -93,7 +97,7 @@ export async function judgeRun(
   const { results: root, policy = {}, remeasure: epochs = REMEASURE_DEFAULT } = options;
   const { env, tell } = caller;
   const run = requireRun(store, options.run);
-  const { baseline, passedOver, accepted } = findBaseline(store, options.baseline, run);
+  const { baseline, unchosen, passedOver, accepted } = findBaseline(store, options.baseline, run);
   const sides = sidesOfRun(store, run);
   const measuring = (arm: string) =>
     epochs === 0
@@ -106,7 +110,13 @@ export async function judgeRun(
     const first: FirstVerdict[] = [];
     for (const b of sides) {
       const required = options.withoutBaseline === 'fail';
-      const result = await runFirstNight(store, b, policy, required, measuring(b.from!.arm));
+      const result = await runFirstNight(
+        store,
+        b,
+        { ...policy, again: epochs },
+        required,
+        measuring(b.from!.arm),
+      );
       const found = { result, past: [], passedOver };
       const artifacts = await writeArtifacts(folderOf(root, run, b), b, found, env);
       first.push({ arm: b.from!.arm, result, artifacts });
@@ -114,9 +124,9 @@ export async function judgeRun(
     const passed = first.every(({ result }) => result.passed);
     return { baseline: null, passedOver, arms: [], first, exitCode: passed ? 0 : 1 };
   }
-  const references = sidesOfRun(store, baseline);
-  const referenceFor = (arm: string) =>
-    references.find((a) => a.from!.arm === arm) ?? (references.length === 1 ? references[0] : undefined);
+  const referenceFor = referencesIn(sidesOfRun(store, baseline));
+  const testedFor =
+    unchosen && unchosen.id !== baseline.id ? referencesIn(sidesOfRun(store, unchosen)) : referenceFor;
   // Every arm is a chance of a false alarm: they share the error rate of the night.
   const alpha = (policy.alpha ?? NIGHT_ERROR) / sides.filter((b) => referenceFor(b.from!.arm)).length;
   const arms: ArmVerdict[] = [];
@@ -131,8 +141,9 @@ export async function judgeRun(
     const gated = await runGate({
       a,
       b,
+      tested: testedFor(arm),
       store,
-      policy: { ...policy, alpha },
+      policy: { ...policy, alpha, again: epochs },
       tell,
       passedOver,
       record: true,
@@ -153,9 +164,18 @@ export async function judgeRun(
     arms.push(judged);
   }
   const codes = arms.map(({ exitCode }) => exitCode);
+  const dir = pathInside(root, run.name);
+  // Those above are of one arm each.
+  if (arms.length > 1) await exportSummary(reportData(store, run.id)!, dir, pricesOfRun);
+  await exportRecord({ store, run, dir, version: VERSION });
   const exitCode = codes.includes(1) ? 1 : codes.includes(3) ? 3 : 0;
   return { baseline: baseline.name, passedOver, arms, first: [], exitCode };
 }
+
+const referencesIn =
+  (sides: readonly NamedSide[]) =>
+  (arm: string): NamedSide | undefined =>
+    sides.find((a) => a.from!.arm === arm) ?? (sides.length === 1 ? sides[0] : undefined);
 
 const folderOf = (root: string, run: RunRow, { from }: NamedSide): string =>
   pathInside(root, run.name, from!.data.arms.length > 1 ? pathName(from!.arm) : '');

@@ -2,6 +2,7 @@
  * What people ask of a live run, and what they see of it. Requests come through the record, because it is the one thing that every terminal,
  * the viewer and this process share, and it outlives all of them. Each is carried out, answered in a sentence, and is an event of the run.
  */
+
 import { errorText } from '../../base/text/errorText.ts';
 import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
@@ -23,6 +24,7 @@ import { type Ending, StopReason } from '../exit.ts';
 import { idsMeant } from '../namedTrials.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 import type { TrialQueue } from '../schedule/trialQueue.ts';
+import { budgetEnd } from './budget.ts';
 import {
   type ControlCommand,
   ControlRefusal,
@@ -85,7 +87,7 @@ export function serveControls(
       setRunBudget(store, row.id, limitNano);
       const said = `the budget is ${amount(limitNano)}, before ${amount(before)}; ${formatCost(budget.spent())} spent`;
       if (!budget.exhausted()) return said;
-      stop.stopStarting('budget_stopped', `run budget ${amount(limitNano)} reached`);
+      stop.stopStarting('budget_stopped', budgetEnd(limitNano, budget.spent()));
       return `${said}: the run ends`;
     },
     cancel: (id) => cancelOne(run, cancels, id),

@@ -110,12 +110,27 @@ export interface RunData {
   readonly phases: readonly PhaseTotal[];
   /** The first result of trials that ran again after one (`--redo-existing`, `resume --retry limit`), by trial. */
   readonly firstResults: ReadonlyMap<number, FirstResult>;
+  /** What the gate said last about each arm; arms that it never judged are missing. */
+  readonly verdicts: readonly {
+    readonly arm: string;
+    readonly baseline: string | null;
+    readonly verdict: string;
+    readonly exitCode: number;
+    readonly failed: readonly string[];
+  }[];
   /** Results of gold patches on this machine, from any run. */
   readonly gold: ReadonlyMap<string, GoldStanding>;
 }
 
 const isFlag = (item: unknown): item is Flag => typeof recordOf(item).rule === 'string';
 const flag = (value: unknown): boolean | null => (value === null ? null : value === 1);
+
+const verdictsOfGate = (db: Store, runId: number): RunData['verdicts'] =>
+  all(db)<Omit<RunData['verdicts'][number], 'failed'> & { failed: string }>`
+    SELECT v.arm, v.baseline, v.verdict, v.exit_code AS exitCode, v.failed FROM verdicts v JOIN arms a ON a.run_id = v.run_id AND a.name = v.arm
+    WHERE v.id IN (SELECT max(id) FROM verdicts WHERE run_id = ${runId} GROUP BY arm) AND v.exit_code IS NOT NULL ORDER BY a.position`.map(
+    (row) => ({ ...row, failed: storedList(row.failed, (item) => typeof item === 'string') }),
+  );
 
 /** `undefined` when there is no such run. */
 export function loadRunData(db: Store, runId: number): RunData | undefined {
@@ -146,6 +161,7 @@ export function loadRunData(db: Store, runId: number): RunData | undefined {
       ...moneyOf(db, row, trials),
       phases: phaseTotals(db, runId),
       firstResults: firstResultsOf(db, runId),
+      verdicts: verdictsOfGate(db, runId),
       gold: new Map([...goldStandings(db)].map(([id, { standing }]) => [id, standing])),
     };
   });

@@ -216,7 +216,7 @@ function runDocument(record: ViewedRecord, summary: RunSummary) {
     summary,
     /** What `report --json` says, with fewer names, and how `report` words it. */
     report: fewNamed(report),
-    words: fewNamed(summaryDocument(report)),
+    words: fewNamed(summaryDocument(report, data.verdicts)),
     missing: missingParts(data),
     ...record.runTexts(id, LONGEST_MANIFEST)!,
     trialPages: Math.max(1, Math.ceil(summary.planned / TRIALS_PER_PAGE)),
