@@ -3,18 +3,10 @@
 import { inert } from '../base/text/inert.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
 import type { GateResult } from '../report/gate/gate.ts';
-
-<<<<<<< HEAD
-
+import { wordOf } from '../report/gate/verdictWords.ts';
 import { scoreText } from '../report/measure/score.ts';
 
-=======
-
-import { wordOf } from '../report/gate/verdictWords.ts';
 import { budgetEnd } from '../run/control/budget.ts';
-
->>>>>>> h
-
 import type { GradingSummary } from '../run/grader/grader.ts';
 import type { RunOutcome } from '../run/run.ts';
 import type { Store } from '../store/open.ts';

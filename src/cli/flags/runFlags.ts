@@ -139,13 +139,8 @@ export const gateFlags = flags({
   maxInfra: share('maximum share of trials lost to infrastructure'),
   maxCost: {
     type: 'number',
-<<<<<<< HEAD
     check: setting.dollars().optional(),
-    describe: 'maximum cost of the run in dollars',
-=======
-    check: z.number().min(0).optional(),
     describe: 'maximum cost in dollars, with what is measured again',
->>>>>>> h
   },
   setChanges: oneOf(
     ['allow', 'warn', 'fail'],

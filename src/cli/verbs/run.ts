@@ -10,18 +10,10 @@ import { imageOf } from '../../dataset/instance.ts';
 import { canBuild, DEMO_IMAGES } from '../../demo/baseImage.ts';
 import { engineClient } from '../../environment/places/chosenEngine.ts';
 
-<<<<<<< HEAD
-
 import { EXIT_CLASSES } from '../../outcome.ts';
 import { beginRun, goOnWithRun, JUDGED, type Retried } from '../../run/begin.ts';
 
-=======
-
-import { EXIT_CLASSES, type ExitClass } from '../../outcome.ts';
-import { beginRun, goOnWithRun } from '../../run/begin.ts';
 import type { Caller } from '../../run/caller.ts';
-
->>>>>>> h
 
 import { armCrash } from '../../run/control/crash.ts';
 import { endpointFindings } from '../../run/plan/armChecks.ts';

@@ -110,8 +110,6 @@ const reached = (limitNano: NanoDollars | null, spent: NanoDollars): StopReason 
       : budgetEnd(limitNano, spent),
   );
 
-<<<<<<< HEAD
-=======
 /** "run budget $0.10 reached", also of a run that ended before it: a call is asked only where its estimate fits. */
 export function budgetEnd(limitNano: NanoDollars | null, spent: NanoDollars): string {
   if (limitNano === null || spent >= limitNano)
@@ -119,26 +117,6 @@ export function budgetEnd(limitNano: NanoDollars | null, spent: NanoDollars): st
   return `run budget ${formatCost(limitNano)}: ${formatCost(spent)} spent, and the next call could cost more than the ${formatCost(limitNano - spent)} left`;
 }
 
-/** Waits until it is granted or refused. When the signal fires it leaves, and others may fit. */
-function waitIn(
-  waiting: Set<Waiting>,
-  amount: NanoDollars,
-  signal: AbortSignal | undefined,
-  onLeave: () => void,
-): Promise<Settle> {
-  const turn = Promise.withResolvers<Settle>();
-  const one: Waiting = { amount, grant: turn.resolve, refuse: turn.reject };
-  const leave = () => {
-    waiting.delete(one);
-    turn.reject(signal?.reason);
-    onLeave();
-  };
-  signal?.addEventListener('abort', leave, { once: true });
-  waiting.add(one);
-  return turn.promise.finally(() => signal?.removeEventListener('abort', leave));
-}
-
->>>>>>> h
 /** Tells once of each share of the budget that is passed. */
 function createThresholds(
   limitNano: NanoDollars | null,
