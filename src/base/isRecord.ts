@@ -6,5 +6,5 @@ export const isRecord = (value: unknown): value is Record<string, unknown> =>
 export const recordOf = (value: unknown): Readonly<Record<string, unknown>> => (isRecord(value) ? value : {});
 
 /** What a table says of a word of somebody else. */
-export const entryOf = <T>(table: Readonly<Record<string, T>>, word: string): T | undefined =>
+export const ownEntry = <T>(table: Readonly<Record<string, T>>, word: string): T | undefined =>
   Object.hasOwn(table, word) ? table[word] : undefined;

@@ -10,7 +10,7 @@ import type { GatewayConfig } from '../agent/gateway/gatewayConfig.ts';
 import { publishedOpening } from '../agent/loop/protocol.ts';
 import { TEMPLATE_SLOTS } from '../agent/loop/templates.ts';
 import { sampleContexts } from '../agent/templateContext.ts';
-import { entryOf } from '../base/isRecord.ts';
+import { ownEntry } from '../base/isRecord.ts';
 import { LONGEST_PATTERN, linearProblem } from '../base/regex/linearRegex.ts';
 import { sha256 } from '../base/sha256.ts';
 import { closest } from '../base/text/closest.ts';
@@ -300,7 +300,7 @@ const SYNONYMS: Readonly<Record<string, string>> = {
 
 /** The known name that a misspelt one most likely means. */
 function suggest(name: string, known: readonly string[]): string | null {
-  const synonym = entryOf(SYNONYMS, name);
+  const synonym = ownEntry(SYNONYMS, name);
   if (synonym && known.includes(synonym)) return synonym;
   return closest(name, known);
 }

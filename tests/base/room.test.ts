@@ -1,6 +1,6 @@
 // One room for everything that waits for a share of something.
 import { expect, test } from 'vitest';
-import { createRoom, createTurns } from '../../src/base/async/room.ts';
+import { createRoom, createTurnstile } from '../../src/base/async/room.ts';
 import fc from '../support/property.ts';
 
 const settle = () => new Promise((resolve) => setImmediate(resolve));
@@ -85,7 +85,7 @@ test('an alarm looks again, and the line hears that it waits for a reason', asyn
 });
 
 test('turns: no more than so many at one time; the rest say that they wait', async () => {
-  const turns = createTurns(2);
+  const turns = createTurnstile(2);
   const ends: (() => void)[] = [];
   const waits: number[] = [];
   const work = () => new Promise<void>((resolve) => void ends.push(resolve));

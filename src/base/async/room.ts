@@ -90,7 +90,7 @@ export function createRoom<Ask, Share>(
 }
 
 /** So many pieces of work at one time; `waits` is called by those that wait for their turn. */
-export function createTurns(most: number) {
+export function createTurnstile(most: number) {
   let out = 0;
   const room = createRoom<void, () => void>(() => {
     if (out >= most) return { laterMs: undefined };
@@ -115,4 +115,4 @@ export function createTurns(most: number) {
     }
   };
 }
-export type Turns = ReturnType<typeof createTurns>;
+export type Turnstile = ReturnType<typeof createTurnstile>;

@@ -5,7 +5,7 @@
 
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
-import { entryOf } from '../../base/isRecord.ts';
+import { ownEntry } from '../../base/isRecord.ts';
 import { closest } from '../../base/text/closest.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { visibleName } from '../../base/text/inert.ts';
@@ -134,7 +134,7 @@ function unknownMessage(names: readonly string[], args: readonly string[], { fla
     .filter((name) => args.some((arg) => arg === name || flagOf(arg) === name))
     .map((name) => {
       if (args.includes(name)) return `unexpected argument "${name}"`;
-      const close = options.includes(entryOf(RENAMED, name) ?? '')
+      const close = options.includes(ownEntry(RENAMED, name) ?? '')
         ? RENAMED[name]
         : closest(name, [...options, 'help', 'version']);
       return `there is no option ${visibleName(dashed(name))}${close ? `; did you mean --${close}?` : ''}`;

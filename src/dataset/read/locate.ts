@@ -7,7 +7,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, extname, join } from 'node:path';
 import { orPackaged, PACKAGE_ROOT } from '../../base/files/packageFile.ts';
-import { entryOf } from '../../base/isRecord.ts';
+import { ownEntry } from '../../base/isRecord.ts';
 import { closest } from '../../base/text/closest.ts';
 /** Environment variables, of which those of the hub's own tools are read; an empty one counts as unset. */
 export type HubEnv = Readonly<Record<string, string | undefined>>;
@@ -193,7 +193,7 @@ export interface LocateOptions {
 }
 
 export function locateDataset(named: string, options: LocateOptions = {}): Location {
-  const source = entryOf(BUNDLED, named) ?? (statOf(named) ? named : bundledFile(named));
+  const source = ownEntry(BUNDLED, named) ?? (statOf(named) ? named : bundledFile(named));
   const { split, dataDir, revision, env = {} } = options;
   const repos = hubReposOf(source);
   const isAlias = (DATASET_ALIASES as readonly string[]).includes(source);

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
-import { createTurns, type Turns } from '../../base/async/room.ts';
+import { createTurnstile, type Turnstile } from '../../base/async/room.ts';
 import { WORK_IMAGES } from '../../base/imageReference.ts';
 import type { Services } from '../../base/services.ts';
 import { plural } from '../../base/text/numbers.ts';
@@ -148,7 +148,7 @@ export function createDockerFactory(
     config,
     options,
     ensure,
-    starting: createTurns(CONCURRENT_STARTS),
+    starting: createTurnstile(CONCURRENT_STARTS),
     sealer: createSealer(docker),
     programs: createProgramVolumes(docker, discard),
     quotaBytes: createQuotaProbe(docker, config.disk),
@@ -242,7 +242,7 @@ interface DockerShared<C = EnvironmentConfig> {
   readonly config: C;
   readonly options: DockerFactoryOptions;
   readonly ensure: EnsureImage;
-  readonly starting: Turns;
+  readonly starting: Turnstile;
   readonly sealer: Sealer;
   readonly quotaBytes: QuotaProbe;
   readonly hasLoopback: ReturnType<typeof createLoopbackProbe>;
@@ -603,7 +603,7 @@ async function openContainer(
 
 /** Work of the engine in turn. Waiting for that is the phase `queue`, which has no deadline; then `phase` goes on. */
 const inTurn =
-  (starting: Turns, { signal, onPhase }: StartRequest, phase: string) =>
+  (starting: Turnstile, { signal, onPhase }: StartRequest, phase: string) =>
   <T>(work: () => Promise<T>): Promise<T> => {
     let waited = false;
     const begin = (): Promise<T> => {

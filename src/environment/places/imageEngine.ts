@@ -3,7 +3,7 @@
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import { OWN_HOST } from '../../base/imageReference.ts';
-import { entryOf } from '../../base/isRecord.ts';
+import { ownEntry } from '../../base/isRecord.ts';
 import { buildImage, eachObject } from './buildImage.ts';
 import { daemonAnswer, ifThere, readFault } from './dockerFault.ts';
 import { engineFacts } from './engineInfo.ts';
@@ -153,7 +153,7 @@ const infoSchema = z.object({
 
 async function factsOf(docker: Docker): ReturnType<ImageEngine['info']> {
   const info = infoSchema.parse(await engineFacts(docker));
-  const architecture = entryOf(ARCHITECTURES, info.Architecture) ?? info.Architecture;
+  const architecture = ownEntry(ARCHITECTURES, info.Architecture) ?? info.Architecture;
   // Several engines on one machine have one ID, and so have copies of a virtual machine.
   const id = `${info.ID} ${info.Name}:${info.DockerRootDir}`;
   return { id, os: info.OSType, architecture, rootDir: info.DockerRootDir, memoryBytes: info.MemTotal };

@@ -1,7 +1,7 @@
 /** A sample of Inspect as a trial: how it ended, what it cost, what was said, and its verdict. */
 
 import { z } from 'zod';
-import { entryOf, isRecord, recordOf } from '../../base/isRecord.ts';
+import { ownEntry, isRecord, recordOf } from '../../base/isRecord.ts';
 import { keyed } from '../../base/keyed.ts';
 import { timestampOrNull, tokensOrNull } from '../../base/plausible.ts';
 import { plausibleNano } from '../../money.ts';
@@ -61,7 +61,7 @@ function reasonOfError(message: string): ExitReason {
 
 function reasonOf({ error, limit }: Sample): ExitReason {
   if (error) return reasonOfError(error.message);
-  return limit ? (entryOf(LIMITS, limit.type) ?? 'limit_steps') : 'submitted';
+  return limit ? (ownEntry(LIMITS, limit.type) ?? 'limit_steps') : 'submitted';
 }
 
 /** The score that SWE-bench's scorer gave; else the first of those that the header names. */
@@ -332,7 +332,7 @@ export function inspectScore(value: unknown): number | null {
   if (typeof value === 'number') return Number.isFinite(value) ? value : null;
   if (typeof value === 'boolean') return value ? 1 : 0;
   if (typeof value !== 'string') return null;
-  const word = entryOf(WORDS, value) ?? entryOf(WORDS, value.toLowerCase());
+  const word = ownEntry(WORDS, value) ?? ownEntry(WORDS, value.toLowerCase());
   if (word !== undefined) return word;
   return /^-?\d{1,15}(?:\.\d{1,15})?$/.test(value) ? Number(value) : null;
 }

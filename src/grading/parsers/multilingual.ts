@@ -1,5 +1,5 @@
 /** Parsers of SWE-bench Multilingual: C, Go, Rust, Java, PHP, JavaScript and Ruby. */
-import { entryOf } from '../../base/isRecord.ts';
+import { ownEntry } from '../../base/isRecord.ts';
 import { eachLine } from '../../base/python/lines.ts';
 import { isSpaceAt, isWordAt, strip } from '../../base/python/text.ts';
 import {
@@ -277,7 +277,7 @@ function decodeEntities(text: string): string {
     const code =
       hex !== undefined ? Number.parseInt(hex, 16) : decimal !== undefined ? Number(decimal) : undefined;
     if (code !== undefined && code > 0 && code <= 0x10ffff) return String.fromCodePoint(code);
-    const known = name === undefined ? undefined : entryOf(ENTITIES, name);
+    const known = name === undefined ? undefined : ownEntry(ENTITIES, name);
     if (known === undefined)
       throw new ParserError(`the doctest report has an entity that XML does not know: ${whole}`);
     return known;

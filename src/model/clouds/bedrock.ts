@@ -2,7 +2,7 @@
 
 import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
 import type { EventStreamCodec } from '@smithy/eventstream-codec';
-import { entryOf } from '../../base/isRecord.ts';
+import { ownEntry } from '../../base/isRecord.ts';
 import type { StreamEvent } from '../dialects/dialect.ts';
 import { claudeAt } from '../dialects/messages/messagesDialect.ts';
 import { asObject, asText } from '../dialects/shapes.ts';
@@ -127,7 +127,7 @@ function eventOf(frame: Uint8Array): StreamEvent {
       asText(payload?.message) ?? asText(headers[':error-message']?.value) ?? (kind || 'an exception');
     return {
       event: 'error',
-      data: { type: 'error', error: { type: entryOf(TYPES, kind) ?? kind, message } },
+      data: { type: 'error', error: { type: ownEntry(TYPES, kind) ?? kind, message } },
     };
   }
   const bytes = asText(payload?.bytes);

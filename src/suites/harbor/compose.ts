@@ -6,7 +6,7 @@
 import { posix } from 'node:path';
 import { z } from 'zod';
 import type { WantedVariables } from '../../base/hostVariables.ts';
-import { entryOf, isRecord } from '../../base/isRecord.ts';
+import { ownEntry, isRecord } from '../../base/isRecord.ts';
 import type { Service, Services } from '../../base/services.ts';
 import { errorText, issueText } from '../../base/text/errorText.ts';
 import { shellWord } from '../../base/text/shellWord.ts';
@@ -206,7 +206,7 @@ export function readCompose(text: string, given: ReadWith): ReadCompose {
 }
 
 const refusedKey = (key: string): string =>
-  `${key} is not taken${entryOf(WHY, key) === undefined ? '' : `: ${entryOf(WHY, key)}`}`;
+  `${key} is not taken${ownEntry(WHY, key) === undefined ? '' : `: ${ownEntry(WHY, key)}`}`;
 
 type ReadService = z.infer<z.ZodObject<ReturnType<typeof both>>> &
   Partial<z.infer<z.ZodObject<typeof beside>>>;

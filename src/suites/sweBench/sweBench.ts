@@ -1,5 +1,5 @@
 /** SWE-bench, and whatever has rows of its form. A prediction is evaluated in a fresh environment: patch, eval script, log, verdict. */
-import { entryOf } from '../../base/isRecord.ts';
+import { ownEntry } from '../../base/isRecord.ts';
 import { shellWord } from '../../base/text/shellWord.ts';
 import type { Instance } from '../../dataset/instance.ts';
 import type { Environment } from '../../environment/environment.ts';
@@ -44,7 +44,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
 };
 
 /** Other suites have tasks of the same repositories. */
-export const packageOf = ({ repo }: Instance): string | undefined => entryOf(PACKAGES, repo);
+export const packageOf = ({ repo }: Instance): string | undefined => ownEntry(PACKAGES, repo);
 
 export const sweBench: Suite = {
   probes: packageOf,

@@ -43,6 +43,7 @@ import {
   settleLines,
   showUnseen,
   stripEscapes,
+  visibleName,
 } from '../../../src/base/text/inert.ts';
 import { instanceIdProblem } from '../../../src/base/text/instanceId.ts';
 import { lineAt } from '../../../src/base/text/jsonChildren.ts';
@@ -67,6 +68,7 @@ export const SANITISERS: Readonly<Record<string, (text: string) => string>> = {
   line,
   html,
   markdown,
+  visibleName,
   csvCell,
   pathName,
   harnessName,
