@@ -1,7 +1,7 @@
 /** A sample of Inspect as a trial: how it ended, what it cost, what was said, and its verdict. */
 
 import { z } from 'zod';
-import { ownEntry, isRecord, recordOf } from '../../base/isRecord.ts';
+import { isRecord, ownEntry, recordOf } from '../../base/isRecord.ts';
 import { keyed } from '../../base/keyed.ts';
 import { timestampOrNull, tokensOrNull } from '../../base/plausible.ts';
 import { plausibleNano } from '../../money.ts';

@@ -6,7 +6,7 @@
 import { posix } from 'node:path';
 import { z } from 'zod';
 import type { WantedVariables } from '../../base/hostVariables.ts';
-import { ownEntry, isRecord } from '../../base/isRecord.ts';
+import { isRecord, ownEntry } from '../../base/isRecord.ts';
 import type { Service, Services } from '../../base/services.ts';
 import { errorText, issueText } from '../../base/text/errorText.ts';
 import { shellWord } from '../../base/text/shellWord.ts';
