@@ -30,6 +30,7 @@ import {
   shorten,
   wrapped,
 } from '../../../src/base/text/columns.ts';
+import { errorFirst } from '../../../src/base/text/errorFirst.ts';
 import { harnessName, pathName } from '../../../src/base/text/fileName.ts';
 import {
   csvCell,
@@ -41,6 +42,7 @@ import {
   settleLines,
   showUnseen,
   stripEscapes,
+  visibleName,
 } from '../../../src/base/text/inert.ts';
 import { instanceIdProblem } from '../../../src/base/text/instanceId.ts';
 import { lineAt } from '../../../src/base/text/jsonChildren.ts';
@@ -102,6 +104,8 @@ export const BASE_READERS: readonly Reader[] = [
     lineDiff: (text) => lineDiff(text, `${text}x`),
     lineDiffOfOther: (text) => lineDiff(text, 'a\nb\n'),
     closest: (text) => closest(text, ['agent.step_limit', 'run']),
+    errorFirst: (text) => errorFirst(text, 400),
+    visibleName,
     instanceIdProblem,
     parseReference,
     familiarName,
