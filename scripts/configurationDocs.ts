@@ -41,7 +41,7 @@ export function configurationReference(): string {
     .map((section) => {
       const rows = allPaths([section]).map((path) => {
         const { type, fallback, says } = describe(path);
-        return `| \`${path}\` | ${cell(type)} | ${cell(code(fallback))} | ${FIELD_CLASSES[path] ?? ''} | ${cell(says)} |`;
+        return `| \`${path}\` | ${cell(type)} | ${cell(code(fallback))} | ${FIELD_CLASSES[path] === 'identity' ? 'identity' : ''} | ${cell(says)} |`;
       });
       return [
         `### ${section}`,
