@@ -41,12 +41,12 @@ export function configurationReference(): string {
     .map((section) => {
       const rows = allPaths([section]).map((path) => {
         const { type, fallback, says } = describe(path);
-        return `| \`${path}\` | ${cell(type)} | ${cell(code(fallback))} | ${FIELD_CLASSES[path] ?? ''} | ${cell(says)} |`;
+        return `| \`${path}\` | ${cell(type)} | ${cell(code(fallback))} | ${FIELD_CLASSES[path] === 'identity' ? '✱' : ''} | ${cell(says)} |`;
       });
       return [
         `### ${section}`,
         '',
-        '| key | type | default | class | what it says |',
+        '| key | type | default | | |',
         '|---|---|---|---|---|',
         ...rows,
       ].join('\n');

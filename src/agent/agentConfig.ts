@@ -45,7 +45,7 @@ export const agentConfigSchema = z.strictObject({
     .default('default')
     .meta(
       identity(
-        'default; the name of another agent (docs/agents.md), with @VERSION or as it was added; or the path of a module that exports createAgent',
+        'default; another agent (docs/agents.md), with @VERSION or as it was added; or a module that exports createAgent',
       ),
     ),
   protocol: z.enum(['bash-block', 'tool-call']).default('bash-block').meta(identity()),
@@ -69,24 +69,16 @@ export const agentConfigSchema = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .meta(
-      identity(
-        'agent_class command: the shell line that is the agent; a template with task (quoted), prompt_file, model and deadline',
-      ),
-    ),
+    .meta(identity('agent_class command: the shell line that is the agent, a template')),
   program: z
     .string()
     .regex(/^[a-z0-9][a-z0-9._-]*(?:@[0-9A-Za-z][0-9A-Za-z.+-]*)?$/)
     .optional()
-    .meta(
-      identity(
-        'agent_class command: a program of "swebatch agents add", with @VERSION or as it was added; its commands are on the PATH',
-      ),
-    ),
+    .meta(identity('agent_class command: a program of "swebatch agents add", its commands on the PATH')),
   model_optional: z
     .boolean()
     .optional()
-    .meta(identity('an installed agent may end with 0 without asking its model; default: env_start_failed')),
+    .meta(identity('an installed agent may end with 0 without asking its model')),
   beside_work: z
     .array(
       z
@@ -94,43 +86,27 @@ export const agentConfigSchema = z.strictObject({
         .refine(isPathBeside, 'must be a path in the work tree, such as .nanocoder/tasks.json or .aider*'),
     )
     .optional()
-    .meta(
-      identity(
-        'paths of the work tree that the agent leaves for itself, such as .nanocoder or .aider*: what is new there is not in the patch',
-      ),
-    ),
+    .meta(identity('paths such as .nanocoder or .aider*: what is new there is not in the patch')),
   permissions: z
     .enum(['allow', 'refuse'])
     .optional()
-    .meta(identity('agent_class acp: the answer to what the program asks leave for; default: allow')),
+    .meta(identity('agent_class acp: the answer to requests for leave; default: allow')),
   skills: z
     .string()
     .min(1)
     .optional()
-    .meta(runtime('a folder with a folder for each skill (SKILL.md), or one skill; the agent gets a copy')),
-  skills_sha256: digest
-    .optional()
-    .meta(
-      identity('hash over the files of agent.skills: other files are another experiment; default: found out'),
-    ),
+    .meta(runtime('a folder with a folder for each skill (SKILL.md), or one skill')),
+  skills_sha256: digest.optional().meta(identity('hash over the files of agent.skills')),
   instructions: z
     .string()
     .min(1)
     .optional()
-    .meta(
-      runtime(
-        'a file that the agent gets as the instructions of its user: its AGENTS.md, or what it calls that',
-      ),
-    ),
-  instructions_sha256: digest.optional().meta(identity('hash of agent.instructions; default: found out')),
+    .meta(runtime('a file that the agent gets as its AGENTS.md, or what it calls that')),
+  instructions_sha256: digest.optional().meta(identity('hash of agent.instructions')),
   mcp_servers: z
     .array(mcpServerSchema)
     .optional()
-    .meta(
-      identity(
-        'servers of tools: name and transport, with command and args (stdio) or url; they run in the container',
-      ),
-    ),
+    .meta(identity('servers of tools: name, transport, and command and args (stdio) or url')),
   observation_template: z
     .string()
     .optional()
@@ -142,7 +118,7 @@ export const agentConfigSchema = z.strictObject({
     .default('```bash\\s*\\n([\\s\\S]*?)\\n```')
     .meta(
       identity(
-        'bash-block only; one capture group; no look-ahead, no back reference; one of your own reads the first 262144 characters of a reply',
+        'bash-block only; one capture group; no look-ahead, no back reference; yours reads the first 262144 characters',
       ),
     ),
   step_limit: setting.count(0).default(0).meta(identity()),
@@ -155,11 +131,7 @@ export const agentConfigSchema = z.strictObject({
   tell_limits: z
     .boolean()
     .optional()
-    .meta(
-      identity(
-        'the agent is told its limits: what is used of them below each observation; a program below its task. Default: it is not',
-      ),
-    ),
+    .meta(identity('the agent is told its limits: below each observation; a program below its task')),
   max_consecutive_format_errors: setting.count(0).default(3).meta(identity()),
   max_consecutive_empty_replies: setting.count(0).default(3).meta(identity()),
   max_consecutive_timeouts: setting.count(0).default(0).meta(identity()),

@@ -59,7 +59,7 @@ export const runConfigSchema = z.strictObject({
       stop_s: seconds.default(120).meta(runtime()),
       engine_s: seconds
         .default(3600)
-        .meta(runtime('how long the run waits for a container engine that does not answer')),
+        .meta(runtime('how long the run waits for an engine that does not answer')),
     })
     .prefault({}),
   breaker: z
@@ -75,9 +75,7 @@ export const runConfigSchema = z.strictObject({
   disk_floor: setting
     .size()
     .default('2g')
-    .meta(
-      runtime('below this much free space running instances are stopped and captured until there is room'),
-    ),
+    .meta(runtime('with less free space running instances are stopped and captured')),
   stop_grace_s: seconds
     .default(30)
     .meta(runtime('time to capture and remove containers after the second interrupt')),
@@ -85,9 +83,7 @@ export const runConfigSchema = z.strictObject({
   suspicion_rules: z
     .array(suspicionRuleSchema)
     .default([])
-    .meta(
-      runtime('what else flags an attempt for a reader: rule, says, and a regex for command, output or both'),
-    ),
+    .meta(runtime('flags for a reader: rule, says, and a regex for command, output or both')),
   env_startup_command: z
     .string()
     .optional()
@@ -119,9 +115,7 @@ export const datasetConfigSchema = z.strictObject({
     .boolean()
     .optional()
     .meta(runtime('leave out tasks that cannot run here, and report how many')),
-  rows_sha256: text
-    .optional()
-    .meta(runtime('hash over the selected ids and rows: a run with another selection is refused')),
+  rows_sha256: text.optional().meta(runtime('hash over the selected ids and rows: others are refused')),
 });
 export type DatasetConfig = z.infer<typeof datasetConfigSchema>;
 

@@ -30,11 +30,7 @@ export const environmentSchema = ({
           'names one engine twice',
         )
         .default([])
-        .meta(
-          runtime(
-            'several engines: Docker contexts or addresses, and how many environments each may hold (0: no limit)',
-          ),
-        ),
+        .meta(runtime('Docker contexts or addresses, and how many environments each may hold (0: no limit)')),
       ...(own as Record<never, never>),
       image: z.string().optional().meta(identity('overrides the image of every instance')),
       cwd: z.string().default('/testbed').meta(identity('working directory of every command')),
@@ -51,10 +47,7 @@ export const environmentSchema = ({
         .meta(identity('memory limit (bytes, or 512m, 4g); swap is set to the same')),
       pids_limit: setting.processes(0).default(512).meta(identity()),
       cpus: setting.processors().default(2).meta(identity()),
-      disk: setting
-        .size()
-        .default('20g')
-        .meta(identity('what the writable layer may take of the disk; 0 means no limit')),
+      disk: setting.size().default('20g').meta(identity('what the writable layer may take; 0: no limit')),
       user: z.string().optional().meta(identity()),
       platform: z.string().optional().meta(identity('e.g. linux/amd64; default: what the image says')),
       pull: z.enum(['never', 'missing', 'always']).default('missing').meta(runtime()),
@@ -65,11 +58,7 @@ export const environmentSchema = ({
       start_timeout: setting
         .seconds()
         .default(120)
-        .meta(
-          runtime(
-            'seconds for the startup command, and at most for the supervisor to answer (then plain exec serves)',
-          ),
-        ),
+        .meta(runtime('seconds for the startup command, and for the supervisor to answer (else plain exec)')),
       container_timeout: setting
         .duration()
         .default('2h')
@@ -90,7 +79,7 @@ export const environmentSchema = ({
       supervisor: z
         .boolean()
         .default(true)
-        .meta(runtime('run commands through a process inside the container instead of one exec each')),
+        .meta(runtime('commands go through a process inside the container, not one exec each')),
       seal_history: z
         .boolean()
         .default(true)
@@ -98,16 +87,14 @@ export const environmentSchema = ({
       allow_leaky: z
         .boolean()
         .default(false)
-        .meta(
-          identity('run instances whose history cannot be sealed; the run is then marked not submittable'),
-        ),
+        .meta(identity('run instances whose history cannot be sealed; not submittable then')),
       probe: z
         .string()
         .regex(/^[A-Za-z_][\w.]*$/, 'must be the name of a Python package, auto or off')
         .default('auto')
         .meta(
           runtime(
-            'Python package that must be importable before the first step; auto: that of a known repository, in Docker; off: none',
+            'Python package that must be importable; auto: that of a known repository, in Docker; off: none',
           ),
         ),
       startup_command: z

@@ -23,11 +23,7 @@ export const gradingConfigSchema = z.strictObject({
   memory: setting
     .size()
     .optional()
-    .meta(
-      identity(
-        'default: 16g, or three quarters of this machine where that is less; 0: no limit, as the harness',
-      ),
-    ),
+    .meta(identity('default: 16g, or three quarters of this machine; 0: no limit, as the harness')),
   pids_limit: setting
     .processes(0)
     .optional()
@@ -36,9 +32,7 @@ export const gradingConfigSchema = z.strictObject({
   cap_add: z
     .array(z.string().regex(/^[A-Z_]+$/, 'a capability is written like SYS_ADMIN'))
     .default([])
-    .meta(
-      identity('capabilities of grading containers; SYS_ADMIN is what the harness adds for browser tests'),
-    ),
+    .meta(identity('capabilities of grading containers; browser tests need SYS_ADMIN')),
   parsers: z
     .record(z.string(), z.string())
     .default({})

@@ -27,7 +27,7 @@ export const retryConfigSchema = z.strictObject({
     .default(600)
     .meta(
       runtime(
-        'so long rate limits, and a server that goes away under a conversation, are waited for, however many tries that takes; a longer Retry-After ends the call as model_unavailable',
+        'so long rate limits, and a server that goes away under a conversation, are waited for; a longer Retry-After is model_unavailable',
       ),
     ),
 });
@@ -73,17 +73,10 @@ export const modelConfigSchema = z.strictObject({
   rpm: setting
     .count(1)
     .optional()
-    .meta(
-      runtime(
-        'requests a minute on this key and model, over all processes of the results root; default: what headers say',
-      ),
-    ),
+    .meta(runtime('requests a minute on this key and model; default: what headers say')),
   tpm: setting.tokens(1).optional().meta(runtime('tokens a minute, likewise')),
   set_cache_control: z.enum(['default_end']).nullable().default(null).meta(identity()),
-  cache_ttl: z
-    .enum(CACHE_TTLS)
-    .optional()
-    .meta(identity('how long a provider keeps what is marked for its cache; default: 5m')),
+  cache_ttl: z.enum(CACHE_TTLS).optional().meta(identity('how long a provider keeps its cache; default: 5m')),
   latency_ms: setting.milliseconds().optional().meta(runtime('scripted models only')),
 });
 export type ModelConfig = z.infer<typeof modelConfigSchema>;

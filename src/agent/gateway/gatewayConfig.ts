@@ -6,26 +6,14 @@ export const gatewayConfigSchema = z.strictObject({
   models: z
     .record(z.string(), z.string().min(1))
     .default({})
-    .meta(
-      identity(
-        'names that a program may ask for beside the arm’s model, each with the id that is asked instead',
-      ),
-    ),
+    .meta(identity('names that a program may ask for, each with the id that is asked instead')),
   provider_tools: z
     .enum(['strip', 'refuse'])
     .default('strip')
-    .meta(
-      identity(
-        'tools that run at the provider (web search and the like): left out of the request, or refused',
-      ),
-    ),
+    .meta(identity('tools that run at the provider (web search and the like): left out, or refused')),
   translate: z
     .boolean()
     .optional()
-    .meta(
-      identity(
-        'a program of one protocol may ask a model of another: requests and replies are written anew; default: refused',
-      ),
-    ),
+    .meta(identity('a program may ask a model of another protocol; default: refused')),
 });
 export type GatewayConfig = z.infer<typeof gatewayConfigSchema>;

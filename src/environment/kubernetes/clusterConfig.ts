@@ -27,9 +27,7 @@ export const clusterConfigSchema = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .meta(
-      runtime('context of the kubeconfig; default: its current one, or the cluster that swebatch runs in'),
-    ),
+    .meta(runtime('default: the current one, or the cluster that swebatch runs in')),
   namespace: name.optional().meta(runtime('where pods are made; default: that of the context')),
   node_selector: z.record(z.string(), z.string()).default({}).meta(runtime('labels that a node must have')),
   tolerations: z.array(toleration).default([]).meta(runtime('taints of nodes that pods put up with')),
@@ -50,9 +48,7 @@ export const clusterConfigSchema = z.strictObject({
   allow_open_network: z
     .boolean()
     .optional()
-    .meta(
-      identity('run although the cluster does not enforce network policies; the run is then not submittable'),
-    ),
+    .meta(identity('run although the cluster enforces no network policies; not submittable then')),
 });
 export type ClusterConfig = z.infer<typeof clusterConfigSchema>;
 

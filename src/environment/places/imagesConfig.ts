@@ -28,11 +28,7 @@ export const imagesConfigSchema = z.strictObject({
   mirrors: z
     .record(z.string(), z.array(mirrorSchema))
     .default({})
-    .meta(
-      runtime(
-        'registry host to places that are asked first, for example docker.io: [mirror.example.com/hub]',
-      ),
-    ),
+    .meta(runtime('places that are asked first, for example docker.io: [mirror.example.com/hub]')),
   rewrite: z
     .array(z.strictObject({ from: z.string().min(1), to: z.string().min(1) }))
     .default([])
