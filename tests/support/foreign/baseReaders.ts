@@ -113,7 +113,6 @@ export const BASE_READERS: readonly Reader[] = [
     lineDiffOfOther: (text) => lineDiff(text, 'a\nb\n'),
     closest: (text) => closest(text, ['agent.step_limit', 'run']),
     errorFirst: (text) => errorFirst(text, 400),
-    visibleName,
     instanceIdProblem,
     parseReference,
     familiarName,
