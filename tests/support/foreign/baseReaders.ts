@@ -112,7 +112,6 @@ export const BASE_READERS: readonly Reader[] = [
     lineDiff: (text) => lineDiff(text, `${text}x`),
     lineDiffOfOther: (text) => lineDiff(text, 'a\nb\n'),
     closest: (text) => closest(text, ['agent.step_limit', 'run']),
-    errorFirst: (text) => errorFirst(text, 400),
     instanceIdProblem,
     parseReference,
     familiarName,
