@@ -30,7 +30,7 @@ import {
   shorten,
   wrapped,
 } from '../../../src/base/text/columns.ts';
-import { errorFirst } from '../../../src/base/text/errorFirst.ts';
+import { errorFirst, lastLines } from '../../../src/base/text/errorFirst.ts';
 import { harnessName, pathName } from '../../../src/base/text/fileName.ts';
 import {
   csvCell,
@@ -105,6 +105,7 @@ export const BASE_READERS: readonly Reader[] = [
     lineDiffOfOther: (text) => lineDiff(text, 'a\nb\n'),
     closest: (text) => closest(text, ['agent.step_limit', 'run']),
     errorFirst: (text) => errorFirst(text, 400),
+    lastLines: (text) => lastLines(text, 400),
     visibleName,
     instanceIdProblem,
     parseReference,
