@@ -396,6 +396,18 @@ static int opens_given(int fd) {
   return is_given(path, &file);
 }
 
+// What an interpreter was given to run shows only after its start, and it may be gone before what it wrote is told.
+enum { FRESH = 64, LOOKS = 20 };
+static struct { int pid, left; } fresh[FRESH];
+static int fresh_count = 0;
+
+static void look_at_fresh(void) {
+  int kept = 0;
+  for (int i = 0; i < fresh_count; i++)
+    if (who_is(fresh[i].pid, 0) == TESTS && --fresh[i].left > 0) fresh[kept++] = fresh[i];
+  fresh_count = kept;
+}
+
 static void answer_asked(void) {
   char buffer[8192] __attribute__((aligned(8)));
   ssize_t length = read(asked, buffer, sizeof buffer);
@@ -405,6 +417,10 @@ static void answer_asked(void) {
     if (event->pid > 0) {
       int who = who_is(event->pid, 0);
       if (who == TESTS && !(event->mask & FAN_OPEN_EXEC_PERM)) is_program(event->pid, &seen[event->pid & (TABLE - 1)].script);
+      if (who == TESTS && (event->mask & FAN_OPEN_EXEC_PERM) && fresh_count < FRESH) {
+        fresh[fresh_count].pid = event->pid;
+        fresh[fresh_count++].left = LOOKS;
+      }
       // A shell runs a script without an interpreter in its first line by itself: nothing but this opening shows it.
       if (who == TESTS && (event->mask & FAN_OPEN_EXEC_PERM) && opens_given(event->fd)) {
         seen[event->pid & (TABLE - 1)].who = PROGRAM;
@@ -490,7 +506,7 @@ int main(int count, char **argument) {
   struct pollfd wait[3] = {{.fd = 0, .events = POLLIN}, {.fd = asked, .events = POLLIN}, {.fd = told_fd, .events = POLLIN}};
   int ready = 0;
   for (;;) {
-    int some = poll(wait, 3, ready ? 1000 : 10);
+    int some = poll(wait, 3, fresh_count ? 1 : ready ? 1000 : 10);
     if (some < 0 && errno != EINTR) fail("wait");
     if (wait[1].revents) answer_asked();
     if (wait[2].revents) read_told(1);
@@ -503,7 +519,9 @@ int main(int count, char **argument) {
       read_told(1);
       say("marked\n");
     }
-    if (some == 0 && ready) say(".\n");
+    int looked = fresh_count;
+    look_at_fresh();
+    if (some == 0 && ready && !looked) say(".\n");
   }
   read_told(1);
   look_at_rewards(1);
