@@ -238,6 +238,21 @@ export const repeatedIds = (resolved: readonly string[]): string[] => {
   return repeated > 0 ? [`lists ${repeated} resolved id(s) twice; each counts once`] : [];
 };
 
+/** Of resolved ids that other lists name too: no tool lists them so, and the file may have been made by hand. */
+export const alsoListed = (
+  report: Readonly<Record<string, unknown>>,
+  resolved: string,
+  others: readonly string[],
+): string[] => {
+  const won = new Set(idsIn(report, resolved));
+  return others.flatMap((key) => {
+    const both = idsIn(report, key).filter((id) => won.has(id));
+    return both.length === 0
+      ? []
+      : [`lists ${counted(both, 5)} in ${key} and in ${resolved}; each counts as resolved`];
+  });
+};
+
 /** For superRefine: an instance is not resolved and failed; a number made of such a file would be a choice of ours. */
 export const refuseContradictions =
   (resolved: string, failed: readonly string[]) =>

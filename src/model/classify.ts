@@ -92,6 +92,7 @@ const BY_MEANING: Readonly<Record<Meaning, Diagnosis>> = {
   auth: AUTH,
   noModel: NOT_FOUND,
   rate: RATE_LIMITED,
+  throttled: RATE_LIMITED,
   outage: NETWORK,
   tooLargeForRate: TOO_LARGE,
 };
@@ -136,10 +137,13 @@ interface Line {
 const line = (usually: Diagnosis, ...unless: readonly Clue[]): Line => ({ unless, usually });
 
 const BY_STATUS: Readonly<Record<number, Line>> = {
-  401: line(AUTH),
+  401: line(AUTH, spent),
   402: line(QUOTA),
   // OpenRouter answers 403 when its moderation stops a prompt, xAI when the money is spent.
-  403: line(REJECTED, spent, said('refusal'), said('auth'), said('noModel'), ofAccess),
+  403: line(
+    REJECTED,
+    ...[spent, said('refusal'), said('context'), said('throttled'), said('auth'), said('noModel'), ofAccess],
+  ),
   404: line(NOT_FOUND),
   408: line(TIMEOUT),
   409: line(NETWORK),
@@ -155,7 +159,7 @@ const BY_HUNDRED: Readonly<Record<number, Line>> = {
   4: line(
     REJECTED,
     ...[said('quota'), answerTooLong, said('context'), said('badCall'), said('auth'), said('refusal')],
-    ...[parameter, said('noModel'), said('outage')],
+    ...[parameter, said('noModel'), said('throttled'), said('outage')],
   ),
   // Ollama, llama.cpp and DeepInfra answer so to what is wrong with the conversation.
   5: line(NETWORK, statedRate, answerTooLong, said('context'), said('badCall')),
@@ -262,7 +266,7 @@ function asksTooMuch(message: string, first: boolean): boolean {
       /\brequested (\d{1,12}) output tokens/.exec(text)?.[1] ??
       /\bin (?:the|your) (?:messages|prompt)[,;] (\d{1,12}) (?:in|for) the completion/.exec(text)?.[1],
   );
-  if (asked >= context || (first && asked > context / 2)) return true;
+  if ((asked >= context || (first && asked > context / 2)) && says(message, 'context')) return true;
   if (LESS_THAN_NOTHING.test(text)) return false;
   const begins = /^['"`]?max_(?:completion_|output_|new_)?tokens\b/.test(text);
   return begins && !/\d input tokens|\bprompt\b|\bmessages\b/.test(text);

@@ -38,15 +38,24 @@ const TABLE = {
   /** The conversation is too long for the model. */
   context: [
     {
+      of: 'many: what was sent is longer than the window, the context or the model',
+      source: `${LITELLM}; openclaw, tests of its error classifier; opencode#50574`,
+      says: [
+        /(?:request|input|prompt|messages?|conversation|(?:requested )?token)(?: (?:size|length|tokens?|count|token (?:length|count)))?(?: \(?[\d,]{1,15}(?: tokens)?\)?)? (?:exceeds?|is longer than|(?:is )?too (?:long|large) for) (?:the |this |your )?(?:available |maximum |max |allowed ){0,2}(?:model(?:'s)? )?(?:available |maximum |max |allowed ){0,2}(?:context (?:window|length|size)|model\b)/,
+        /total length of all messages is too long/,
+        /tokens in request more than max tokens allowed/,
+        /input token count \+ max_tokens parameter must be less than the context length/,
+      ],
+    },
+    {
       of: 'OpenAI, Azure, DeepSeek, vLLM, SGLang, OpenRouter, Cloudflare',
       source: LITELLM,
       codes: 'context_length_exceeded context_window_exceeded contextwindowexceedederror',
       says: [
-        /maximum context length (?:is|of) \d/,
+        /maximum context length is \d/,
         /model's maximum context length has been exceeded/,
-        /^(?:the )?context (?:length|window) (?:has been |is |was )?exceeded\b/,
+        /^(?:the )?context (?:length|window) (?:\([\d,]{1,15} tokens\) )?(?:has been |is |was )?exceeded\b/,
         /input tokens exceed the configured limit of \d/,
-        /(?:input|prompt) exceeds the (?:context window|maximum context length) of (?:this|the) model/,
         /^(?:litellm\.badrequesterror: )?litellm\.contextwindowexceedederror:/,
       ],
     },
@@ -64,8 +73,8 @@ const TABLE = {
       of: "Google's own, Vertex AI",
       source: LITELLM,
       says: [
-        /input token count (?:\(?\d{0,12}\)? ?)?exceeds the maximum number of tokens allowed/,
-        /input token count is \d{1,12} but (?:the )?model only supports up to \d/,
+        /input (?:token count )?(?:\(?\d{0,12}\)? ?)?exceeds the maximum number of (?:input )?tokens\b/,
+        /(?:unable to submit request because the )?input token count is \d{1,12} but (?:the )?model only supports up to \d/,
       ],
     },
     {
@@ -119,7 +128,8 @@ const TABLE = {
       says: [
         /request (?:\(\d{1,12} tokens\) )?exceeds the available context size/,
         /requested tokens \(\d{1,12}\) exceed context window of \d/,
-        /context the overflows|initial prompt is greater than the context length/,
+        /trying to keep the first \d{1,12} tokens when context the overflows/,
+        /(?:number of tokens to keep from the )?initial prompt is greater than the context length/,
         /input length \d{1,12} exceeds context length \d/,
         /prompt has [\d,]{1,15} tokens?, but the configured context size is \d/,
       ],
@@ -128,9 +138,9 @@ const TABLE = {
       of: 'Mistral; Groq and Cerebras beside their code; Poolside through OpenRouter',
       source: PI,
       says: [
-        /too large for model with \d{1,12} maximum context length/,
+        /prompt contains \d{1,12} tokens(?: and \d{1,12} draft tokens)?, too large for model with \d{1,12} maximum context length/,
         /^please reduce the length of the messages or completion/,
-        /exceeds (?:the )?maximum allowed input length of [\d,]{1,15} tokens?/,
+        /input length [\d,]{1,15}(?: tokens)? exceeds (?:the )?maximum allowed input length of [\d,]{1,15} tokens?/,
       ],
     },
     {
@@ -203,7 +213,9 @@ const TABLE = {
     {
       of: 'Cloudflare',
       source: 'models.dev#4422; clients of Workers AI, code 5021',
-      says: [/tokens \(\d{1,12}\) exceeded this model context window limit \(\d/],
+      says: [
+        /estimated number of input and maximum output tokens \(\d{1,12}\) exceeded this model context window limit \(\d/,
+      ],
     },
     {
       of: 'SiliconFlow',
@@ -217,7 +229,10 @@ const TABLE = {
       of: 'Ark',
       source: `${ARK}; QwenPaw#272, deer-flow#549`,
       codes: 'outofcontexterror',
-      says: [/total tokens of image and text exceed max message tokens/],
+      says: [
+        /total tokens of image and text exceed max message tokens/,
+        /^input length \d{1,12} exceeds the maximum length \d/,
+      ],
     },
     {
       of: 'DeepInfra',
@@ -256,7 +271,7 @@ const TABLE = {
       of: "OpenAI's classifiers of what is asked",
       source: 'litellm, exception_mapping_utils.py (cyber_policy); openai-ruby, SessionTurnError::Code',
       codes: 'cyber_policy bio_policy misalignment_policy_violation',
-      says: [/^this request has been flagged for possible cybersecurity risk/],
+      says: [/this (?:request|content) (?:has been|was) flagged for possible cybersecurity risk/],
     },
     {
       of: 'Azure',
@@ -270,17 +285,22 @@ const TABLE = {
     {
       of: 'Anthropic',
       source: `${LITELLM}; ${SEEN}`,
-      says: [/output blocked by content filtering policy/, /appears to violate our usage policy/],
+      says: [
+        /output blocked by content filtering policy/,
+        /^(?:[a-z]{1,20} ){1,3}is unable to respond to this request, which appears to violate our usage policy/,
+      ],
     },
     {
       of: 'OpenRouter',
       source: SEEN,
-      says: [/input was flagged (?:for|by) /],
+      says: [/(?:requires moderation and your )?input was flagged (?:for|by) /],
     },
     {
       of: "Google's own, Vertex AI",
       source: LITELLM,
-      says: [/violate[sd]? google's responsible ai practices/],
+      says: [
+        /(?:prompt contains sensitive words that |prompt |request )violates? google's responsible ai practices/,
+      ],
     },
     {
       of: 'DeepSeek',
@@ -346,6 +366,17 @@ const TABLE = {
   /** Nothing is left of what the account may spend: no wait of minutes helps. */
   quota: [
     {
+      of: 'many: the limit of a day, a week or a month is met',
+      source: 'screenpipe#4594, OmniRoute#12252 and #1772, copilot-cli#730, hermes-agent#93455',
+      says: [
+        /^(?:you(?:'ve| have)|your (?:[a-z]{1,30} ){1,2}has|this request would) (?:exceed(?:ed)?|hit|reached|used up|exhausted) (?:your|its|the|this) (?:[\w']{1,30} )?(?:daily|weekly|monthly)(?: [\w-]{1,30})? (?:quota|limit|cap|budget|credits)\b/,
+        /^(?:daily|weekly|monthly|subscription)(?: [\w-]{1,30})? (?:quota|limit|cap|budget|credits) (?:was |has been |is )?(?:reached|exceeded|exhausted)\b/,
+        /you are using a trial key, which is limited to [\d,]{1,15} api calls \/ month/,
+        /you're out of extra usage/,
+      ],
+      spent: true,
+    },
+    {
       of: 'OpenAI and those that speak like it',
       source: 'developers.openai.com/api/docs/guides/error-codes',
       codes: `insufficient_quota billing_hard_limit_reached billing_not_active insufficient_credits insufficient_balance credit_balance_exhausted
@@ -403,7 +434,7 @@ const TABLE = {
       of: 'litellm',
       source: 'litellm, exceptions.py (BudgetExceededError)',
       codes: 'budget_exceeded',
-      says: [/budget has been exceeded! current cost: /],
+      says: [/budget has been exceeded! current cost: /, /^exceeded(?:token)?budget: /],
       spent: true,
     },
     {
@@ -440,7 +471,7 @@ const TABLE = {
       of: "Google's own",
       source: 'ai.google.dev, billing; answers kept by its clients',
       says: [
-        /^your (?:project|billing account) has exceeded its (?:monthly|daily) spending cap/,
+        /^(?:[\w.-]{1,30} ){1,6}doesn't have a free quota tier/,
         /^your prepayment credits are depleted/,
       ],
       spent: true,
@@ -469,11 +500,17 @@ const TABLE = {
       of: 'one-api and new-api',
       source: 'one-api, middleware and relay; new-api',
       codes: 'insufficient_user_quota pre_consume_token_quota_failed',
-      says: [/^用户额度不足/, /^账户余额不足|^余额不足/],
+      says: [/^用户额度不足/, /^账户余额不足|^余额不足/, /^该令牌额度已用尽/],
       spent: true,
     },
     { of: 'MiniMax', source: MINIMAX, codes: 'base_resp_1008 base_resp_2056 insufficient_balance_error' },
-    { of: 'Moonshot', source: KIMI, codes: 'exceeded_current_quota_error' },
+    {
+      of: 'Moonshot',
+      source: KIMI,
+      codes: 'exceeded_current_quota_error',
+      says: [/request reached (?:max )?organization [tr]pd rate limit/],
+      spent: true,
+    },
     { of: 'Z.ai', source: ZAI, codes: '1113 1304 1308 1309 1310' },
   ],
   auth: [
@@ -481,7 +518,7 @@ const TABLE = {
       of: 'all',
       source: LITELLM,
       codes: `invalid_api_key incorrect_api_key api_key_invalid invalid_authentication invalid_authentication_error account_deactivated
-        account_suspended access_terminated failed_to_auth base_resp_1004 base_resp_2049`,
+        account_suspended access_terminated failed_to_auth expired_key base_resp_1004 base_resp_2049`,
       says: [
         /api[ _-]?key (?:not valid|is invalid|expired)/,
         /(?:invalid|incorrect|missing) (?:api[ _-]?key|authentication|credentials)/,
@@ -506,13 +543,15 @@ const TABLE = {
       of: 'all',
       source: LITELLM,
       codes: `model_not_found model_not_available deploymentnotfound modelnotfound unknown_model model_not_exist model_decommissioned
-        model_deprecated model_access_denied model_not_supported`,
+        model_deprecated model_access_denied model_not_supported model_deactivated model_is_deactivated`,
       says: [
-        /\bmodels?:? (?:id )?(?:\S{1,200} )?(?:does not exist|not exist\b|(?:is |was |has been )?(?:not found|not supported|not available|not a valid|decommissioned|deprecated))/,
+        /\bmodels?:? (?:id )?(?:\S{1,200} )?(?:does not exist|not exist\b|(?:is |was |has been )?(?:not found|not supported|no longer (?:supported|available)|not available|not a valid|decommissioned|deprecated|deactivated|retired|discontinued))/,
         /requested model (?:does not exist|(?:is |was )?not (?:found|supported|available))/,
-        /(?:not a valid|invalid|unknown|no such) model/,
+        /^\S{1,200} is not a valid model/,
+        /(?:invalid|unknown|no such) model/,
         /model identifier is invalid/,
-        /on-demand throughput isn.t supported/,
+        /invocation of model id \S{1,200} with on-demand throughput isn.t supported/,
+        /model id: \S{1,200} has no provider supported/,
       ],
     },
   ],
@@ -522,6 +561,18 @@ const TABLE = {
       source: LITELLM,
       // A quota that is whole again in a moment is a rate.
       says: [/per[ _-]?(?:second|minute|hour)/, /\b[rt]pm\b/],
+    },
+  ],
+  /** A rate, told with the status of something else. */
+  throttled: [
+    {
+      of: 'DashScope through OpenRouter, Google, gateways',
+      source: 'opencode#21355; hermes-agent, tests of its error classifier',
+      says: [
+        /^(?:the |your |user )?rate limit (?:is |was |has been )?(?:exceeded|reached)\b/,
+        /request rate increased too quickly/,
+        /too many (?:concurrent )?requests/,
+      ],
     },
   ],
   outage: [

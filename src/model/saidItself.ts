@@ -8,7 +8,7 @@ const CHARACTERS = 4000;
 
 /** Gateways put the name of what they were told in front: `litellm.BadRequestError: OpenAIException - prompt is too long: …`. */
 const LABEL =
-  /^(?:(?:an )?(?:[\w.]{0,80}(?:error|exception)|\d{3,4}|<\d{3}> [\w.]{1,80}|(?:http |api |provider )?error(?: code)?:? \d{3}|http \d{3}|(?:api|upstream|provider|validation|input validation|bad request) error|error from (?:the )?provider(?: \(\w{1,40}\))?|bad request|invalid request|failed to start sampling|provider returned error|the model returned the following errors|an error occurred \(\w{1,60}\) when calling the \w{1,60} operation(?: \(reached max retries: \d\))?)(?: \(\d{3}\))?(?::\s{0,9}| -\s{0,9}|\s(?=[{[])))/i;
+  /^(?:(?:an )?(?:[\w.]{0,80}(?:error|exception)|\d{3,4}|<\d{3}> [\w.]{1,80}|(?:http |api |provider )?error(?: code)?:? \d{3}|http \d{3}|(?:api|upstream|provider|validation|input validation|bad request) error|error from (?:the )?provider(?: \(\w{1,40}\))?|bad request|invalid request|failed to start sampling|provider returned error|the model returned the following errors|(?:upstream )?error from \w{1,40}(?: \w{1,40})?|unauthorized|authentication (?:failed|error)|\/(?:v1\/)?(?:chat\/completions|completions|messages|responses)|an error occurred \(\w{1,60}\) when calling the \w{1,60} operation(?: \(reached max retries: \d\))?)(?: \(\d{3}\))?(?::\s{0,9}| -\s{0,9}|\s(?=[{[])))/i;
 
 /** The message without such names. */
 export function withoutLabels(message: string): string {
@@ -49,12 +49,14 @@ function quotations(text: string): [from: number, to: number][] {
   return found;
 }
 
-/** Behind these words of its sentence stands what somebody else wrote, also without quotation marks. */
+/** The words before a wording in its own sentence: `This endpoint's`, `However, your newly created`. Behind any others it may be repeated. */
+const OPENS =
+  /^[\s([*]{0,9}(?:(?:however|but|sorry|unfortunately),? )?(?:(?:the|this|that|your|our|an?) (?:[\w'./-]{1,60} ){0,2})?$/;
+/** Behind these stands what somebody else wrote, also after an article. */
 const REPEATS =
-  /\b(?:fields?|parameters?|arguments?|propert(?:y|ies)|named|called|titled|files?|paths?|folders?|director(?:y|ies)|text|strings?|phrase|words?|saying|says|said|reads|wrote|written|quot\w{1,10})\b/;
-/** A label that is no gateway's: `No such file: …`, `messages.3.content: …`. A number behind it is a value. */
-const LABELS = /:\s{1,9}[^\d\s]/;
-const IN_PATH = /(?:^|\s)[~.]{0,2}\/\S|\b[a-z]:\\/;
+  /\b(?:fields?|parameters?|arguments?|propert(?:y|ies)|named|called|titled|files?|paths?|folders?|director(?:y|ies)|text|strings?|phrase|words?|saying|says|said|reads|wrote|written|quot\w{1,10}|contents?|contains|mentions|includes|has|was|is)\b/;
+/** A label that is no gateway's: `No such file: …`, `messages.3.content: …`, `this input:` and a new line. A number behind it is a value. */
+const LABELS = /:\s{1,9}(?:[^\d\s]|$)/;
 const SENTENCE_END = /[.!?]["')]?\s|\n/g;
 
 function lastSentence(before: string): string {
@@ -63,7 +65,7 @@ function lastSentence(before: string): string {
   return before.slice(from);
 }
 
-/** A sentence of the provider's own begins there: in no quotation, behind no label, in no path and in no name. */
+/** It begins a sentence of the provider's own: in no quotation, behind no label, and not as the rest or the begin of a name or a path. */
 function isOwn(
   text: string,
   from: number,
@@ -71,17 +73,16 @@ function isOwn(
   quoted: readonly (readonly [number, number])[],
 ): boolean {
   if (quoted.some(([opens, closes]) => opens < from && from <= closes)) return false;
-  if (from > 0 && !/[\s([]/.test(text[from - 1]!)) return false;
   // The rest of a name or a path: `… filtering policy.md`.
   if (/^\w{0,40}(?:[/\\]|\.\p{L})/u.test(text.slice(to, to + 60))) return false;
   const own = [...quoted]
     .reverse()
     .reduce(
-      (rest, [opens, closes]) => (closes < from ? rest.slice(0, opens) + rest.slice(closes + 1) : rest),
+      (rest, [opens, closes]) => (closes < from ? `${rest.slice(0, opens)}_${rest.slice(closes + 1)}` : rest),
       text.slice(0, from),
     );
   const sentence = lastSentence(own);
-  return !LABELS.test(own) && !IN_PATH.test(sentence) && !REPEATS.test(sentence);
+  return OPENS.test(sentence) && !LABELS.test(own) && !REPEATS.test(sentence);
 }
 
 const plain = (message: string): string =>

@@ -1,5 +1,5 @@
 /** The functions that every template of Jinja2 can call, and the objects that they make. */
-import { type Dict, equal, isDict, PyObject, PyView } from '../base/python/values.ts';
+import { type Dict, equal, isDict, iterate, PyObject, PyView } from '../base/python/values.ts';
 import { TemplateError } from './parse.ts';
 import type { Named } from './signature.ts';
 
@@ -74,8 +74,12 @@ export function changes(): Callable {
 function entries(args: readonly unknown[], named: Named): Map<string, unknown> {
   const found = new Map<string, unknown>();
   for (const given of args) {
-    if (!isDict(given)) throw new TemplateError('templates here make mappings of mappings and names alone');
-    for (const [name, value] of Object.entries(given as Dict)) found.set(name, value);
+    const pairs = isDict(given) ? Object.entries(given as Dict) : iterate(given).map(iterate);
+    for (const [name, value, ...more] of pairs) {
+      if (typeof name !== 'string' || value === undefined || more.length > 0)
+        throw new TemplateError('templates here make mappings of pairs of a text and a value alone');
+      found.set(name, value);
+    }
   }
   for (const [name, value] of Object.entries(named)) found.set(name, value);
   return found;

@@ -2,6 +2,7 @@
  * Template text to tokens, by the rules of Jinja2's lexer (`jinja2/lexer.py` 3.1). The lexer of nunjucks knows other escapes, numbers, names and
  * forms of `raw`. The tokens have the types that the parser of nunjucks asks for. White space that a `-` takes is gone from them.
  */
+import { parsePythonLiteral } from '../base/python/literal.ts';
 import { isSpaceAt, SPACE, stripEnd } from '../base/python/text.ts';
 
 export interface Token {
@@ -186,7 +187,7 @@ class Lexer {
     if (number !== undefined) this.push('float', number.replaceAll('_', ''), index);
     else if (integer !== undefined) this.push('int', this.whole(integer, index), index);
     else if (name !== undefined) this.push('symbol', name, index);
-    else if (quoted !== undefined) this.push('string', this.unescaped(quoted.slice(1, -1), index), index);
+    else if (quoted !== undefined) this.push('string', this.unescaped(quoted, index), index);
     else this.operator(open);
   }
 
@@ -208,36 +209,16 @@ class Lexer {
     this.push(OPERATOR_TYPES[operator] ?? 'operator', operator, index);
   }
 
-  /** Python's escapes of a text; a backslash before anything else stays. */
-  private unescaped(body: string, index: number): string {
-    return body.replace(
-      /\\(?:([0-7]{1,3})|x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([\s\S]))/g,
-      (all, octal, two, four, eight, one) => {
-        if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal, 8));
-        const hex = two ?? four ?? eight;
-        if (hex !== undefined) {
-          const code = Number.parseInt(hex, 16);
-          if (code > 0x10ffff) this.fail(`'${all}' is no character`, index);
-          return String.fromCodePoint(code);
-        }
-        if (/[xuU]/.test(one)) this.fail(`'${all}' is not a whole escape of a character`, index);
-        if (one === 'N') this.fail("templates here have no '\\N{...}'; write '\\u....' instead", index);
-        return SHORT_ESCAPES[one] ?? all;
-      },
-    );
+  /** A text as Python reads it; unlike there it may go on in the next line. */
+  private unescaped(quoted: string, index: number): string {
+    const oneLine = quoted.replace(/\\[\s\S]|\n/g, (found) => {
+      if (found === '\\N') this.fail("templates here have no '\\N{...}'; write '\\u....' instead", index);
+      return found === '\n' ? '\\n' : found;
+    });
+    try {
+      return parsePythonLiteral(oneLine) as string;
+    } catch (error) {
+      return this.fail((error as Error).message, index);
+    }
   }
 }
-
-const SHORT_ESCAPES: Readonly<Record<string, string>> = {
-  '\n': '',
-  '\\': '\\',
-  "'": "'",
-  '"': '"',
-  a: '\x07',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  v: '\v',
-};

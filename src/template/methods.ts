@@ -246,6 +246,12 @@ const DICT_METHODS: Readonly<Record<string, Method<Dict>>> = {
   values: method('', (d) => PyView.over(Object.values(d), 'dict_values')),
 };
 
+/** All that Python's mappings have. */
+export const OF_MAPPINGS: ReadonlySet<string> = new Set([
+  ...Object.keys(DICT_METHODS),
+  ...['clear', 'copy', 'fromkeys', 'pop', 'popitem', 'setdefault', 'update'],
+]);
+
 const LIST_METHODS: Readonly<Record<string, Method<readonly unknown[]>>> = {
   count: method('value', (l, item) => l.filter((other) => equal(other, item)).length),
   index: method('value', (l, item) => {

@@ -389,7 +389,8 @@ class JinjaParser extends parser.Parser {
         const key = this.nextToken();
         if (key?.type !== 'symbol' && key?.type !== 'int') return this.unexpected(key, 'a name after "."');
         const name = key.type === 'int' ? Number(key.value) : key.value;
-        value = make('LookupVal', token, value, make('Literal', key, name));
+        const lookup = make('LookupVal', token, value, make('Literal', key, name));
+        value = Object.assign(lookup, { attribute: true });
       } else return value;
     }
   }

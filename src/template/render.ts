@@ -25,7 +25,7 @@ import {
 import { closest } from '../base/text/closest.ts';
 import { applyFilter, applyTest, FILTERS, Group, LENIENT_TESTS, TESTS } from './filters.ts';
 import { Callable, changes, cycle, GLOBALS, Namespace, WithFields } from './globals.ts';
-import { methodOf, wrongCall } from './methods.ts';
+import { methodOf, OF_MAPPINGS, wrongCall } from './methods.ts';
 import { type Node, parseTemplate, TemplateError, UndefinedError } from './parse.ts';
 import { misfit } from './signature.ts';
 
@@ -340,6 +340,9 @@ const EXPRESSIONS: Readonly<Record<string, Read>> = {
       value(pair.key, place),
       value(pair.value, place),
     ]);
+    for (const { key } of node.children)
+      if (key.typename === 'Literal' && typeof key.value !== 'string')
+        place.found.problems.push(noSuchKey(key.value));
     return (scope) => Object.fromEntries(pairs.map(([key, one]) => [keyText(key(scope)), one(scope)]));
   },
   LookupVal(node, place) {
@@ -353,7 +356,8 @@ const EXPRESSIONS: Readonly<Record<string, Read>> = {
       };
     }
     const key = value(node.val, place);
-    return Object.assign((scope: Scope) => member(target(scope), key(scope)), {
+    const of = node.attribute ? attribute : member;
+    return Object.assign((scope: Scope) => of(target(scope), key(scope)), {
       missing(scope: Scope) {
         const [from, name] = [target(scope), text(key(scope))];
         return Array.isArray(from)
@@ -439,8 +443,11 @@ const HOLDS: Readonly<Record<string, Holds>> = {
 /** Keys of a mapping are texts here; Python's 1 and '1' would be one. */
 function keyText(key: unknown): string {
   if (typeof key === 'string') return key;
-  throw new TemplateError(`templates here have no mapping with a key that is a ${typeName(key)}`);
+  throw new TemplateError(noSuchKey(key));
 }
+
+const noSuchKey = (key: unknown): string =>
+  `templates here have no mapping with a key that is a ${typeName(key)}`;
 
 /** The target of a filter or test. Those that are `lenient`, and no others, may be asked about a value that is not there. */
 function asked(node: Node, lenient: boolean, place: Place): Expression {
@@ -502,6 +509,9 @@ function called(callee: unknown, name: string | undefined, args: readonly unknow
   throw new TemplateError(name !== undefined ? `'${name}' cannot be called` : 'this value cannot be called');
 }
 
+/** A field of a field in a text for `format`: `{a[b]}`, `{a.b}`. */
+const FIELD = /\{\w{0,100}[.[][^{}]{0,100}\}/;
+
 function callMethod(lookup: Node, children: readonly Node[], place: Place): Expression {
   const { problems } = place.found;
   noMarkup(lookup.target, place);
@@ -510,6 +520,9 @@ function callMethod(lookup: Node, children: readonly Node[], place: Place): Expr
   else {
     const wrong = wrongCall(String(lookup.val.value), ...shapeOf(children));
     if (wrong) problems.push(wrong);
+    const { target } = lookup;
+    const inside = lookup.val.value === 'format' && target.typename === 'Literal' && FIELD.exec(target.value);
+    if (inside) problems.push(`templates here cannot format '${inside[0]}'`);
   }
   const [target, key] = [value(lookup.target, place), value(lookup.val, place)];
   return (scope) => {
@@ -541,6 +554,16 @@ function member(target: unknown, key: unknown): unknown {
   }
   return undefined;
 }
+
+/** `x.name`: a method of Python's mappings goes before a key of its name. `schema.items is mapping` is false there, whatever `schema` holds. */
+function attribute(target: unknown, name: unknown): unknown {
+  const isMethod = isDict(target) && typeof name === 'string' && OF_MAPPINGS.has(name);
+  return isMethod ? new Callable('method', methodOf(target, name) ?? noMethod(name)) : member(target, name);
+}
+
+const noMethod = (name: string) => (): never => {
+  throw new TemplateError(`there is no method '${name}' to call`);
+};
 
 const numeric = (n: unknown, operator: string): unknown => {
   if (isNumber(n) || typeof n === 'boolean') return n;

@@ -79,3 +79,21 @@ test('values may have them, and so may keys that are words of any language', () 
   const text = 'model:\n  model_name: "m"\n  model_kwargs: {größe: "a\\u200bb", 模型: 1}\n';
   expect(() => loadConfig({ specs: ['x.yaml'], cwd: '/w', readFile: () => text })).not.toThrow();
 });
+
+test.each([
+  ['x-a: &a\n  b: *a\n', '/w/x.yaml: *a stands inside of what it names at line 2, column 6'],
+  ['x-a: &a {<<: *a}\n', '/w/x.yaml: *a stands inside of what it names at line 1, column 14'],
+  ['model: {model_name: !ENV M}\n', '/w/x.yaml: nobody here reads the tag !ENV at line 1, column 21'],
+  [
+    'agent: {system_template: !!python/str hi}\n',
+    '/w/x.yaml: nobody here reads the tag !!python/str at line 1, column 26',
+  ],
+  [
+    'run: {}\n---\nrun: {}\n',
+    '/w/x.yaml: a second document begins here (---), and one is read: give each a file of its own at line 2, column 1',
+  ],
+  ['? [a]\n: b\n', '/w/x.yaml: a key must be a text at line 1, column 3'],
+])('what PyYAML would not read is refused with its place: %j', (text, problem) => {
+  const load = () => loadConfig({ specs: ['x.yaml'], cwd: '/w', readFile: () => text });
+  expect(load).toThrow(problem);
+});

@@ -182,6 +182,41 @@ test('before 0.26 one trial without a number is missing, and its job is read', (
   ]);
 });
 
+test('before 0.26 a reward that is not valid counted as it stands, and the warning says so', () => {
+  const read = readHarborJob(
+    job([
+      trialOf('a__a-1', rewards(0)),
+      trialOf('a__a-2', { ...rewards(1), ...raised('NonZeroAgentExitCodeError') }),
+      trialOf('a__a-3', raised('SandboxBuildFailedError')),
+    ]),
+  )!;
+  expect(read.warnings).toEqual([
+    expect.stringContaining(
+      "Harbor's mean is 0.333 over 3 trials, because it counts 2 that gave no valid reward, 1 as it stands and the others as 0; over the 1 others it is 0.000",
+    ),
+  ]);
+});
+
+test('trials of a job that have no result are missing, by its lock and by the folders that they left', () => {
+  const source = job([trialOf('org/a', rewards(1)), trialOf('b', rewards(0))], 0.5);
+  const begun = { task: { path: 'tasks/c' }, agent: { name: 'mini', model_name: 'p/m' } };
+  for (const [folder, config] of [
+    ['c__abcdefg', begun],
+    ['__proto____abcdefg', null],
+    ['notes', null],
+  ] as const) {
+    mkdirSync(join(source, folder));
+    if (config) writeFileSync(join(source, folder, 'config.json'), JSON.stringify(config));
+  }
+  const locked = ['org/a', 'b', 'b', 'c', 'd'].map((name) => ({ task: { name }, agent: begun.agent }));
+  writeFileSync(join(source, 'lock.json'), JSON.stringify({ trials: locked }));
+  const never = () =>
+    readHarborJob(source)!.neverRun?.map(({ instanceId, epoch }) => `${instanceId} ${epoch}`);
+  expect(never()).toEqual(['b 2', 'c 1', 'd 1', '__proto__ 1']);
+  writeFileSync(join(source, 'lock.json'), 'no lock');
+  expect(never()).toEqual(['__proto__ 1', 'c 1']);
+});
+
 test('what the steps of a trial used is summed; a step that does not say its cost makes the sum unknown', () => {
   const step = (step_name: string, cost_usd: number | null) => ({
     ...{ step_name, agent_result: { n_input_tokens: 10, n_cache_tokens: 4, n_output_tokens: 2, cost_usd } },

@@ -214,3 +214,41 @@ test('entries of before the containers name all that they predicted, so their re
     ]);
   }
 });
+
+test('a report.json that lists ids is no report of an instance, and hides none below it', async () => {
+  const lists = { resolved: ['a__a-1'], unresolved: ['a__a-2'] };
+  const file = await readSource(join(folder({ 'report.json': lists }), 'report.json'));
+  expect([...file.verdicts].map(([id, { verdict }]) => [id, verdict])).toEqual([
+    ['a__a-2', 'unresolved'],
+    ['a__a-1', 'resolved'],
+  ]);
+  expect(file.instances.map(({ instanceId }) => instanceId)).toEqual(['a__a-1', 'a__a-2']);
+  const whole = { completed_ids: ['a__a-1', 'a__a-2'], resolved_ids: ['a__a-1'], unresolved_ids: ['a__a-2'] };
+  expect((await readSource(folder({ 'report.json': whole }))).instances).toHaveLength(2);
+  const below = { 'logs/a__a-3/report.json': { 'a__a-3': { resolved: true } } };
+  expect([...(await readSource(folder({ 'report.json': whole, ...below }))).verdicts.keys()]).toEqual([
+    'a__a-3',
+  ]);
+});
+
+test('what contradicts itself is told: counts that are not of the lists, ids in two lists', async () => {
+  const report = {
+    ...{ resolved_ids: ['a__a-1'], unresolved_ids: ['a__a-2'], incomplete_ids: ['a__a-1', 'a__a-3'] },
+    ...{ resolved_instances: 7, unresolved_instances: 1, submitted_instances: 2 },
+  };
+  const read = await readSource(join(folder({ 'm.run.json': report }), 'm.run.json'));
+  expect(read.warnings).toEqual(
+    expect.arrayContaining([
+      expect.stringContaining('lists a__a-1 in incomplete_ids and in resolved_ids; each counts as resolved'),
+      expect.stringContaining('says 7 in resolved_instances and lists 1 in resolved_ids; the list counts'),
+    ]),
+  );
+  expect(read.warnings.join()).not.toContain('submitted_instances');
+  const entry = folder({
+    'results/results.json': { resolved: ['a__a-1'], no_logs: ['a__a-1'], no_generation: ['a__a-2'] },
+    'all_preds.jsonl': predictions(['a__a-1', 'a__a-2']),
+  });
+  expect((await readSource(entry)).warnings).toEqual([
+    expect.stringContaining('lists a__a-1 in no_logs and in resolved; each counts as resolved'),
+  ]);
+});

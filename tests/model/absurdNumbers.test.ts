@@ -173,6 +173,13 @@ describe('a reply without a word and without a token', () => {
     ['plain', NOTHING, false],
     ['in a stream', NOTHING, true],
     ['with zeros', BLANK, false],
+    [
+      'a prompt was read',
+      { content: '', usage: { prompt_tokens: 20, completion_tokens: 0 }, prompt: true },
+      false,
+    ],
+    ['said to be cut off', { ...NOTHING, finish_reason: 'length' }, false],
+    ['said to be cut off, in a stream', { ...NOTHING, finish_reason: 'length' }, true],
   ])('is no answer of a server that gives no other, and an outage: %s', async (_how, reply, stream) => {
     await using wired = await wire({ scripts: { default: [reply] } }, { stream, retry: { max_retries: 2 } });
     const { listener, calls } = recorder();
@@ -182,7 +189,8 @@ describe('a reply without a word and without a token', () => {
       metadata: { kind: 'unavailable', unreachable: true },
       message: expect.stringContaining('answers nothing'),
     });
-    expect(calls.map(({ costNano }) => costNano)).toEqual([null, null, null]);
+    const cost = 'prompt' in reply ? 50_000 : null;
+    expect(calls.map(({ costNano }) => costNano)).toEqual([cost, cost, cost]);
   });
   test('between others it is an empty reply, as one is that states its tokens', async () => {
     const said = { content: 'x' };

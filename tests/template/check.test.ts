@@ -129,6 +129,8 @@ describe('beyond the golden file', () => {
       ['{{ x | indent(widht=2) }}', /no argument 'widht'/],
       ['{{ (x | tojson) + "<" }}', /joined by ~/],
       ['{{ (x | e).upper() }}', /joined by ~/],
+      ['{{ {1: "a"}[1] }}', /no mapping with a key that is a int/],
+      ['{{ "{a[b]}".format(a=x) }}', /cannot format '\{a\[b\]\}'/],
     ];
     for (const [template, problem] of refused)
       expect(checkTemplate(template, ['x', 'l']).join('; '), template).toMatch(problem);

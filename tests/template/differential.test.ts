@@ -77,6 +77,9 @@ const FORMS = [
   "{{ text | replace('', '.') }} {{ 0.125 | round(2) }} {{ 3 | round }} {{ 2.675 | round(2) }} {{ '%.2f' % 0.125 }}",
   "{{ -7 // 2 }} {{ -7 % 3 }} {{ 7.5 // -2 }} {{ -0.0 % 3 }} {{ 3 * 'ab' }} {{ True + 1 }} {{ 2 ** 3 ** 2 }}",
   "{{ items | map('upper') | join }} {{ [3, 1] | sort(reverse=true) }} {{ ['b', 'A'] | unique | list }}",
+  "{{ dict([('a', 1), ('b', n)]) }} {{ dict({'a': 1}, b=2).b }} {{ namespace([('a', 1)]).a }}",
+  '{% set d = {"items": {"type": "x"}, "keys": 1, "pop": 2} %}{{ d.items is mapping }}{{ d["items"] is mapping }}{{ d.keys is number }}{{ d.pop is callable }}',
+  '{{ {}.items is defined }}{{ {}.pop is defined }}{{ {"a": 1}.a is defined }}{% for k, v in {"items": 1}.items() %}{{ k }}{{ v }}{% endfor %}',
   '{% if n == 3 and "a" in items and not missing is defined %}yes{% elif n %}no{% else %}never{% endif %}',
 ];
 

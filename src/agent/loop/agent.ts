@@ -39,16 +39,13 @@ import {
 import { callListener, debugData, guardDisplay } from './listeners.ts';
 import { createMeter, createStreaks, type Streaks } from './meter.ts';
 import { type Action, type Call, isAction, type ParsedTurn, type Protocol } from './protocol.ts';
-import { changesRecord, frozen, recordedHistory } from './recordedHistory.ts';
+import { type History, keepHistory } from './recordedHistory.ts';
 import { type Templates, templatesOf } from './templates.ts';
 
 export class DefaultAgent implements Agent {
   /** What is pushed is recorded; everything else that would change it is refused. */
-  declare messages: Message[];
-  #recorded: Message[] = [];
-  #view: Message[] = [];
-  /** Messages of an earlier run of this agent, which stand before these in the record. */
-  #before = 0;
+  declare readonly messages: Message[];
+  readonly #recorded: History = keepHistory(this);
   protected readonly parts: AgentParts;
   protected readonly behaviour: Behaviour;
   protected readonly protocol: Protocol;
@@ -63,14 +60,6 @@ export class DefaultAgent implements Agent {
 
   constructor(parts: AgentParts) {
     const { config, environment } = parts;
-    // A subclass that declares a field of this name would have a history of its own, which nobody records.
-    Object.defineProperty(this, 'messages', {
-      enumerable: true,
-      get: () => this.#view,
-      set() {
-        throw changesRecord('messages =');
-      },
-    });
     this.parts = parts;
     this.behaviour = behaviourOf(config.compat);
     this.protocol = this.behaviour.protocol(config, environment.templateVars());
@@ -83,9 +72,7 @@ export class DefaultAgent implements Agent {
 
   async run(problem: string, extraVars: Vars = {}): Promise<AgentResult> {
     this.extraTemplateVars = { task: problem, ...extraVars };
-    this.#before += this.#recorded.length;
-    this.#recorded = [];
-    this.#view = recordedHistory(this.#recorded, (message) => this.addMessage(message));
+    this.#recorded.restart();
     this.streaks = createStreaks(this.parts.config, this.behaviour);
     this.deadline = this.startClock();
     try {
@@ -186,8 +173,8 @@ export class DefaultAgent implements Agent {
 
   addMessage(message: Message): void {
     const stamped = { ...message, extra: { ...message.extra, timestamp: Date.now() / 1000 } };
-    this.callbacks.onMessage?.(this.context(), stamped, this.#before + this.#recorded.length);
-    this.#recorded.push(frozen(this.callbacks.onMessage ? withoutBulk(stamped) : stamped));
+    this.callbacks.onMessage?.(this.context(), stamped, this.#recorded.next());
+    this.#recorded.add(this.callbacks.onMessage ? withoutBulk(stamped) : stamped);
   }
 
   /** Later wins, as in mini-swe-agent: configuration, environment, model, counters, task. */
@@ -227,7 +214,7 @@ export class DefaultAgent implements Agent {
     announce(end, this.context(), this.callbacks);
     const message = this.behaviour.exitMessage(end, submission) as Message;
     this.addMessage({ ...message, extra: exitExtra(end, submission) });
-    return { ...resultOf(end, this.#recorded, this.meter), workedMs: this.deadline.elapsedMs() };
+    return { ...resultOf(end, this.#recorded.all(), this.meter), workedMs: this.deadline.elapsedMs() };
   }
 
   /** A failed query ends the attempt, but for a reply that came and was empty, or called a tool so that its server could not read it. */
@@ -300,7 +287,7 @@ export class DefaultAgent implements Agent {
   }
 
   protected history(): readonly Message[] {
-    return fullHistory(this.#recorded, this.parts.selectHistory, this.callbacks);
+    return fullHistory(this.#recorded.all(), this.parts.selectHistory, this.callbacks);
   }
 
   private addMessages(messages: readonly Message[]): void {

@@ -1,9 +1,11 @@
 /** YAML of people and of strangers: with merge keys, no key twice, and within bounds of length, depth and repetition. */
 import {
   type Document,
+  isCollection,
   isMap,
   isScalar,
   LineCounter,
+  type Node,
   parseDocument,
   type ScalarTag,
   stringify,
@@ -53,13 +55,64 @@ function quickly<T>(work: () => T): T {
 
 const MOST_SHOWN = 20;
 
-function mistakes({ errors }: Document.Parsed, lines: LineCounter): string[] {
-  const shown = errors.slice(0, MOST_SHOWN).map(({ message, pos }) => {
-    const { line, col } = lines.linePos(pos[0]);
-    return `${message} at line ${line}, column ${col}`;
+interface Mistake {
+  readonly code: string;
+  readonly message: string;
+  readonly pos: readonly [number, number];
+}
+
+/** Where the library speaks to a program. */
+const IN_WORDS: Readonly<Record<string, string>> = {
+  MULTIPLE_DOCS: 'a second document begins here (---), and one is read: give each a file of its own',
+};
+const inWords = ({ code, message }: Mistake): string =>
+  code === 'TAG_RESOLVE_FAILED'
+    ? `nobody here reads the tag ${message.replace('Unresolved tag: ', '').replace('tag:yaml.org,2002:', '!!')}`
+    : (IN_WORDS[code] ?? message);
+
+function mistakes(found: readonly Mistake[], lines: LineCounter): string[] {
+  const shown = found.slice(0, MOST_SHOWN).map((mistake) => {
+    const { line, col } = lines.linePos(mistake.pos[0]);
+    return `${inWords(mistake)} at line ${line}, column ${col}`;
   });
-  const more = errors.length - shown.length;
+  const more = found.length - shown.length;
   return more > 0 ? [...shown, `and ${more} more`] : shown;
+}
+
+/** A tag that nobody reads (`!ENV ${X}`, `!!python/str`) would leave its value as a text, and `? [a]` would be the key "[ a ]". PyYAML refuses both. */
+function unread(document: Document.Parsed): Mistake[] {
+  const found: Mistake[] = document.warnings.filter(({ code }) => code === 'TAG_RESOLVE_FAILED');
+  visit(document, {
+    Pair(_, { key }) {
+      if (isCollection(key))
+        found.push({ code: 'BAD_KEY', message: 'a key must be a text', pos: [key.range?.[0] ?? 0, 0] });
+    },
+  });
+  return found;
+}
+
+/**
+ * Anchors whose own value holds an alias of them: `x-a: &a {b: *a}` has no end, and filled the stack. Each alias is read by the anchor that stands
+ * last before it.
+ */
+function endless(document: Document.Parsed): Mistake[] {
+  const found: Mistake[] = [];
+  const anchored = new Map<string, Node>();
+  visit(document, {
+    Value(_, node) {
+      if (node.anchor !== undefined) anchored.set(node.anchor, node);
+    },
+    Alias(_, { source, range }, path) {
+      const of = anchored.get(source);
+      if (of && path.includes(of))
+        found.push({
+          code: 'BAD_ALIAS',
+          message: `*${source} stands inside of what it names`,
+          pos: [range?.[0] ?? 0, 0],
+        });
+    },
+  });
+  return found;
 }
 
 const wholeOf = (text: string): number => {
@@ -123,10 +176,15 @@ export function parseYaml(text: string, tags: readonly ScalarTag[] = []): unknow
       merge: true,
       prettyErrors: false,
       lineCounter: lines,
+      // It would print what it thinks of a key.
+      logLevel: 'error',
       customTags: (known) => [...tags, ...known],
     }),
   );
-  if (document.errors.length > 0) throw new YamlError(mistakes(document, lines));
+  const found: Mistake[] = [...document.errors];
+  if (tags.length > 0) found.push(...unread(document));
+  if (found.length === 0) found.push(...endless(document));
+  if (found.length > 0) throw new YamlError(mistakes(found, lines));
   if (tags.length > 0) keepTexts(document);
   try {
     // Aliases and merge keys are followed only here: one that leads nowhere is the person's mistake too.

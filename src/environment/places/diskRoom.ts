@@ -5,8 +5,8 @@
 import { randomBytes } from 'node:crypto';
 import type Docker from 'dockerode';
 import { within } from '../../base/async/timer.ts';
-import { formatLimit } from '../../base/text/units.ts';
 import { currentOwner, ownerLabels } from '../owner.ts';
+import { diskFullText, isOpen } from './diskMarks.ts';
 import { daemonAnswer } from './dockerFault.ts';
 
 interface DiskRoomOptions {
@@ -27,15 +27,6 @@ export interface DiskRoomState {
 }
 
 const INTERVAL_MS = 5_000;
-
-export const diskFullText = (freeBytes: number, floorBytes: number): string =>
-  `disk_full ${formatLimit(freeBytes)} < ${formatLimit(floorBytes)} floor`;
-
-/** Hysteresis. An unknown amount of space closes nothing. */
-export function isOpen(wasOpen: boolean, free: number | undefined, low: number, high: number): boolean {
-  if (free === undefined) return true;
-  return wasOpen ? free >= low : free >= Math.max(low, high);
-}
 
 export function createDiskRoom(options: DiskRoomOptions) {
   const { lowBytes, highBytes, clock } = options;

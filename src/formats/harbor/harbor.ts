@@ -273,13 +273,16 @@ const states = (used: HarborTrial['agent_result']): boolean =>
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** As Harbor computes it: of several names that of "reward", which counts as 0 where a trial lacks it; what is lost too, before 0.26. */
+/**
+ * As Harbor computes it: of several names that of "reward", which counts as 0 where a trial lacks it. Before 0.26 a reward that is not valid counted as
+ * it stands.
+ */
 function harborMean(trials: readonly Trial[]): number {
-  const given = trials.map(({ measured }) => (measured.reward === null ? null : measured.rewards));
-  const names = new Set(given.flatMap((rewards) => Object.keys(rewards ?? {})));
-  if (names.size > 1 && !names.has(MAIN)) return mean(trials.map(({ measured }) => measured.reward ?? 0));
+  const given = trials.map(({ measured }) => measured.rewards);
+  const names = new Set(given.flatMap((rewards) => Object.keys(rewards)));
+  if (names.size > 1 && !names.has(MAIN)) return mean(given.map((rewards) => mean(Object.values(rewards))));
   const [name = MAIN] = names.size > 1 ? [MAIN] : names;
-  return mean(given.map((rewards) => rewards?.[name] ?? 0));
+  return mean(given.map((rewards) => (Object.hasOwn(rewards, name) ? rewards[name]! : 0)));
 }
 
 /** "Harbor's mean is 0.400 …": how its number comes to be, and what it is over the trials that were measured. */
@@ -308,9 +311,16 @@ function difference(trials: readonly Trial[], printed: readonly number[]): strin
     lost.map(({ id, measured }) => `${id} (${measured.exception?.exception_type ?? 'no reward'})`),
     5,
   );
+  const given = lost.filter(({ measured }) => Object.keys(measured.rewards).length > 0).length;
+  const asGiven =
+    given === 0
+      ? ' as 0'
+      : given === lost.length
+        ? ' as it stands'
+        : `, ${given} as it stands and the others as 0`;
   const says = leavesOut
     ? `over the ${valid.length} trials with a valid reward${asZero ?? `; here it is ${ours.toFixed(3)}`}. It leaves out ${lost.length}, which are missing here`
-    : `over ${trials.length} trials, because it counts ${lost.length} that gave no valid reward as 0; over the ${valid.length} others it is ${ours.toFixed(3)}, ${(ours - theirs).toFixed(3)} more. Missing here`;
+    : `over ${trials.length} trials, because it counts ${lost.length} that gave no valid reward${asGiven}; over the ${valid.length} others it is ${ours.toFixed(3)}, ${(ours - theirs).toFixed(3)} more. Missing here`;
   return [`Harbor's mean is ${theirs.toFixed(3)} ${says}: ${names}`];
 }
 
@@ -341,10 +351,11 @@ function trialsIn(folder: string, problems: string[]): Found[] {
 
 /** "org/task" is `task`, unless the job has a task of that name from elsewhere: two tasks are not two trials of one. */
 function idsOf(names: readonly string[]): (name: string) => string {
-  const last = (name: string): string => name.split('/').at(-1)!;
-  const sources = Map.groupBy(new Set(names), last);
-  return (name) => (sources.get(last(name))!.length > 1 ? name.replaceAll('/', '__') : last(name));
+  const sources = Map.groupBy(new Set(names), lastOf);
+  return (name) => (sources.get(lastOf(name))!.length > 1 ? name.replaceAll('/', '__') : lastOf(name));
 }
+
+const lastOf = (name: string): string => name.split('/').at(-1)!;
 
 /** Trials of one task by one agent and model are epochs, in the order in which they began. */
 function placed(found: readonly Found[]): Trial[] {
@@ -361,13 +372,92 @@ function placed(found: readonly Found[]): Trial[] {
   });
 }
 
-/** Where a task has fewer trials than the job has attempts, the others never ran. */
-function neverRun(trials: readonly Trial[], attempts: number): TrialIdentity[] {
-  const most = new Map(trials.map((each) => [`${each.id} ${each.arm}`, each]));
-  return [...most.values()].flatMap(({ id: instanceId, arm, epoch }) =>
-    Array.from({ length: Math.max(0, attempts - epoch) }, (_, at) => ({
+const asked = {
+  agent: z.looseObject({ name: z.string().nullish(), model_name: z.string().nullish() }).nullish(),
+};
+/** Every trial that the job was meant to run. */
+const lockSchema = z.looseObject({
+  trials: z.array(z.looseObject({ task: z.looseObject({ name: z.string().min(1) }), ...asked })),
+});
+/** config.json of a trial. */
+const trialConfigSchema = z.looseObject({
+  task: z.looseObject({ name: z.string().nullish(), path: z.string().nullish() }),
+  ...asked,
+});
+
+/** What was meant, by the lock of the job or by the configuration of a trial. */
+interface Meant {
+  readonly task: string;
+  readonly agent: string | undefined;
+}
+
+/** As `placed` names the agents of trials that ended. */
+const meant = (task: string, agent: z.infer<typeof trialConfigSchema>['agent']): Meant => ({
+  task,
+  agent: agent?.name ? [agent.name, agent.model_name ?? agent.name].join('/') : undefined,
+});
+
+export function readHarborLock(text: RawBody): Read<readonly Meant[]> {
+  const read = readForeign(text, lockSchema, isRecord, 'it is no lock of a job of Harbor');
+  return read.ok
+    ? { ok: true, value: read.value.trials.map(({ task, agent }) => meant(task.name, agent)) }
+    : read;
+}
+
+export function readHarborTrialConfig(text: RawBody): Read<Meant> {
+  const read = readForeign(text, trialConfigSchema, isRecord, 'it is no configuration of a trial of Harbor');
+  if (!read.ok) return read;
+  const { task, agent } = read.value;
+  return { ok: true, value: meant(task.name ?? task.path ?? '', agent) };
+}
+
+/** Trials that began and left no result: by their configuration, or the name that Harbor gives their folders. */
+const unfinishedIn = (folder: string): Meant[] =>
+  readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    if (!entry.isDirectory() || existsSync(join(folder, entry.name, 'result.json'))) return [];
+    const config = join(folder, entry.name, 'config.json');
+    const read = existsSync(config) ? readHarborTrialConfig(readForeignFile(config)) : null;
+    if (read?.ok && read.value.task !== '') return [read.value];
+    const named = /^(.+)__[A-Za-z0-9]{7}$/.exec(entry.name)?.[1];
+    return named === undefined ? [] : [{ task: named, agent: undefined }];
+  });
+
+/** Trials that the job was meant to run, by its lock or its attempts for each task, and has no result of. */
+function neverRun(folder: string, trials: readonly Trial[], attempts: number): TrialIdentity[] {
+  const places = new Map<string, { id: string; arm: string | undefined; has: number; planned: number }>();
+  const placeOf = (id: string, arm: string | undefined) => {
+    const key = `${id} ${arm}`;
+    const place = places.get(key) ?? { id, arm, has: 0, planned: 0 };
+    places.set(key, place);
+    return place;
+  };
+  for (const { id, arm } of trials) placeOf(id, arm).has += 1;
+  for (const place of places.values()) place.planned = Math.max(attempts, place.has);
+  const sources = Map.groupBy(trials, ({ trial }) => lastOf(trial.task_name));
+  const arms = new Set(trials.map(({ arm }) => arm));
+  const placed = ({ task, agent }: Meant) => {
+    const named = sources.get(lastOf(task)) ?? [];
+    const ids = new Set(named.map(({ id }) => id));
+    const id =
+      ids.size > 1 ? named.find(({ trial }) => trial.task_name === task)?.id : ([...ids][0] ?? lastOf(task));
+    const arm = arms.has(undefined) ? undefined : agent;
+    return id !== undefined && arms.has(arm) && foreignIdProblem('', id) === null ? [{ id, arm }] : [];
+  };
+  const path = join(folder, 'lock.json');
+  const lock = existsSync(path) ? readHarborLock(readForeignFile(path)) : null;
+  const locked = lock?.ok ? lock.value : [];
+  for (const [all, begun] of [
+    [locked, false],
+    [unfinishedIn(folder), true],
+  ] as const)
+    for (const same of Map.groupBy(all.flatMap(placed), ({ id, arm }) => `${id} ${arm}`).values()) {
+      const place = placeOf(same[0]!.id, same[0]!.arm);
+      place.planned = Math.max(place.planned, same.length + (begun ? place.has : 0));
+    }
+  return [...places.values()].flatMap(({ id: instanceId, arm, has, planned }) =>
+    Array.from({ length: planned - has }, (_, at) => ({
       instanceId,
-      epoch: epoch + at + 1,
+      epoch: has + at + 1,
       ...(arm !== undefined && { arm }),
     })),
   );
@@ -382,7 +472,7 @@ export function readHarborJob(folder: string): ForeignRun | null {
   const trials = placed(trialsIn(folder, problems));
   const config = join(folder, 'config.json');
   const attempts = existsSync(config) ? readHarborAttempts(readForeignFile(config)) : null;
-  const lacking = neverRun(trials, attempts?.ok ? attempts.value : 1);
+  const lacking = neverRun(folder, trials, attempts?.ok ? attempts.value : 1);
   const warnings = difference(trials, job.value.means);
   const absent = job.value.trials - trials.length;
   if (absent > 0 && problems.length === 0)

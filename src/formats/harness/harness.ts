@@ -100,7 +100,10 @@ export function readPlain(source: string, report?: string): ForeignRun {
   return runFromInstanceReport(source) ?? runOf(source, verdictsIn(source));
 }
 
-function runOf(path: string, stated: StatedVerdicts): ForeignRun {
-  const run = runFromReport(path, stated.verdicts);
-  return stated.printed ? withPrinted(run, stated.printed) : run;
+/** What a file says of instances, as the whole of a run. */
+export function runOf(path: string, { verdicts, printed, warnings }: StatedVerdicts): ForeignRun {
+  const run = runFromReport(path, verdicts);
+  const told = warnings.map((warning) => `${basename(path)} ${warning}`);
+  const whole = { ...run, warnings: [...run.warnings, ...told] };
+  return printed ? withPrinted(whole, { ...printed, of: printed.of || run.instances.length }) : whole;
 }

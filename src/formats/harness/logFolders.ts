@@ -36,7 +36,9 @@ export interface FoundFolder {
   readonly model: string;
 }
 
-const EVIDENCE: ReadonlySet<string> = new Set([FILES.output, FILES.report, FILES.runLog]);
+const EVIDENCE = [FILES.output, FILES.runLog];
+/** A report.json of a whole run lists ids. */
+const LISTS = /"(?:resolved|(?:resolved|completed|submitted)_ids)"\s{0,100}:\s{0,100}\[/;
 const MAX_DEPTH = 6;
 const HEAD_BYTES = 20_000;
 
@@ -58,6 +60,8 @@ const isFolder = (parent: string, entry: Dirent): boolean =>
   (entry.isSymbolicLink() &&
     statSync(join(parent, entry.name), { throwIfNoEntry: false })?.isDirectory() === true);
 
+const listsIds = (folder: string): boolean => LISTS.test(beginningOf(join(folder, FILES.report), HEAD_BYTES));
+
 /**
  * Every instance folder at or below `root`, in order of path. `named`: only folders of these names, so that a report.json beside
  * predictions is not taken for an instance's.
@@ -74,7 +78,9 @@ export function findInstanceFolders(root: string, named?: ReadonlySet<string>): 
     const entries = readdirSync(folder, { withFileTypes: true });
     const name = parts.at(-1) ?? basename(resolve(root));
     const counts = named === undefined || named.has(name);
-    if (counts && entries.some((entry) => entry.isFile() && EVIDENCE.has(entry.name))) {
+    const files = new Set(entries.flatMap((entry) => (entry.isFile() ? [entry.name] : [])));
+    const isOne = EVIDENCE.some((file) => files.has(file)) || (files.has(FILES.report) && !listsIds(folder));
+    if (counts && isOne) {
       found.push({ path: folder, name, ...placeOf(root, parts, folder) });
       return;
     }

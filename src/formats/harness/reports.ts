@@ -38,7 +38,7 @@ export function verdictsOfRunReport(path: string): ReadVerdicts {
  * sensitivity of a comparison does.
  */
 export function statedByRunReport(report: ReportedRun): StatedVerdicts {
-  const { verdicts, reasons, kind, infra, total, harness, repeated } = report;
+  const { verdicts, reasons, kind, infra, total, harness, warnings } = report;
   const verdictOf = (id: string, verdict: ForeignOutcome): ForeignVerdict => {
     const broken = infra.has(id) && (verdict === 'unresolved' || verdict === 'error');
     return {
@@ -61,7 +61,7 @@ export function statedByRunReport(report: ReportedRun): StatedVerdicts {
       ...(harness === null ? [] : ([['grading.harnesses_seen', harness]] as const)),
       ...(total === null ? [] : ([['dataset.instances', total]] as const)),
     ]),
-    warnings: repeated,
+    warnings,
   };
 }
 

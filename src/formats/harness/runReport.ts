@@ -8,6 +8,7 @@ import { isRecord } from '../../base/isRecord.ts';
 import { keyed } from '../../base/keyed.ts';
 import { pythonJson } from '../../base/python/json.ts';
 import {
+  alsoListed,
   type ForeignOutcome,
   foreignId,
   foreignIds,
@@ -115,9 +116,21 @@ export interface ReportedRun {
   readonly infra: ReadonlySet<string>;
   /** Instances of the dataset; null where the report does not say it. */
   readonly total: number | null;
-  /** That resolved ids are listed again. */
-  readonly repeated: readonly string[];
+  /** Where the report contradicts itself. */
+  readonly warnings: readonly string[];
 }
+
+const COUNTED = ['resolved', 'unresolved', 'error', 'empty_patch', 'completed', 'submitted'] as const;
+
+/** "says 7 in resolved_instances and lists 3": the lists count, because only they say which. */
+const otherCounts = (report: z.infer<typeof reportSchema>): string[] =>
+  COUNTED.flatMap((name) => {
+    const [says, lists] = [report[`${name}_instances`], new Set(report[`${name}_ids`]).size];
+    // A count alone contradicts nothing.
+    return typeof says !== 'number' || says === lists || (lists === 0 && name !== 'resolved')
+      ? []
+      : [`says ${says} in ${name}_instances and lists ${lists} in ${name}_ids; the list counts`];
+  });
 
 export function readRunReport(text: RawBody): Read<ReportedRun> {
   const read = readForeign(
@@ -138,7 +151,11 @@ export function readRunReport(text: RawBody): Read<ReportedRun> {
       reasons: new Map(Object.entries(report.failure_reasons).map(([id, why]) => [foreignId(id), why])),
       infra: new Set(report.infra_failure_ids),
       total: report.total_instances ?? null,
-      repeated: repeatedIds(report.resolved_ids),
+      warnings: [
+        ...repeatedIds(report.resolved_ids),
+        ...alsoListed(report, 'resolved_ids', ['incomplete_ids', 'pending_ids']),
+        ...otherCounts(report),
+      ],
     },
   };
 }

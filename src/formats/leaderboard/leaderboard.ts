@@ -3,8 +3,7 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { hasKeys, SourceError, topOf } from '../foreignFile.ts';
 import type { ForeignFormat, ForeignRun } from '../foreignFormat.ts';
-import { readPlain } from '../harness/harness.ts';
-import { runFromReport } from '../harness/reports.ts';
+import { readPlain, runOf } from '../harness/harness.ts';
 import { isRunReport } from '../harness/runReport.ts';
 import { PREDICTIONS } from '../predictions.ts';
 import { verdictsIn, withReport } from '../verdicts.ts';
@@ -52,7 +51,7 @@ function readEntry(folder: string, source: string, report: string | undefined): 
     stated &&
     (!stated.open || [...stated.verdicts.values()].some(({ verdict }) => verdict === 'unresolved'))
   )
-    return runFromReport(results!, stated.verdicts);
+    return runOf(results!, stated);
   throw new SourceError(
     `${source} lists resolved instances and has no predictions`,
     'compare reads it all the same: every other instance is taken as unresolved there',

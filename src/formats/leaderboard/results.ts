@@ -7,6 +7,7 @@ import { isRecord } from '../../base/isRecord.ts';
 import { keyed } from '../../base/keyed.ts';
 import { beginningOf, readForeignFile } from '../foreignFile.ts';
 import {
+  alsoListed,
   type ForeignVerdict,
   foreignIds,
   type IdLists,
@@ -96,7 +97,11 @@ export function verdictsOfLeaderboard(path: string): ReadVerdicts | null {
     open,
     printed: { resolved: resolved.size, of: open.total ?? 0 },
     facts: new Map(),
-    warnings: [...repeatedIds(read.value.resolved), ...warnings],
+    warnings: [
+      ...repeatedIds(read.value.resolved),
+      ...alsoListed(read.value, 'resolved', ['no_generation', 'no_logs', 'incomplete_ids']),
+      ...warnings,
+    ],
   };
 }
 

@@ -69,6 +69,10 @@ function upstream(metadata: unknown): Partial<ProviderError> {
   return relayed(raw) ?? { message: raw };
 }
 
+/** `com.amazon.coral.service#ThrottlingException`, where no header says it. */
+const amazonCode = ({ __type }: Record<string, unknown>): string | null =>
+  asText(__type)?.split('#').at(-1) ?? null;
+
 /** MiniMax's own, which also comes with a 200: `{base_resp: {status_code: 1008, status_msg: '…'}}`. */
 function baseResponse(outer: Record<string, unknown>): ProviderError | null {
   const { status_code, status_msg } = asObject(outer.base_resp) ?? {};
@@ -76,6 +80,11 @@ function baseResponse(outer: Record<string, unknown>): ProviderError | null {
   const message = asText(status_msg) ?? `base_resp ${status_code}`;
   return { status: null, code: `base_resp_${status_code}`, type: null, message, param: null, retryMs: null };
 }
+
+/** Where it is said: Amazon also writes it in capitals, gateways in a word of their own. */
+const SAID = ['message', 'Message', 'errorMessage', 'detail'];
+/** As Python prints what is not there. */
+const named = (param: unknown): string | null => (param === 'None' ? null : asText(param));
 
 /** A number that is no status is the provider's own code (Z.ai's 1301). */
 const ownCode = (code: unknown): string | null =>
@@ -90,7 +99,7 @@ const ownCode = (code: unknown): string | null =>
 export function providerError(body: unknown): ProviderError | null {
   const outer = asObject(Array.isArray(body) ? body[0] : body);
   if (!outer) return null;
-  const flat = outer.object === 'error' || outer.type === 'error' || 'message' in outer || 'detail' in outer;
+  const flat = outer.object === 'error' || outer.type === 'error' || SAID.some((name) => name in outer);
   // Cloudflare and watsonx.
   const stated = asObject(outer.error) ?? asObject(Array.isArray(outer.errors) ? outer.errors[0] : null);
   const inner = asObject(stated?.error) ?? stated;
@@ -100,15 +109,22 @@ export function providerError(body: unknown): ProviderError | null {
   const number = Number(from.status_code ?? code);
   const google = googleDetails(from.details);
   const unfit = misfit(from.detail ?? asObject(from.message)?.detail);
-  const text = unfit?.message ?? asText(from.message) ?? asText(outer.error) ?? asText(from.detail);
+  const said = SAID.map((name) => from[name]).find((value) => value !== undefined) ?? outer.error;
+  const text = unfit?.message ?? asText(said) ?? asText(asObject(said)?.error) ?? asText(outer.error);
   const told = { ...(text === null ? {} : relayed(text)), ...upstream(from.metadata) };
   return {
     status: Number.isInteger(number) && number >= 400 && number <= 599 ? number : null,
     // Novita's `reason`.
-    code: told.code ?? google.code ?? ownCode(code) ?? asText(from.reason) ?? asText(from.status),
+    code:
+      told.code ??
+      google.code ??
+      ownCode(code) ??
+      asText(from.reason) ??
+      asText(from.status) ??
+      amazonCode(outer),
     type: told.type ?? asText(from.type),
     message: told.message ?? text ?? JSON.stringify(from),
-    param: told.param ?? asText(from.param) ?? google.param ?? unfit?.param ?? null,
+    param: told.param ?? named(from.param) ?? google.param ?? unfit?.param ?? null,
     retryMs: google.retryMs ?? told.retryMs ?? null,
   };
 }

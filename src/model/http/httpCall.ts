@@ -41,12 +41,17 @@ export function heard(
   shared: Pick<Shared, 'accepted' | 'silent' | 'endpoint'>,
   result: TryAnswer,
 ): TryAnswer {
-  const { failure, facts } = result;
-  const none = failure?.verdict.kind === 'empty' && !shared.endpoint.dialect.readUsage(facts?.rawUsage).usage;
-  if (failure === null || failure.verdict.kind === 'empty') shared.silent = none ? shared.silent + 1 : 0;
+  const { failure, facts, reply } = result;
+  if (failure !== null && failure.verdict.kind !== 'empty') return result;
+  const { usage } = shared.endpoint.dialect.readUsage(facts?.rawUsage);
+  const said = reply !== null && (reply.content.trim() !== '' || reply.toolCalls.length > 0);
+  // A reply that was cut off before its first word may state that it has none.
+  const none = failure === null ? !said && usage === null : (usage?.output ?? 0) === 0;
+  shared.silent = none ? shared.silent + 1 : 0;
   if (!none || (shared.accepted && shared.silent < SILENT)) return result;
-  const what = `the server of the model answers nothing (${failure.what}, and no tokens are stated)`;
-  return { ...result, failure: { ...failure, verdict: AWAY, what, silent: true } };
+  const how = failure?.what ?? 'a reply that was cut off before its first word';
+  const what = `the server of the model answers nothing (${how}, and no token of one is stated)`;
+  return { ...result, reply: null, failure: { verdict: AWAY, what, last: null, silent: true } };
 }
 
 /** 503 and 529 say "too much" as 429 does. */

@@ -5,7 +5,7 @@
 import { closeSync, existsSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatLimit } from '../../base/text/units.ts';
-import { diskFullText, isOpen } from '../../environment/places/diskRoom.ts';
+import { diskFullText, isOpen } from '../../environment/places/diskMarks.ts';
 
 export type DiskFloor = ReturnType<typeof createDiskFloor>;
 

@@ -1,6 +1,7 @@
 // One table for all dialects: what a provider says means the same in whichever body it comes, and what it only repeats means nothing. Short bodies as
 // providers send them, over real HTTP.
 import { describe, expect, test } from 'vitest';
+import { classify } from '../../../src/model/classify.ts';
 import { providerError } from '../../../src/model/dialects/providerError.ts';
 import type { Message } from '../../../src/model/model.ts';
 import { createModelFactory } from '../../../src/model/modelFactory.ts';
@@ -111,6 +112,70 @@ const SAID: readonly Said[] = [
     'Tokens per minute limit exceeded - too many tokens processed.',
     'token_quota_exceeded',
   ],
+  // Sentences of one form, in the words of many.
+  ['context', 400, 'The total length of all messages is too long.'],
+  ['context', 400, 'Request size exceeds model context window'],
+  [
+    'context',
+    400,
+    'Input length 1048826 exceeds the maximum length 1048566. Request id: 02',
+    'InvalidParameter',
+  ],
+  ['context', 400, 'tokens in request more than max tokens allowed', '1210'],
+  ['context', 400, 'Input is too long for this model.'],
+  ['context', 400, 'The input token count exceeds the maximum number of input tokens'],
+  ['context', 400, 'The context window (272000 tokens) was exceeded'],
+  ['context', 400, 'Request exceeds the maximum context window of this model'],
+  ['context', 400, 'Input token length exceeds the maximum context length 32768'],
+  [
+    'context',
+    403,
+    'Input token count + max_tokens parameter must be less than the context length of the model being queried.',
+  ],
+  [
+    'refusal',
+    400,
+    'This content was flagged for possible cybersecurity risk. If this seems wrong, rephrase.',
+  ],
+  [
+    'refusal',
+    400,
+    "The prompt could not be submitted. This prompt contains sensitive words that violate Google's Responsible AI practices.",
+  ],
+  ['quota', 400, "You're out of extra usage. Add more at claude.ai/settings/usage and keep going."],
+  ['quota', 429, 'You have exceeded your monthly quota', 'quota_exceeded'],
+  ['quota', 429, 'You are using a Trial key, which is limited to 1000 API calls / month.'],
+  ['quota', 429, 'Subscription quota exceeded. You can continue using free models.'],
+  ['quota', 429, 'Monthly usage limit reached.', 'GoUsageLimitError'],
+  ['quota', 429, 'Weekly usage limit reached. Resets in 6hr 29min.'],
+  ['quota', 429, 'This request would exceed your organization’s monthly spend limit.', 'rate_limit_error'],
+  ['quota', 429, "You've reached your monthly spending limit. Please contact support."],
+  ['quota', 429, 'request reached organization TPD rate limit, current: 1506556, limit: 1500000'],
+  ['quota', 429, "Gemini 2.5 Pro Preview doesn't have a free quota tier. Please use another."],
+  [
+    'quota',
+    400,
+    'litellm.BudgetExceededError: ExceededBudget: Crossed spend threshold. Spend=20.1, Budget=20',
+  ],
+  ['quota', 403, '该令牌额度已用尽 TokenStatusExhausted[sk-1***2]', 'new_api_error'],
+  ['quota', 401, '该令牌额度已用尽 !token.UnlimitedQuota && token.RemainQuota = -1', 'one_api_error'],
+  ['auth', 400, 'Authentication Error - Expired Key. Key Expiry time 2026-09-01', 'expired_key'],
+  ['unavailable', 400, 'rate limit exceeded on this model'],
+  ['unavailable', 400, 'Upstream error from Alibaba: Request rate increased too quickly.'],
+  ['unavailable', 403, 'Rate Limit Exceeded'],
+  [
+    'unavailable',
+    429,
+    'This request would exceed your organization’s rate limit of 40,000 input tokens per minute.',
+  ],
+  [
+    'not_found',
+    400,
+    '/chat/completions: Invalid model name passed in model=gpt-x. Call `/v1/models` to see them.',
+  ],
+  ['not_found', 400, 'Model id: deepseek-x, has no provider supported'],
+  ['not_found', 400, 'model has been deactivated', 'model_is_deactivated'],
+  ['not_found', 400, 'vendor/model-02-05:free is not a valid model ID'],
   // A type that says no more than a status does not beat one.
   ['auth', 401, 'no', 'api_error'],
   ['auth', 401, 'no', 'server_error'],
@@ -148,6 +213,54 @@ const REPEATED: readonly (readonly [status: number, message: string])[] = [
   [400, 'messages.1: the answer named `a`. "Your credit balance is too low" is unexpected here'],
 ];
 
+/** Every form in which a server has been seen to repeat what was sent, around every sentence that would count. */
+const AROUND: readonly ((sentence: string) => string)[] = [
+  (s) => `messages.3.content: ${s} is not valid JSON`,
+  (s) => `messages[3].content: ${s} is not valid JSON`,
+  (s) => `Could not tokenize the following input:\n${s}`,
+  (s) => `Template could not be rendered for:\n\`\`\`\n${s}\n\`\`\``,
+  (s) => `Expected an object but got ${s} at position 12`,
+  (s) => `unexpected token, received ${s}`,
+  (s) => `Jinja error near ${s} at row 3, column 4`,
+  (s) => `Invalid message content (${s}) at index 4`,
+  (s) => `tool_result content ${s} must be a list of blocks`,
+  (s) => `unexpected content -> ${s}`,
+  (s) => `invalid arguments: command=${s}`,
+  (s) => `While handling messages[4] ("assistant"): ${s} -- unsupported role`,
+  (s) => `The prompt starts with ${s} which has an unpaired surrogate`,
+  (s) => `The last message contains ${s} followed by an invalid character`,
+  (s) => `The message mentions ${s}`,
+  (s) => `"bash" ${s}`,
+  (s) => `Unexpected tag <error>${s}</error> in the conversation`,
+  (s) => `The conversation goes wrong at index 2. It mentions: ${s}`,
+  (s) => `messages must alternate: [user: hi, assistant: ${s}, assistant: ok]`,
+  (s) => `Malformed input request: expected type: JSONArray, found: ${s}, please reformat your input.`,
+  (s) =>
+    `1 validation error for Request\n  Value error [type=value_error, input_value={'messages': [{'content': '${s}'}]}]`,
+];
+const SENTENCES = [
+  'prompt is too long: 210013 tokens > 200000 maximum',
+  'input length and max_tokens exceed context limit: 5000 + 300000 > 200000',
+  'Request exceeds the maximum context window of this model',
+  'Output blocked by content filtering policy',
+  'Your credit balance is too low',
+  'monthly usage limit reached',
+  'invalid api key',
+  'The model `x` does not exist',
+  'rate limit exceeded',
+];
+
+test('what a server repeats is not said, whatever stands around it', async () => {
+  const taken: string[] = [];
+  for (const around of AROUND)
+    for (const sentence of SENTENCES) {
+      const error = providerError({ error: { message: around(sentence) } })!;
+      const { kind } = classify({ ...error, status: 400 });
+      if (kind !== 'rejected') taken.push(`${kind}: ${error.message}`);
+    }
+  expect(taken).toEqual([]);
+});
+
 describe.each(Object.entries(VOICES))('%s', (_dialect, { settings, body }) => {
   test.each(SAID.map(([kind, status, message, code = null]) => [kind, status, message, code] as const))(
     '%s: %i %s (%s)',
@@ -163,6 +276,21 @@ describe.each(Object.entries(VOICES))('%s', (_dialect, { settings, body }) => {
 
 describe('bodies of one provider', () => {
   test.each<readonly [who: string, kind: string, status: number, body: unknown]>([
+    ['Amazon, in capitals', 'auth', 403, { Message: 'User: arn:aws:iam::1:user/x is not authorized' }],
+    [
+      'Amazon, without a header',
+      'unavailable',
+      400,
+      { __type: 'com.amazon.coral.service#ThrottlingException', message: 'Too many tokens, please wait.' },
+    ],
+    ['a gateway', 'context', 400, { errorMessage: 'prompt is too long: 213462 tokens > 200000 maximum' }],
+    [
+      'litellm, a parameter as Python prints it',
+      'not_found',
+      400,
+      { error: { message: 'Invalid model name passed in model=x', param: 'None', code: '400' } },
+    ],
+    ['litellm of old', 'not_found', 400, { detail: { error: '/chat/completions: Invalid model name' } }],
     [
       'SiliconFlow',
       'quota',

@@ -15,7 +15,9 @@ import { allFormats, recognised } from '../../../src/formats/formats.ts';
 import {
   readHarborAttempts,
   readHarborJobResult,
+  readHarborLock,
   readHarborTrial,
+  readHarborTrialConfig,
 } from '../../../src/formats/harbor/harbor.ts';
 import {
   readInstanceReport,
@@ -166,6 +168,8 @@ export const FILE_READERS: readonly Reader[] = [
       readHarborTrial,
       readHarborJobResult,
       readHarborAttempts,
+      readHarborLock,
+      readHarborTrialConfig,
       readInspectHeader,
       readInspectJson,
       readInspectSample,

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { canonicalName, OWN_HOST, parseReference } from '../../../../src/base/imageReference.ts';
-import { createDiskRoom, isOpen } from '../../../../src/environment/places/diskRoom.ts';
+import { isOpen } from '../../../../src/environment/places/diskMarks.ts';
+import { createDiskRoom } from '../../../../src/environment/places/diskRoom.ts';
 import { readDockerCliConfig } from '../../../../src/environment/places/endpoint.ts';
 import {
   chooseEvictions,
