@@ -43,13 +43,9 @@ export function configurationReference(): string {
         const { type, fallback, says } = describe(path);
         return `| \`${path}\` | ${cell(type)} | ${cell(code(fallback))} | ${FIELD_CLASSES[path] === 'identity' ? '✱' : ''} | ${cell(says)} |`;
       });
-      return [
-        `### ${section}`,
-        '',
-        '| key | type | default | | |',
-        '|---|---|---|---|---|',
-        ...rows,
-      ].join('\n');
+      return [`### ${section}`, '', '| key | type | default | | |', '|---|---|---|---|---|', ...rows].join(
+        '\n',
+      );
     })
     .join('\n\n');
 }

@@ -148,7 +148,7 @@ function pairs(draws: number, random: Random): Row[] {
   };
   return [0, 0.1].flatMap((lost) =>
     [0.05, 0.2].map((disagreement) => ({
-      what: `paired difference (Newcombe 10), ${100 * disagreement} % disagree, ${100 * lost} % of the resolved lost`,
+      what: `paired difference (Newcombe 10), ${100 * disagreement} % disagree, ${100 * lost} % lost`,
       says: 0.95,
       cells: [10, 20, 50, 100, 500].map((n) => ({
         of: `n = ${n}`,
@@ -176,7 +176,7 @@ function epochPairs(draws: number, random: Random): Row[] {
   return sides.flatMap((of) => [
     ...[1, 0.2, 0.05].flatMap((few) =>
       [0, 0.05].map((loss) => ({
-        what: `difference of means over ${of[0]} and ${of[1]} epochs, ${100 * few} % of the instances vary${loss > 0 ? `, ${100 * loss} % of the resolved lost` : ''}`,
+        what: `difference of means, ${of[0]} and ${of[1]} epochs, ${100 * few} % vary${loss > 0 ? `, ${100 * loss} % lost` : ''}`,
         says: 0.95,
         cells: [2, 5, 10, 20, 50, 100, 500].map((n) => ({
           of: `n = ${n}`,
@@ -426,8 +426,15 @@ export function coverage(draws: number, seed = 1): Row[] {
   ];
 }
 
-if (import.meta.main)
-  for (const { what, says, cells } of coverage(Number(process.argv[2] ?? 4000)))
-    console.log(
-      `| ${what} | ${100 * says} | ${cells.map(({ of, got }) => `${of}: ${got === null ? 'refused' : (100 * got).toFixed(1)}`).join(', ')} |`,
-    );
+/** The columns of the first table; rows of other sizes have a table of their own. */
+const SIZES = [2, 5, 6, 10, 20, 50, 100, 500].map((n) => `n = ${n}`);
+
+function table({ what, says, cells }: Row): string {
+  const percent = (got: number | null) => (got === null ? 'refused' : (100 * got).toFixed(1));
+  const columns = cells.every(({ of }) => SIZES.includes(of))
+    ? SIZES.map((size) => cells.filter(({ of }) => of === size).map(({ got }) => percent(got))[0] ?? '')
+    : [cells.map(({ of, got }) => `${of}: ${percent(got)}`).join(', ')];
+  return `| ${[what, 100 * says, ...columns].join(' | ')} |`;
+}
+
+if (import.meta.main) for (const row of coverage(Number(process.argv[2] ?? 4000))) console.log(table(row));
