@@ -72,7 +72,7 @@ describe('names', () => {
 
   test('an unknown prefix names the known ones, and a server of one’s own needs its address', () => {
     expect(facts({ model_name: 'athropic/claude-x' })).toMatch(
-      /by the prefix of "athropic\/claude-x"; write one of openai\/, anthropic\//,
+      /by the prefix of "athropic\/claude-x" \(did you mean anthropic\/claude-x\?\); write one of openai\/, anthropic\//,
     );
     expect(facts({ model_name: 'hosted_vllm/m' })).toMatch(/set model.base_url, or \$HOSTED_VLLM_API_BASE/);
     expect(facts({ model_name: 'hosted_vllm/m' }, { HOSTED_VLLM_API_BASE: 'http://h:1/v1' })).toEqual([
