@@ -29,6 +29,7 @@ const APART: Readonly<Record<string, string>> = {
   shortened: 'calls truncate',
   failureVars: 'calls exceptionType',
   unicodeLine: 'the same writer as pythonLine',
+  nearest: 'calls closest',
   isAddable: 'a name that a person configures',
   parseAgentSpec: 'a name that a person configures',
   parseProgram: 'a name that a person configures',

@@ -2,8 +2,10 @@
  * The agents that `agent.agent_class` names: one line each, loaded when an arm first asks for it. Everything else is the path of a module
  * that exports createAgent.
  */
+
 import type { McpServer } from '../base/mcpServer.ts';
-import { importUserModule, type UserModule } from '../userModule.ts';
+import { nearest } from '../base/text/closest.ts';
+import { importUserModule, isModulePath, type UserModule } from '../userModule.ts';
 import type { AgentKind, CreateAgent } from './contract.ts';
 import { type AgentErrorResponse, type AgentResponse, errorResponse, successResponse } from './errors.ts';
 import { userAgent } from './userAgent.ts';
@@ -80,7 +82,8 @@ export async function findAgent(agentClass: string, cwd: string): Promise<AgentR
   try {
     module = await importUserModule({ key: 'agent.agent_class', what: 'agent' }, agentClass, cwd);
   } catch (error) {
-    return failed((error as Error).message, (error as Error).cause);
+    const near = isModulePath(agentClass) ? '' : nearest(agentClass, AGENT_NAMES);
+    return failed((error as Error).message + near, (error as Error).cause);
   }
   if (typeof module.createAgent !== 'function')
     return failed(

@@ -32,7 +32,7 @@ export function conclude(outcome: RunOutcome, json: boolean): number {
       graded,
     });
   say(`run ${run}: ${status} · ${countsText(counts)} · ${spentText(spent)}`);
-  if (graded) say(`graded: ${countsText(graded.outcomes)}`);
+  if (graded) say(`graded: ${countsText(graded.outcomes) || 'none'}`);
   const [first, ...more] = predictions;
   if (first && more.length > MANY_FILES) say(`predictions: ${first} and ${more.length} more beside it`);
   else for (const path of predictions) say(`predictions: ${path}`);

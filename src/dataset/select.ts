@@ -2,11 +2,13 @@
  * Which instances a run takes, and in which order: ids, shuffle, filter, slice, limit, sample. The middle three are mini-swe-agent's,
  * in its order; what is already sealed is dropped later by the runner, so `--slice 0:50` always names the same fifty.
  */
+
 import { pythonShuffle } from '../base/python/random.ts';
 import { parseFilter } from '../base/python/regex.ts';
 import { applySlice, parseSlice } from '../base/python/values.ts';
 import { sha256 } from '../base/sha256.ts';
 import { headOf, type Instance, type InstanceHead } from './instance.ts';
+import { nearestId } from './nearestId.ts';
 /** mini-swe-agent's fixed seed. */
 export const DEFAULT_SEED = 42;
 
@@ -62,10 +64,12 @@ function problemsOf(rows: readonly HasInstance[], options: SelectOptions): strin
   const problems: string[] = [];
   const unknown = new Set(options.ids);
   if (unknown.size > 0) for (const row of rows) unknown.delete(idOf(row));
-  if (unknown.size > 0)
+  if (unknown.size > 0) {
+    const near = unknown.size === 1 ? nearestId([...unknown].join(), rows.map(idOf)) : '';
     problems.push(
-      `the dataset has no instance named ${[...unknown].join(', ')}; \`swebatch datasets show\` lists the ids`,
+      `the dataset has no instance named ${[...unknown].join(', ')}${near || ';'} \`swebatch datasets show\` lists the ids`,
     );
+  }
   for (const parsed of [parseFilter(options.filter ?? ''), parseSlice(options.slice || ':')])
     if (!parsed.ok) problems.push(parsed.message);
   for (const name of ['limit', 'sample', 'seed'] as const) {

@@ -191,6 +191,7 @@ export interface SeenWrite {
   readonly by: 'left' | 'program' | 'script' | 'tests' | 'unknown';
   /** In letters that cannot harm, as its path is. */
   readonly program: string;
+  /** `-` of the first program that ran, wherever it wrote. */
   readonly path: string;
 }
 

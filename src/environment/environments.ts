@@ -1,5 +1,7 @@
 /** The kinds of environments, one line each, and the one that a configuration names: one of these, or a module of the user's. */
+
 import type { Finding } from '../base/finding.ts';
+import { nearest } from '../base/text/closest.ts';
 import { importUserModule, isModulePath } from '../userModule.ts';
 import { docker } from './docker/docker.ts';
 import type { EnvironmentFactory } from './environment.ts';
@@ -97,7 +99,7 @@ type CreateFactory = (config: EnvironmentConfig) => unknown;
 async function findModule(name: string, baseDir: string): Promise<CreateFactory> {
   if (!isModulePath(name))
     throw new Error(
-      `environment.environment_class "${name}" is not known: use ${environmentNames().join(', ')}, or the path of a module that exports createEnvironmentFactory`,
+      `environment.environment_class "${name}" is not known${nearest(name, environmentNames()) || ':'} use ${environmentNames().join(', ')}, or the path of a module that exports createEnvironmentFactory`,
     );
   const { createEnvironmentFactory: create } = await importUserModule(
     { key: 'environment.environment_class', what: 'environment' },

@@ -2,7 +2,7 @@
  * Formats of other tools that are read as runs: one folder each, and one line here. The rest of the program asks this table and names no
  * format. A format is loaded when a path of another tool is first looked at.
  */
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { listingOf, readForeignBytes, SourceError } from './foreignFile.ts';
 import type { CarriedRecord, Claim, ForeignFormat, ForeignRun, Listing } from './foreignFormat.ts';
 import { type AttemptWriter, RECORD_FILE, type RunWriter } from './writtenRun.ts';
@@ -152,7 +152,10 @@ export function whatIsKnown(source: string): string {
   if (names.length === 0) return 'it holds no files';
   for (const { reads, by, near } of TABLE) {
     const name = names.find((file) => near.test(file.split('/').at(-1)!));
-    if (reads !== null && name !== undefined) return `the nearest kind, for its ${name}, is ${reads}: ${by}`;
+    if (reads === null || name === undefined) continue;
+    const where =
+      listing?.files && name.includes('/') ? `name the folder ${join(source, dirname(name))}; ` : '';
+    return `${where}the nearest kind, for its ${name}, is ${reads}: ${by}`;
   }
   const kinds = TABLE.flatMap(({ reads, by }) => (reads === null ? [] : [`  ${reads}: ${by}`]));
   return `name the results root, which is the folder that holds swebatch.db, or what another runner left, which is known by this:\n${kinds.join('\n')}`;

@@ -1,7 +1,9 @@
 /** What a user may set under `model:`. 0 means off for every limit. */
+
 import { z } from 'zod';
 import { identity, runtime } from '../base/fieldClass.ts';
 import { setting } from '../base/plausible.ts';
+import { visibleName } from '../base/text/inert.ts';
 import { DIALECT_NAMES } from './dialects/dialects.ts';
 
 const dollarsPerMillion = setting.dollars();
@@ -36,7 +38,14 @@ export type RetryConfig = z.infer<typeof retryConfigSchema>;
 const CACHE_TTLS = ['5m', '1h'] as const;
 
 export const modelConfigSchema = z.strictObject({
-  model_name: z.string().optional().meta(identity('model id, scripted:PATH, replay:RUN or replay:FILE')),
+  model_name: z
+    .string()
+    .refine(
+      (name) => visibleName(name) === name && !/^\s|\s$|[^\S ]/.test(name),
+      'must have no character that nobody sees, and no space before or behind it',
+    )
+    .optional()
+    .meta(identity('model id, scripted:PATH, replay:RUN or replay:FILE')),
   model_class: z
     .string()
     .default('openai')

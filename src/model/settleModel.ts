@@ -60,8 +60,8 @@ function keyVariable(model: ModelConfig, provider: Provider, env: Around['env'])
 
 const unknownPrefix = (name: string): Settled => ({
   ok: false,
-  message: `no provider is known by the prefix of "${name}"`,
-  fix: `write one of ${PROVIDERS.map(({ prefix }) => `${prefix}/`).join(', ')} in front (OpenRouter serves openrouter/${name}), or set model.base_url or $OPENAI_BASE_URL for another OpenAI-compatible server${didYouMean({ model_name: name, base_url: undefined, prices: undefined })}`,
+  message: `no provider is known by the prefix of "${name}"${didYouMean({ model_name: name, base_url: undefined, prices: undefined })}`,
+  fix: `write one of ${PROVIDERS.map(({ prefix }) => `${prefix}/`).join(', ')} in front (OpenRouter serves openrouter/${name}), or set model.base_url or $OPENAI_BASE_URL for another OpenAI-compatible server`,
 });
 
 /** Only marks say how long: Messages has its own, chat those that are asked for. */

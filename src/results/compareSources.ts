@@ -1,5 +1,7 @@
 /** `compare`: two or more runs, arms, reports or predictions on the same instances. */
+
 import { existsSync, statSync } from 'node:fs';
+import { nearest } from '../base/text/closest.ts';
 import { percent, plural } from '../base/text/numbers.ts';
 import { SourceError } from '../formats/foreignFile.ts';
 import { recogniseSource } from '../formats/formats.ts';
@@ -14,7 +16,7 @@ import { UserError } from '../run/userError.ts';
 import type { Store } from '../store/open.ts';
 import { baselineRun } from '../store/records/baselines.ts';
 import type { RunData } from '../store/records/reportQueries.ts';
-import { findRun, type RunRow } from '../store/records/runs.ts';
+import { armsOf, findRun, listRuns, type RunRow } from '../store/records/runs.ts';
 import { openSource, unknownSource } from './import/openSource.ts';
 
 export interface CompareOptions {
@@ -94,10 +96,19 @@ export function sidesOf(selector: string, root: string, store: () => Store): Nam
   const isRun = runNamed(selector, root, store);
   if (isRun) return isRun;
   if (existsSync(selector)) return [{ side: readFileSide(selector), from: null }];
-  throw new UserError(`"${selector}" is neither a run in ${root} nor a file`, {
+  const near = existsSync(databasePath(root)) ? nearestSide(selector, store()) : '';
+  throw new UserError(`"${selector}" is neither a run in ${root} nor a file${near}`, {
     hint: 'RUN/ARM names one arm of a run',
     next: { do: 'list_runs', results: root },
   });
+}
+
+function nearestSide(selector: string, store: Store): string {
+  const names = listRuns(store).flatMap(({ id, name }) => [
+    name,
+    ...armsOf(store, id).map((arm) => `${name}/${arm.name}`),
+  ]);
+  return nearest(selector, ['last', ...names]);
 }
 
 /** A file can be compared even when the database cannot be opened. */

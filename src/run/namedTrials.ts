@@ -1,5 +1,6 @@
 /** What a person means in a run: an arm, an epoch, an instance by its id or by a part that no other one has. */
 import { dirname } from 'node:path';
+import { nearestId } from '../dataset/nearestId.ts';
 import type { Store } from '../store/open.ts';
 import { armsOf, findRun, instanceIdsOf, type RunRow } from '../store/records/runs.ts';
 import { requireRun } from './resultsRoot.ts';
@@ -40,16 +41,19 @@ export function idsMeant(word: string, ids: ReadonlySet<string>): string[] {
   return word === '' ? [] : [...ids].filter((id) => id.includes(word));
 }
 
+const namesText = (words: readonly string[], ids: Iterable<string>): string =>
+  words.map((word) => `"${word}"`).join(', ') + (words.length === 1 ? nearestId(words[0]!, ids) : '');
+
 /** The id that each word means in a run. Throws a UserError with every word that means none, or several. */
 export function requireInstances(store: Store, run: RunRow, words: readonly string[]): string[] {
   const ids = new Set(instanceIdsOf(store, run.id));
   const meant = words.map((word) => ({ word, found: idsMeant(word, ids) }));
-  const unknown = meant.filter(({ found }) => found.length === 0).map(({ word }) => `"${word}"`);
+  const unknown = meant.filter(({ found }) => found.length === 0).map(({ word }) => word);
   const several = meant
     .filter(({ found }) => found.length > 1)
     .map(({ word, found }) => `"${word}" names several instances: ${found.slice(0, SHOWN).join(', ')}`);
   if (unknown.length > 0)
-    throw new UserError(`run ${run.name} has no instance ${unknown.join(', ')}`, {
+    throw new UserError(`run ${run.name} has no instance ${namesText(unknown, ids)}`, {
       next: { do: 'list_trials', results: dirname(store.name), run: run.name },
     });
   if (several.length > 0) throw new UserError(several.join('\n'));

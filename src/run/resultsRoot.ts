@@ -25,10 +25,11 @@ const onReadOnlyDisk = (path: string): boolean => {
   return false;
 };
 
+/** A record that is there: what goes on with a run, or deletes one, makes none. */
 export function openForWriting(root: string): Store {
   refuseUnwritable(root);
   refuseSmallDisk(root);
-  return openStore(databasePath(root));
+  return openStore(databasePath(root), { mustExist: true });
 }
 
 export function makeAndOpen(root: string): Store {
@@ -138,10 +139,7 @@ export function requireRun(store: Store, selector: string): RunRow {
     throw new UserError(`${dirname(store.name)} holds no runs yet`, {
       next: { do: 'start_run' },
     });
-  const close = closest(
-    selector,
-    listRuns(store).map(({ name }) => name),
-  );
+  const close = closest(selector, ['last', ...listRuns(store).map(({ name }) => name)]);
   throw new UserError(`there is no run "${selector}"${close ? `; did you mean "${close}"?` : ''}`, {
     next: { do: 'list_runs', results: dirname(store.name) },
   });

@@ -37,6 +37,8 @@ export const SCHEMA_VERSION = 20;
 
 interface OpenOptions {
   readonly readonly?: boolean;
+  /** For writing too. */
+  readonly mustExist?: boolean;
   /** Milliseconds to wait for another process's lock. */
   readonly busyTimeoutMs?: number;
 }
@@ -57,7 +59,7 @@ export const lastOpened = (): string => opened;
 export function openStore(path: string, options: OpenOptions = {}): Store {
   opened = path;
   const inMemory = path === ':memory:';
-  if (options.readonly && !inMemory && !existsSync(path))
+  if ((options.readonly || options.mustExist) && !inMemory && !existsSync(path))
     throw new StorageError(
       'missing',
       `no results database at ${path}; name the results root with -o, or start a run first`,

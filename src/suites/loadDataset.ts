@@ -134,6 +134,7 @@ async function loadPlace(source: string, options: LoadOptions): Promise<LoadResu
   const problems: DatasetProblem[] = [];
   const firstPlace = new Map<string, number>();
   const loaded = new Set<string>();
+  const notes: string[] = [];
   const odd = new Map<string, { readonly first: string; rows: number }>();
   for (const path of files) {
     const suffix = extname(path).toLowerCase();
@@ -153,6 +154,10 @@ async function loadPlace(source: string, options: LoadOptions): Promise<LoadResu
     for (const entry of inFile ? jsonLines(piecesOf(path, seen)) : await heldRows(path, suffix, seen)) {
       if ('message' in entry) {
         report(entry.line, entry.message);
+        continue;
+      }
+      if ('note' in entry) {
+        notes.push(`${path}: ${entry.note}`);
         continue;
       }
       const { row, contradiction } = withKey(entry.row, entry.key);
@@ -197,10 +202,11 @@ async function loadPlace(source: string, options: LoadOptions): Promise<LoadResu
   if (problems.length === 0 && rows.length === 0)
     problems.push({ message: `${files.join(', ')}: the dataset holds no instances` });
   if (problems.length > 0) return { ok: false, problems };
-  const warnings = [...odd].map(
+  const columns = [...odd].map(
     ([text, { first, rows: n }]) =>
       `${n === 1 ? first : `${n} rows, such as ${first}`}: ${text}, not text; it stays with the row's other columns`,
   );
+  const warnings = [...notes, ...columns];
   const found = { source, path: files[0]!, files, split, revision, fileHash: hash.digest('hex'), rows };
   return { ok: true, dataset: { ...found, ...(warnings.length > 0 && { warnings }) } };
 }

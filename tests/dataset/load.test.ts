@@ -134,6 +134,22 @@ describe('files', () => {
     expect(await idsIn(file('whole.json', JSON.stringify({ rows: whole })))).toEqual([a, b, c]);
   });
 
+  test.each([
+    [{ num_rows_total: 500 }, /it is a page of 2 of 500 rows; download the dataset's Parquet files/],
+    [
+      { num_rows_total: 2, partial: true },
+      /the dataset viewer has only a part of the rows, of which 2 are here/,
+    ],
+    [{ truncated: true }, /only a part of the rows/],
+    [{ num_rows_total: 2, partial: false, truncated: false }, null],
+  ])('a dump that is not the whole dataset says so: %j', async (more, told) => {
+    const rows = [a, b].map((id, row_idx) => ({ row_idx, row: rawRow(id), truncated_cells: [] }));
+    const result = await loadDataset(file('page.json', JSON.stringify({ features: [], rows, ...more })));
+    expect(result.ok && result.dataset.rows).toHaveLength(2);
+    const warnings = result.ok ? result.dataset.warnings : ['not loaded'];
+    expect(warnings).toEqual(told === null ? undefined : [expect.stringMatching(told)]);
+  });
+
   test('an array in a .jsonl and lines in a .json are read for what they are', async () => {
     expect(await idsIn(file('d.jsonl', JSON.stringify([rawRow(a), rawRow(b)], null, 1)))).toEqual([a, b]);
     expect(await idsIn(file('d.json', lines(rawRow(a), rawRow(b))))).toEqual([a, b]);

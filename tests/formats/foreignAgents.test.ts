@@ -102,6 +102,32 @@ describe('SWE-agent', () => {
     expect(arm.accounting.tokens.input).toBe(300);
   });
 
+  test('a folder of several runs has an arm for each, with its own verdicts; shards of one run are one', async () => {
+    const report = (resolved_ids: string[], unresolved_ids: string[]) => ({ resolved_ids, unresolved_ids });
+    const runs = {
+      'gpt/a__a-1.traj': trajectory(),
+      'gpt/__proto__.traj': trajectory(),
+      'gpt/results.json': report(['a__a-1'], ['__proto__']),
+      'claude/a__a-1/a__a-1.traj': trajectory(),
+      'claude/a__a-1/attempt_0/a__a-1.traj': trajectory(),
+      'claude/results.json': report([], ['a__a-1']),
+    };
+    const source = folder(runs);
+    const { verdicts, warnings } = await readSource(source);
+    expect(warnings).toEqual([]);
+    expect([...verdicts].map(([key, { verdict }]) => [key, verdict])).toEqual([
+      ['a__a-1 1 claude', 'unresolved'],
+      ['__proto__ 1 gpt', 'unresolved'],
+      ['a__a-1 1 gpt', 'resolved'],
+    ]);
+    expect((await imported(source)).told).toMatch(/3 trials of 2 instances; 2 arms; 1 of 3 resolved/);
+    await expect(readSource(source, join(source, 'gpt/results.json'))).rejects.toThrow(
+      /holds 2 runs, and .* is of one/,
+    );
+    const shards = await readSource(folder({ 'x/a__a-1.traj': trajectory(), 'y/a__a-2.traj': trajectory() }));
+    expect(shards.instances.map(({ arm }) => arm)).toEqual([undefined, undefined]);
+  });
+
   test('a lone trajectory, of 0.x without a configuration too', async () => {
     const { replay_config: _, history: __, ...old } = trajectory();
     const dir = folder({
@@ -470,5 +496,16 @@ describe('Terminal-Bench 1', () => {
       'results.json': `{"results": [{"trial_name": "a", "task_id": "a", "is_resolved": true},\n {"trial_name": "b", "task_id": 7}]}`,
     });
     expect((await readSource(dir)).problems.join()).toMatch(/results\.json: line 2/);
+  });
+});
+
+test('results without names of trials are of Terminal-Bench all the same; a folder above says which one to name', async () => {
+  const results = { results: [{ task_id: 'a', is_resolved: true, failure_mode: 'unset' }] };
+  expect((await readSource(folder({ 'results.json': results }))).instances).toHaveLength(1);
+  const above = folder({ 'a/output.jsonl': '{}', 'b/output.jsonl': '{}' });
+  await expect(imported(above)).rejects.toMatchObject({
+    hint: expect.stringMatching(
+      /^name the folder .*\/a; the nearest kind, for its a\/output\.jsonl, is OpenHands/,
+    ),
   });
 });

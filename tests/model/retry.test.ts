@@ -192,6 +192,8 @@ describe('Retry-After', () => {
     [{ 'retry-after': '1m30s' }, { kind: 'wait', ms: 90_000 }],
     [{ 'retry-after': '20 seconds' }, { kind: 'wait', ms: 20_000 }],
     [{ 'retry-after': 'PT1M30S' }, { kind: 'wait', ms: 90_000 }],
+    [{ 'retry-after': '5, 5' }, { kind: 'wait', ms: 5000 }],
+    [{ 'retry-after': '"5"' }, { kind: 'wait', ms: 5000 }],
     [{ 'retry-after': '999999999' }, { kind: 'unreadable', value: '999999999' }],
     [
       { 'retry-after': 'Sat, 21 Nov 2099 12:00:30 GMT' },

@@ -30,7 +30,11 @@ export async function derivedImage(
   script: string,
   base = BASE_IMAGE,
   entry: readonly string[] = [],
-  settings: { readonly User?: string; readonly Volumes?: Readonly<Record<string, object>> } = {},
+  settings: {
+    readonly User?: string;
+    readonly Env?: readonly string[];
+    readonly Volumes?: Readonly<Record<string, object>>;
+  } = {},
 ): Promise<string> {
   const named = Object.keys(settings).length > 0 ? [JSON.stringify(settings)] : [];
   const tag = createHash('sha256')

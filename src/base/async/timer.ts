@@ -138,7 +138,9 @@ export function retryAfterMs(
   unitMs = 1000,
 ): number | undefined {
   const value = header?.trim().slice(0, 100) ?? '';
-  const number = /^\d{1,20}(?:\.\d{1,15})?$/.test(value) ? Number(value) : undefined;
+  // Two headers of one name arrive as `5, 5`.
+  const digits = /^"?(\d{1,20}(?:\.\d{1,15})?)"?(?:, ?"?\d{1,20}"?)?$/.exec(value)?.[1];
+  const number = digits === undefined ? undefined : Number(digits);
   // Date.parse takes almost anything; a date of HTTP starts with the name of a day.
   const dated = /^(?:mon|tue|wed|thu|fri|sat|sun)|^\d{4}-\d\d-\d\dT/i.test(value);
   const at =

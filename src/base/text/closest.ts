@@ -14,6 +14,12 @@ export function closest(name: string, known: Iterable<string>): string | null {
   return best;
 }
 
+/** "; did you mean X?" behind a sentence about a name that is not known; '' where none is near. */
+export function nearest(name: string, known: Iterable<string>): string {
+  const close = closest(name, known);
+  return close === null ? '' : `; did you mean ${close}?`;
+}
+
 /** Damerau-Levenshtein over neighbours: one insertion, deletion, change or swap each. */
 function distance(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)];

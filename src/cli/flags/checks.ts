@@ -23,9 +23,13 @@ export const integer = (least: number, describe: string, most: number = MOST.cou
 /** Like `integer`, with a sentence for the error. */
 export function whole(least: number, describe: string, most: number = MOST.count) {
   const error = `must be a whole number of ${least} or more`;
+  // An integer that JavaScript cannot hold is no integer to zod.
+  const number = z.number({ error }).max(most, `must be ${most} or less`);
   return {
     type: 'number',
-    check: z.number({ error }).int(error).min(least, error).max(most).optional(),
+    check: number
+      .refine((given) => given > most || (Number.isInteger(given) && given >= least), error)
+      .optional(),
     describe,
   } as const;
 }

@@ -62,8 +62,11 @@ const sourceOf = ({ action, source }: Options): string => {
 /** The places to look for a dataset. */
 const placesOf = ({ split, revision, dataDir }: Options) => ({ split, revision, dataDir, env: process.env });
 
-const load = (options: Options): Promise<Dataset> =>
-  requireDataset(sourceOf(options), placesOf(options), say);
+async function load(options: Options): Promise<Dataset> {
+  const dataset = await requireDataset(sourceOf(options), placesOf(options), say);
+  for (const text of dataset.warnings ?? []) say(`warning: ${inert(text)}`);
+  return dataset;
+}
 
 function ls(options: Options): number {
   const known = DATASET_ALIASES.map((name) => {
@@ -103,7 +106,6 @@ async function show(options: Options): Promise<number> {
   const dataset = await load(options);
   const instances = dataset.rows.map((row) => row.instance);
   const refused = refusedOf(dataset);
-  for (const text of dataset.warnings ?? []) say(`warning: ${inert(text)}`);
   const summary = {
     source: dataset.source,
     files: dataset.files,

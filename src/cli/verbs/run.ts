@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { MOST } from '../../base/plausible.ts';
+import { nearest } from '../../base/text/closest.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { inert } from '../../base/text/inert.ts';
 import { plural } from '../../base/text/numbers.ts';
@@ -173,7 +174,9 @@ const resumeFlags = flags({
     bare: true,
     check: z
       .string()
-      .refine((c) => c === '' || RETRIED.includes(c), `must be one of ${RETRIED.join(', ')}`)
+      .refine((c) => c === '' || RETRIED.includes(c), {
+        error: ({ input }) => `must be one of ${RETRIED.join(', ')}${nearest(String(input), RETRIED)}`,
+      })
       .transform((c) => (c || undefined) as Retried | undefined)
       .optional(),
   },

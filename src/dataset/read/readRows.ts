@@ -105,7 +105,12 @@ export function* jsonLines(pieces: Iterable<Uint8Array>): Generator<RawEntry | R
   }
 }
 
-export type RawRows = readonly (RawEntry | RawProblem)[];
+/** What is odd about the file and stops nothing. */
+interface RawNote {
+  readonly note: string;
+}
+
+export type RawRows = readonly (RawEntry | RawProblem | RawNote)[];
 
 /**
  * A dump of the datasets server wraps each row: `{rows: [{row_idx, row: {…}, truncated_cells: ["patch"]}]}`. Its viewer cuts long cells off, and half
@@ -121,6 +126,15 @@ function unwrapped(row: unknown): { readonly row: unknown } | { readonly message
   };
 }
 
+/** A dump is a page, of 100 rows at most; `partial` and `truncated` are said of what the server itself has not. */
+function lackOf(dump: Readonly<Record<string, unknown>>, rows: number): string | null {
+  const total = dump.num_rows_total;
+  if (typeof total === 'number' && total > rows) return `it is a page of ${rows} of ${total} rows`;
+  return dump.partial === true || dump.truncated === true
+    ? `the dataset viewer has only a part of the rows, of which ${rows} are here`
+    : null;
+}
+
 /** An array of rows, an object keyed by id, one row, or a dump of the datasets server. */
 function entriesOf(text: string, value: unknown): RawRows {
   if (typeof value !== 'object' || value === null)
@@ -130,11 +144,15 @@ function entriesOf(text: string, value: unknown): RawRows {
   let children = jsonChildren(text, opening, lineAt(text, opening));
   const rows = isRecord(value) && Array.isArray(value.rows) && children.find((child) => child.key === 'rows');
   if (rows) children = jsonChildren(text, rows.start, rows.line);
-  return children.map(({ key, line, start, end }) => ({
-    line,
-    ...unwrapped(JSON.parse(text.slice(start, end))),
-    ...(key !== undefined && { key }),
-  }));
+  const lack = rows ? lackOf(value, children.length) : null;
+  return [
+    ...(lack === null ? [] : [{ note: `${lack}; download the dataset's Parquet files for all of them` }]),
+    ...children.map(({ key, line, start, end }) => ({
+      line,
+      ...unwrapped(JSON.parse(text.slice(start, end))),
+      ...(key !== undefined && { key }),
+    })),
+  ];
 }
 
 /** JSON or JSON Lines, told apart by what is inside: people give both either suffix. */

@@ -727,7 +727,7 @@ const imageUnder = (docker: Docker, name: string) =>
 async function changesBy(docker: Docker, container: Docker.Container): Promise<SystemChanges> {
   const { Image } = await daemonAnswer(container.inspect());
   const image = await imageUnder(docker, Image);
-  return systemChangesOf(container, image && entryOf(image).program);
+  return systemChangesOf(container, image);
 }
 
 /** `lent`: variables that were the container's alone. The image has its own again, or empty ones: a commit cannot take one away. */
@@ -750,7 +750,7 @@ export async function keepWork(
   const { Config, Image, Created } = await daemonAnswer(container.inspect());
   const image = await imageUnder(docker, Image);
   const entry = image && entryOf(image);
-  const changes = await systemChangesOf(container, entry?.program, cwd);
+  const changes = await systemChangesOf(container, image, cwd);
   const before = (name: string) => ofImage(image?.Config.Env, name);
   // What runs could make a file longer between the look and the commit; rootless Podman on cgroup v1 cannot pause it.
   const stands =

@@ -7,9 +7,11 @@ import type Docker from 'dockerode';
 import pLimit from 'p-limit';
 import tar from 'tar-stream';
 import { z } from 'zod';
+import { TEST_RUNNERS } from '../../base/python/testRunners.ts';
 import { archiveOf, wholeOf } from '../container/container.ts';
 import type { SystemChanges } from '../environment.ts';
 import { daemonAnswer, readFault } from '../places/dockerFault.ts';
+import { entryOf } from './imageEntry.ts';
 
 const PROGRAM =
   /^(?:\/usr(?:\/local)?)?\/s?bin\/[^/]+$|^\/(?:root|home\/[^/]+)\/\.(?:local|cargo)\/bin\/[^/]+$/;
@@ -29,7 +31,29 @@ const isReadUnasked = (path: string): boolean =>
   STARTUP_FILES.includes(path) ||
   HOME_STARTUP.test(path) ||
   ['/etc/ld.so.conf.d/', '/etc/profile.d/'].some((folder) => path.startsWith(folder)) ||
-  ['/sitecustomize.py', '/usercustomize.py', '.pth'].some((ending) => path.endsWith(ending));
+  path.endsWith('.pth');
+/** Whoever starts a program hands it the image's variables, and these name files that are read before anything else. */
+const NAMES_STARTUP = /^(?:BASH_ENV|LD_PRELOAD|LD_AUDIT|NODE_OPTIONS|PERL5OPT|RUBYOPT|JAVA_TOOL_OPTIONS)=/;
+const startupOf = (env: readonly string[]): string[] =>
+  env.filter((one) => NAMES_STARTUP.test(one)).flatMap((one) => one.match(/\/[^\s:,=]+/g) ?? []);
+/** Python loads the first two at every start. */
+const CUSTOM: ReadonlySet<string> = new Set(['sitecustomize', 'usercustomize']);
+const moduleOf = (path: string): string => posix.basename(path).split('.')[0]!;
+const SITE = /\/(?:site|dist)-packages$/;
+/** Where Python looks for packages, in images of Debian and of Python. */
+function otherSites(site: string): string[] {
+  const [version] = /python3\.\d+/.exec(site) ?? [];
+  const local = version === undefined ? [] : ['/usr/local/lib', '/usr/lib'];
+  return [
+    ...local.flatMap((lib) => ['dist', 'site'].map((kind) => `${lib}/${version}/${kind}-packages`)),
+    '/usr/lib/python3/dist-packages',
+  ].filter((other) => other !== site);
+}
+/** What a package says of itself: pytest loads each plugin that is named so. */
+const ENTRY_POINTS = /-info\/entry_points\.txt$/;
+const PLUGS_IN = /[\n\0]\[pytest11\]/;
+/** A new environment of Python has these of its own. */
+const OF_VENV = /^(?:python|pip)[\d.]*$/;
 /** Python writes them whenever it runs. It believes their size and time, or, where they say so, nothing but themselves. */
 const CACHE = /\/__pycache__(?:\/|$)/;
 /** More are those of packages that were installed. */
@@ -68,13 +92,19 @@ async function statOf(container: Docker.Container, path: string) {
   }
 }
 
+/** Of a small file. */
+async function textAt(container: Docker.Container, path: string, wanted: RegExp): Promise<boolean> {
+  const archive = await archiveAt(container, path);
+  return archive !== undefined && wanted.test((await wholeOf(archive)).toString('latin1'));
+}
+
 const isBelow = (path: string, folder: string): boolean => folder !== '/' && path.startsWith(`${folder}/`);
 
 async function programFolders(container: Docker.Container) {
   const { Config } = await daemonAnswer(container.inspect());
   const path = (Config.Env ?? []).find((one) => one.startsWith('PATH='))?.slice('PATH='.length);
   const folders = [...new Set((path ?? '/usr/local/bin:/usr/bin:/bin').split(':'))];
-  return { folders, workdir: Config.WorkingDir || '/' };
+  return { folders, workdir: Config.WorkingDir || '/', env: Config.Env ?? [] };
 }
 
 /** The engine walks through the whole layer, as it does when it keeps it. */
@@ -87,27 +117,46 @@ async function diffOf(container: Docker.Container): Promise<readonly { Path: str
 export const writtenPaths = async (container: Docker.Container): Promise<string[]> =>
   (await diffOf(container)).flatMap(({ Path, Kind }) => (Kind === DELETED ? [] : [Path]));
 
-/** `entry`: the words of the image's ENTRYPOINT. `cwd`: where commands ran, if that is not the image's own. */
+/** `image`: the container's own, whose variables a configuration may have set anew. `cwd`: where commands ran, if that is not the image's. */
 export async function systemChangesOf(
   container: Docker.Container,
-  entry: readonly string[] = [],
+  image?: Docker.ImageInspectInfo,
   cwd?: string,
 ): Promise<SystemChanges> {
-  const { folders, workdir: ofImage } = await programFolders(container);
+  const { folders, workdir: ofImage, env } = await programFolders(container);
+  const entry = image ? entryOf(image).program : [];
+  const startup = startupOf([...env, ...(image?.Config.Env ?? [])]);
   const workdir = cwd ?? ofImage;
   const isProgram = (path: string) => PROGRAM.test(path) || folders.includes(posix.dirname(path));
-  const isStartup = (path: string) => isReadUnasked(path) || (workdir !== '/' && ROOT_SETUP.test(path));
+  const isStartup = (path: string) =>
+    isReadUnasked(path) || startup.includes(path) || (workdir !== '/' && ROOT_SETUP.test(path));
   const diff = await diffOf(container);
   const added = new Set(diff.filter(({ Kind }) => Kind === ADDED).map(({ Path }) => Path));
   const parents = new Set(diff.map(({ Path }) => posix.dirname(Path)));
+  const isCustom = (path: string) => CUSTOM.has(moduleOf(path));
+  /** A module or a package, by its topmost name. */
+  const isRunner = (path: string) =>
+    added.has(path) &&
+    TEST_RUNNERS.has(moduleOf(path)) &&
+    /^\w+(?:\.pyc?|\..*\.so)?$/.test(posix.basename(path)) &&
+    (posix.dirname(path) === workdir || SITE.test(posix.dirname(path)));
+  /** Read, whoever works there. */
+  const always = (path: string) =>
+    entry.includes(path) || startup.includes(path) || isCustom(path) || isRunner(path);
+  const inWork = (path: string, kind: number) =>
+    isBelow(path, workdir) && !(kind === ADDED && folders.includes(posix.dirname(path)));
   const wanted = diff.filter(
     ({ Path, Kind }) =>
-      (entry.includes(Path) ||
-        ((isProgram(Path) || isLibrary(Path) || isStartup(Path)) && !isBelow(Path, workdir))) &&
-      !(parents.has(Path) && Kind !== DELETED) &&
+      (always(Path) || ((isProgram(Path) || isLibrary(Path) || isStartup(Path)) && !inWork(Path, Kind))) &&
+      !(parents.has(Path) && Kind !== DELETED && !(added.has(Path) && (isCustom(Path) || isRunner(Path)))) &&
       !CACHE.test(Path) &&
       // New libraries replace none but those that are looked for after them.
-      (Kind !== ADDED || isProgram(Path) || isStartup(Path) || shadowedBy(Path, added).length > 0),
+      (Kind !== ADDED ||
+        always(Path) ||
+        isProgram(Path) ||
+        isStartup(Path) ||
+        ENTRY_POINTS.test(Path) ||
+        shadowedBy(Path, added).length > 0),
   );
   const caches = diff.filter(
     ({ Path, Kind }) =>
@@ -123,15 +172,32 @@ export async function systemChangesOf(
   const kindOf = async ({ Path, Kind }: { Path: string; Kind: number }) => {
     if (Kind === DELETED) return 'changed';
     const stat = await statOf(container, Path);
+    if (isRunner(Path)) {
+      const folder = posix.dirname(Path);
+      if (folder === workdir) return 'before';
+      for (const site of otherSites(folder))
+        for (const name of [moduleOf(Path), `${moduleOf(Path)}.py`])
+          if (await isThere(posix.join(site, name))) return 'before';
+      return undefined;
+    }
+    if (stat && isCustom(Path)) return Kind === ADDED ? 'before' : stat.isFolder ? undefined : 'changed';
     if (!stat || stat.isFolder) return undefined;
     if (Kind !== ADDED) return 'changed';
     if (isStartup(Path)) return 'before';
+    if (ENTRY_POINTS.test(Path)) {
+      const plugsIn = stat.size > SMALL_BYTES || (await textAt(container, Path, PLUGS_IN));
+      return plugsIn ? 'before' : undefined;
+    }
     if (!isProgram(Path)) {
       for (const path of shadowedBy(Path, added)) if (await isThere(path)) return 'before';
       return undefined;
     }
+    const own = isBelow(Path, workdir);
+    if (own && OF_VENV.test(posix.basename(Path)) && added.has(posix.dirname(Path))) return undefined;
     for (const folder of folders)
       if (await isThere(posix.join(folder, posix.basename(Path)))) return 'before';
+    // What is new in the work is the work.
+    if (own) return undefined;
     return stat.size < SMALL_BYTES && !stat.isLink ? 'small' : undefined;
   };
   const kinds = await Promise.all(wanted.slice(0, MOST).map((one) => limit(() => kindOf(one))));
@@ -177,9 +243,12 @@ export function readChanges(label: string | undefined): SystemChanges | undefine
   return label === undefined ? undefined : changesSchema.parse(JSON.parse(label));
 }
 
+/** Nobody can make a file there. */
+const NOWHERE = '/proc/self/none';
+
 /**
  * `container` runs nothing of these files now; `source` is one of the image that is trusted. What that image does not have becomes a link to what
- * it has under that name, else an empty file.
+ * it has under that name, else one that leads nowhere: an empty file in the place of pytest.py runs no test and ends with 0.
  */
 export async function putBack(
   container: Docker.Container,
@@ -196,13 +265,12 @@ export async function putBack(
     }
     const name = posix.basename(path);
     const elsewhere = folders.map((folder) => posix.join(folder, name));
-    let linkname: string | undefined;
+    let linkname = NOWHERE;
     for (const other of elsewhere)
-      if (linkname === undefined && other !== path && (await statOf(source, other))) linkname = other;
+      if (linkname === NOWHERE && other !== path && (await statOf(source, other))) linkname = other;
     const pack = tar.pack();
     const stand = wholeOf(pack);
-    if (linkname === undefined) pack.entry({ name, mode: 0o755 }, '');
-    else pack.entry({ name, type: 'symlink', linkname });
+    pack.entry({ name, type: 'symlink', linkname });
     pack.finalize();
     await daemonAnswer(container.putArchive(await stand, at), PUT_LIMIT_MS);
   }

@@ -17,8 +17,11 @@ import { createDemux } from './startProcess.ts';
 const SILENT_MS = 30_000;
 const MOST_LINES = 1000;
 
-/** fanotify(7) asks for the first; the second is the way to the files of the other container. */
-const RIGHTS = ['SYS_ADMIN', 'SYS_PTRACE'];
+/**
+ * fanotify(7) asks for the first; the second is the way to the files of the other container, and the third through a folder that somebody closed: an
+ * agent that gave /logs to another user was not watched.
+ */
+const RIGHTS = ['SYS_ADMIN', 'SYS_PTRACE', 'DAC_READ_SEARCH'];
 
 /** Refused where the engine does not start such a container, or its kernel does not give what that asks for. */
 export async function startWatch(

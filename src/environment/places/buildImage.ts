@@ -15,6 +15,8 @@ const SHOWN = 1500;
 const KEPT = 4 * 2 ** 20;
 
 /** By its beginning a failed build is known from a failed pull. */
+/** What the engine's client puts before a refusal: "(HTTP code 400) unexpected - unknown instruction: RUNN". */
+const ANSWER = /^\(HTTP code \d{3}\) [\w ]{1,40} - /;
 const BUILD_FAILED = 'the build failed';
 
 interface BuildLine {
@@ -98,7 +100,9 @@ export async function buildImage(docker: Docker, request: BuildRequest): Promise
     onEvent({ status: text.trim().slice(0, 200) });
   };
   const failed = (why: string) =>
-    new Error(`${BUILD_FAILED}: ${why}. The end of its log: ${log.trim().slice(-SHOWN)}`);
+    new Error(
+      `${BUILD_FAILED}: ${why.replace(ANSWER, '').trim()}${log.trim() === '' ? '' : `. The end of its log: ${log.trim().slice(-SHOWN)}`}`,
+    );
   try {
     const files = recipe.files();
     const { dockerfile = 'Dockerfile', target, args } = recipe;

@@ -52,6 +52,9 @@ const MESSAGES: readonly (readonly [PullFailureKind, RegExp])[] = [
   ],
 ];
 
+/** "Get "https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io: no such host", of a base image. */
+const UNREACHED = /(?:Get|Head) "https?:\/\/[^"]{1,300}": (?:dial|net|context|read|EOF)/;
+
 /** Engines say within their first lines what is wrong. */
 const READ_CHARACTERS = 4000;
 
@@ -99,10 +102,15 @@ const FIXES: Readonly<Record<PullFailureKind, (facts: PullFailureFacts) => strin
     `check that ${registry} can be reached from the Docker engine (proxy, DNS, certificate)`,
   disk_full: () =>
     'free space on the disk of the Docker engine: "swebatch images gc", or set images.policy to remove-after',
-  build_failed: ({ image }) =>
-    image.startsWith(`${WORK_IMAGES}:`)
-      ? 'it was the end state of an attempt, which is removed once there is a verdict and is on no other engine: only a new attempt has another'
-      : 'correct its Dockerfile; builds/ beside images.jsonl in the state folder has the whole log',
+  build_failed: ({ image, engineMessage }) => {
+    if (image.startsWith(`${WORK_IMAGES}:`))
+      return 'it was the end state of an attempt, which is removed once there is a verdict and is on no other engine: only a new attempt has another';
+    const offline = UNREACHED.test(engineMessage.split('. The end of its log:')[0]!);
+    const fix = offline
+      ? 'a registry that its Dockerfile names does not answer: check proxy, DNS and certificate of the Docker engine'
+      : 'correct its Dockerfile';
+    return `${fix}; builds/ beside images.jsonl in the state folder has the whole log`;
+  },
   unknown: () => 'try "docker pull" by hand; the engine\'s own words stand above',
 };
 

@@ -8,7 +8,8 @@
 //
 // Lines on its standard output: "ready"; "." about once a second; "marked" after a line was read from its standard input, when folders that are
 // new by then are watched too; "wrote WHO PROGRAM PATH", WHO being `left` (it ran before), `program` (it is one of the agent's, or was started by
-// one), `script` (test.sh itself wrote a reward, or its own file), `tests` (so did a process that it started, or an interpreter wrote code), or `unknown` (nobody can tell any more); "lost" when the
+// one), `script` (test.sh itself wrote a reward, or its own file), `tests` (so did a process that it started, or an interpreter wrote code), or `unknown` (nobody can tell any more: or it wrote a
+// reward by another name of the file, which shows by its times alone); PATH is "-" of the first program of the agent's that runs; "lost" when the
 // kernel dropped something. It ends with 0 and the line "end" when its input ends; with 2 and a reason where the kernel cannot do this.
 //
 // The kernel (fanotify(7)) holds every start of a program, and every opening of a file in these folders, until it has been told to go on: so a
@@ -227,6 +228,11 @@ static int is_program(int pid, int *by_tests) {
   return module && given_module(folder, module);
 }
 
+static void ran(void) {
+  static int said = 0;
+  if (!said++) say("wrote program ? -\n");
+}
+
 // Nothing inside can be the child of nobody but what the engine started: after the beginning that is the tests. A child of process 1 has lost
 // its parent, and is known only where it was seen before. What a program of the agent's started is that program.
 static int who_is(int pid, int depth) {
@@ -241,6 +247,7 @@ static int who_is(int pid, int depth) {
   int who = start <= began ? LEFT : parent == 0 ? TESTS : who_is(parent, depth + 1);
   if (who == UNKNOWN) who = before;
   if (who != LEFT && is_program(pid, NULL)) who = PROGRAM;
+  if (who == PROGRAM) ran();
   if (seen[at].pid != pid || seen[at].start != start) seen[at].script = 0;
   seen[at].pid = pid;
   seen[at].start = start;
@@ -389,6 +396,18 @@ static int opens_given(int fd) {
   return is_given(path, &file);
 }
 
+// What an interpreter was given to run shows only after its start, and it may be gone before what it wrote is told.
+enum { FRESH = 64, LOOKS = 20 };
+static struct { int pid, left; } fresh[FRESH];
+static int fresh_count = 0;
+
+static void look_at_fresh(void) {
+  int kept = 0;
+  for (int i = 0; i < fresh_count; i++)
+    if (who_is(fresh[i].pid, 0) == TESTS && --fresh[i].left > 0) fresh[kept++] = fresh[i];
+  fresh_count = kept;
+}
+
 static void answer_asked(void) {
   char buffer[8192] __attribute__((aligned(8)));
   ssize_t length = read(asked, buffer, sizeof buffer);
@@ -398,13 +417,37 @@ static void answer_asked(void) {
     if (event->pid > 0) {
       int who = who_is(event->pid, 0);
       if (who == TESTS && !(event->mask & FAN_OPEN_EXEC_PERM)) is_program(event->pid, &seen[event->pid & (TABLE - 1)].script);
+      if (who == TESTS && (event->mask & FAN_OPEN_EXEC_PERM) && fresh_count < FRESH) {
+        fresh[fresh_count].pid = event->pid;
+        fresh[fresh_count++].left = LOOKS;
+      }
       // A shell runs a script without an interpreter in its first line by itself: nothing but this opening shows it.
-      if (who == TESTS && (event->mask & FAN_OPEN_EXEC_PERM) && opens_given(event->fd)) seen[event->pid & (TABLE - 1)].who = PROGRAM;
+      if (who == TESTS && (event->mask & FAN_OPEN_EXEC_PERM) && opens_given(event->fd)) {
+        seen[event->pid & (TABLE - 1)].who = PROGRAM;
+        ran();
+      }
     }
     struct fanotify_response response = {.fd = event->fd, .response = FAN_ALLOW};
     if (write(asked, &response, sizeof response) < 0) say("lost\n");
     close(event->fd);
   }
+}
+
+// A link to a reward that was there may be made anywhere, and what is written by that name is told of no folder that is watched.
+static void look_at_rewards(int is_end) {
+  static struct timespec known[8][2];
+  static const char *const names[] = {"reward.txt", "reward.json"};
+  for (int i = 0; i < asked_count && i < 8; i++)
+    for (int k = 0; k < 2; k++) {
+      char real[PATH_ROOM], line[PATH_ROOM + 32];
+      struct stat file;
+      if (!file_at(asked_for[i], names[k], real, &file)) continue;
+      if (is_end && (file.st_nlink > 1 || file.st_ctim.tv_sec != known[i][k].tv_sec || file.st_ctim.tv_nsec != known[i][k].tv_nsec)) {
+        snprintf(line, sizeof line, "wrote unknown ? %.300s/%s\n", asked_for[i], names[k]);
+        say(line);
+      }
+      known[i][k] = file.st_ctim;
+    }
 }
 
 static void read_told(int names) {
@@ -432,6 +475,7 @@ static void read_told(int names) {
         break;
       }
     }
+  look_at_rewards(0);
 }
 
 static unsigned long long ticks_now(void) {
@@ -462,7 +506,7 @@ int main(int count, char **argument) {
   struct pollfd wait[3] = {{.fd = 0, .events = POLLIN}, {.fd = asked, .events = POLLIN}, {.fd = told_fd, .events = POLLIN}};
   int ready = 0;
   for (;;) {
-    int some = poll(wait, 3, ready ? 1000 : 10);
+    int some = poll(wait, 3, fresh_count ? 1 : ready ? 1000 : 10);
     if (some < 0 && errno != EINTR) fail("wait");
     if (wait[1].revents) answer_asked();
     if (wait[2].revents) read_told(1);
@@ -475,9 +519,12 @@ int main(int count, char **argument) {
       read_told(1);
       say("marked\n");
     }
-    if (some == 0 && ready) say(".\n");
+    int looked = fresh_count;
+    look_at_fresh();
+    if (some == 0 && ready && !looked) say(".\n");
   }
   read_told(1);
+  look_at_rewards(1);
   say("end\n");
   return 0;
 }

@@ -9,13 +9,14 @@ import { isRecord } from '../../base/isRecord.ts';
 import { stepsOrNull, tokensOrNull } from '../../base/plausible.ts';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
-import { hasKeys, readForeignFile } from '../foreignFile.ts';
+import { hasKeys, readForeignFile, SourceError } from '../foreignFile.ts';
 import {
   type ForeignFormat,
   type ForeignInstance,
   type ForeignRun,
   foreignIdProblem,
   foreignInstance,
+  trialKey,
   UNKNOWN_MODEL,
   wholeCall,
 } from '../foreignFormat.ts';
@@ -180,6 +181,43 @@ function predictionsIn(folders: readonly string[], problems: string[]): Readonly
 /** `attempt_1/` below an instance holds what its retries left; the file above has the one that was chosen. */
 const isAttempt = (path: string): boolean => /(?:^|\/)attempt_\d+\//.test(path);
 
+/** `<run>/<id>.traj` before 1.0, `<run>/<id>/<id>.traj` since; '.' for the folder itself. */
+function runFolder(file: string): string {
+  const folder = dirname(file.replace(/(^|\/)attempt_\d+\//, '$1'));
+  return basename(folder) === idOf(file) ? dirname(folder) : folder;
+}
+
+const idOf = (file: string): string => basename(file).replace(/(?:\.traj(?:\.gz)?|\.json)$/, '');
+
+/** Folders below that hold a run each: several of them have a trajectory of the same instance. Shards of one run share none. */
+function runsBelow(files: readonly string[]): readonly string[] {
+  const runs = Map.groupBy(files, runFolder);
+  const ids = [...runs.values()].flatMap((own) => [...new Set(own.map(idOf))]);
+  return ids.length > new Set(ids).size && !runs.has('.') ? [...runs.keys()].sort() : [];
+}
+
+/** Each is an arm, under the name of its folder. */
+function readRuns(source: string, runs: readonly string[], report: string | undefined): ForeignRun {
+  if (report !== undefined)
+    throw new SourceError(
+      `${source} holds ${runs.length} runs, and ${report} is of one`,
+      `name one of them: ${runs.map((run) => join(source, run)).join(', ')}`,
+    );
+  const parts = runs.map((arm) => ({ arm, run: readSweAgent(join(source, arm)) }));
+  return {
+    folder: source,
+    instances: parts.flatMap(({ arm, run }) => run.instances.map((each) => ({ ...each, arm }))),
+    verdicts: new Map(
+      parts.flatMap(({ arm, run }) =>
+        [...run.verdicts].map(([instanceId, verdict]) => [trialKey({ instanceId, arm }), verdict] as const),
+      ),
+    ),
+    neverRun: parts.flatMap(({ arm, run }) => (run.neverRun ?? []).map((place) => ({ ...place, arm }))),
+    warnings: parts.flatMap(({ arm, run }) => run.warnings.map((warning) => `${arm}: ${warning}`)),
+    problems: parts.flatMap(({ run }) => run.problems),
+  };
+}
+
 export function readSweAgent(source: string, report?: string): ForeignRun {
   const isFolder = statSync(source).isDirectory();
   const files = isFolder
@@ -187,6 +225,8 @@ export function readSweAgent(source: string, report?: string): ForeignRun {
         .filter((file) => TRAJECTORY.test(file))
         .sort((a, b) => a.split('/').length - b.split('/').length || (a < b ? -1 : 1))
     : [basename(source)];
+  const runs = runsBelow(files);
+  if (runs.length > 1) return readRuns(source, runs, report);
   const folder = isFolder ? source : dirname(resolve(source));
   const problems: string[] = [];
   const warnings: string[] = [];
@@ -194,7 +234,7 @@ export function readSweAgent(source: string, report?: string): ForeignRun {
   const instances = new Map<string, ForeignInstance>();
   for (const name of files) {
     const file = join(folder, name);
-    const id = basename(name).replace(/(?:\.traj(?:\.gz)?|\.json)$/, '');
+    const id = idOf(name);
     const wrong = foreignIdProblem(file, id);
     if (wrong !== null) problems.push(wrong);
     else if (!instances.has(id)) {

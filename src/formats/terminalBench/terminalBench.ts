@@ -26,7 +26,8 @@ import { withPrinted, withReport } from '../verdicts.ts';
 
 const RESULTS = 'results.json';
 const METADATA = 'run_metadata.json';
-const isResults = (head: string): boolean => hasKeys(head, 'results', 'trial_name', 'task_id');
+const isResults = (head: string): boolean =>
+  hasKeys(head, 'results', 'task_id') && (hasKeys(head, 'trial_name') || hasKeys(head, 'is_resolved'));
 const isTrial = (head: string): boolean => hasKeys(head, 'trial_name', 'task_id', 'is_resolved');
 const isMetadata = (head: string): boolean => hasKeys(head, 'run_id', 'agent_name', 'n_attempts');
 

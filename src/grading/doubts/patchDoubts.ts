@@ -3,6 +3,7 @@
  * patch nor the row's tests touch. All count against `resolved_strict`.
  */
 import { compact } from '../../base/compact.ts';
+import { TEST_RUNNERS } from '../../base/python/testRunners.ts';
 import type { TestRun } from '../patchAndTests.ts';
 import type { GradeSpec } from '../specs/spec.ts';
 import { touchedPaths } from '../specs/spec.ts';
@@ -42,8 +43,7 @@ symtable sys sysconfig syslog tabnanny tarfile telnetlib tempfile termios textwr
 tomllib trace traceback tracemalloc tty turtle turtledemo types typing unicodedata unittest urllib uu uuid venv warnings wave
 weakref webbrowser winreg winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib zoneinfo
 `;
-const RUNNERS = 'pytest _pytest pluggy iniconfig nose nose2 tox hypothesis';
-const SHADOWABLE: ReadonlySet<string> = new Set(`${STANDARD} ${RUNNERS}`.split(/\s+/));
+const SHADOWABLE: ReadonlySet<string> = new Set([...STANDARD.split(/\s+/), ...TEST_RUNNERS]);
 /** Folders that runners put on the path of modules. */
 const IMPORTED_FROM: ReadonlySet<string> = new Set(['', 'src', 'lib', 'test', 'tests']);
 

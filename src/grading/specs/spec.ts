@@ -1,7 +1,9 @@
 /** Turns a dataset row into everything that grading needs: image, script, parser, expected tests. A row that cannot be graded gets a reason. */
+
 import { z } from 'zod';
 import { eachLineWith } from '../../base/python/lines.ts';
 import { sha256 } from '../../base/sha256.ts';
+import { nearest } from '../../base/text/closest.ts';
 import { type Instance, imageOf } from '../../dataset/instance.ts';
 import type { HarnessVersion } from '../parsers/logParser.ts';
 import { findParser, officialRegistry, type ParserRegistry } from '../parsers/parserRegistry.ts';
@@ -181,8 +183,11 @@ export function resolveGradeSpec(instance: Instance, options: SpecOptions = {}):
   const { suite, evalScript, logParser, source } = script;
   // Whatever version is asked for: a suite has one harness.
   const harness = suite === undefined ? asked : 'v4.1';
-  if (!findParser(options.parsers ?? officialRegistry(), logParser))
-    return refuse(`no log parser is called "${logParser}"; give one under grading.parsers`);
+  const parsers = options.parsers ?? officialRegistry();
+  if (!findParser(parsers, logParser))
+    return refuse(
+      `no log parser is called "${logParser}"${nearest(logParser, parsers.keys()) || ';'} give one under grading.parsers`,
+    );
   const {
     instance_id: instanceId,
     repo,

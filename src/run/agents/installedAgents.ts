@@ -1,7 +1,9 @@
 /** `agents`: adding, checking and removing agents, without printing. */
+
 import { rm } from 'node:fs/promises';
 import { agentNamed, EXAMPLE, FETCHED, parseAgentSpec, parseProgram } from '../../agent/agents.ts';
 import type { PackageArchitecture, WantedPackage } from '../../agent/contract.ts';
+import { nearest } from '../../base/text/closest.ts';
 import { removeProgramVolume } from '../../environment/places/leftovers.ts';
 import { listProgramVolumes } from '../../environment/programs/programVolume.ts';
 import type { Caller } from '../caller.ts';
@@ -39,9 +41,12 @@ export async function addAgent(spec: string, around: Around, name?: string): Pro
   const source = programSource(spec);
   const wanted = source === undefined && name === undefined ? parseAgentSpec(spec) : null;
   if (source === undefined && !wanted?.version)
-    throw new UserError(`"${spec}" names no agent with its version`, {
-      hint: `for example ${EXAMPLE}; agents are ${FETCHED.join(', ')}; of others say where they are: npm:NAME@1.2.3, pypi:NAME==1.2.3, a folder or a tar file`,
-    });
+    throw new UserError(
+      `"${spec}" names no agent with its version${nearest(spec.replace(/@.*$/s, ''), FETCHED)}`,
+      {
+        hint: `for example ${EXAMPLE}; agents are ${FETCHED.join(', ')}; of others say where they are: npm:NAME@1.2.3, pypi:NAME==1.2.3, a folder or a tar file`,
+      },
+    );
   const arch = process.arch;
   if (arch !== 'x64' && arch !== 'arm64')
     throw new UserError(`agents are made for x64 and arm64, and this machine is ${arch}`);

@@ -107,7 +107,7 @@ const reached = (limitNano: NanoDollars | null, spent: NanoDollars): StopReason 
     'budget_stopped',
     limitNano === null || spent >= limitNano
       ? `the run budget of ${formatCost(limitNano)} is reached: ${formatCost(spent)} spent`
-      : budgetEnd(limitNano, spent),
+      : `the run budget of ${formatCost(limitNano)} has no room: ${formatCost(spent)} is spent, and the next call could cost more than the ${formatCost(limitNano - spent)} left`,
   );
 
 /** "run budget $0.10 reached", also of a run that ended before it: a call is asked only where its estimate fits. */

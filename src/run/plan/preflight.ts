@@ -68,8 +68,8 @@ async function placeProblems(checked: Checked, caller: Caller): Promise<PlacePro
   const copies = asked.map(({ what, docker, engine }) =>
     engine.ok ? copyFindings(docker, what, { ...checked, selected }, platformAsked(checked)) : [],
   );
-  // Containers are written there, and the same floor holds.
-  const floor = parseSize(checked.run.disk_floor);
+  // Containers of one engine are written where the same floor holds; of several engines each has its own (images.disk_low).
+  const floor = asked.length === 1 ? parseSize(checked.run.disk_floor) : 0;
   const small = asked.flatMap(({ what, docker, engine }) => {
     const never = engine.ok && isLocal(docker) ? neverRoom(engine.rootDir, floor) : undefined;
     return never === undefined ? [] : [`${what}: its ${never}`];

@@ -51,8 +51,7 @@ export function withoutUnsupported<R extends Task>(
   const what = graded ? 'be graded' : 'run here';
   const text = `${unsupported.length} of ${selected.length} tasks cannot ${what}:\n${linesOf(unsupported)}`;
   const supported = selected.filter(({ refused }) => refused === undefined);
-  if (!skip || (graded && supported.length === 0))
-    throw new UserError(text, { next: { do: graded ? 'skip_grading' : 'skip_unsupported' } });
+  if (!skip) throw new UserError(text, { next: { do: graded ? 'skip_grading' : 'skip_unsupported' } });
   if (supported.length === 0) throw new UserError(text);
   tell({ level: 'warning', text: `left out: ${text}` });
   return { supported, unsupported };

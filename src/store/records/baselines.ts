@@ -104,11 +104,11 @@ interface PastRow {
 
 export const pastAttempts = (db: Store, model: string): PastRow[] =>
   all(db)`
-    SELECT m.model, i.instance_id AS instanceId, i.repo, CASE WHEN r.imported AND NOT EXISTS (SELECT 1 FROM model_calls c WHERE c.attempt_id = a.id) THEN NULL ELSE ${raw(knownCost('a.id'))} END AS costNano,
+    SELECT m.model, i.instance_id AS instanceId, i.repo, ${raw(knownCost('a.id'))} AS costNano,
        a.elapsed_ms AS elapsedMs,
        (SELECT e.duration_ms FROM evaluations e WHERE e.trial_id = t.id AND e.attempt_id = a.id AND e.source = 'native' AND e.outcome <> 'infra'
         ORDER BY e.id DESC LIMIT 1) AS gradeMs
-     FROM attempts a JOIN trials t ON t.id = a.trial_id JOIN runs r ON r.id = t.run_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
+     FROM attempts a JOIN trials t ON t.id = a.trial_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
      WHERE m.model = ${model} AND a.exit_class ${raw(IS_RESULT)} ORDER BY a.id DESC LIMIT 5000`;
 
 /** How long pulls of images took, newest first. */

@@ -78,7 +78,12 @@ export const costUnknown = (call: string): string =>
  */
 export const knownCost = (attempt: string): string =>
   `CASE WHEN EXISTS (SELECT 1 FROM model_calls u WHERE u.attempt_id = ${attempt} AND ${costUnknown('u')}) THEN NULL
-     ELSE coalesce((SELECT ${safeSum('k.cost_nano')} FROM model_calls k WHERE k.attempt_id = ${attempt}), 0) END`;
+     ELSE coalesce((SELECT ${safeSum('k.cost_nano')} FROM model_calls k WHERE k.attempt_id = ${attempt}), ${costWithoutCalls(attempt)}) END`;
+
+/** SQL for the cost of an attempt that has no calls: one of ours made none, and an imported one did not record them. */
+export const costWithoutCalls = (attempt: string): string =>
+  `CASE WHEN EXISTS (SELECT 1 FROM attempts w JOIN trials wt ON wt.id = w.trial_id JOIN runs wr ON wr.id = wt.run_id
+     WHERE w.id = ${attempt} AND wr.imported) THEN NULL ELSE 0 END`;
 
 /** Select list of the token counts of LedgerSums; `sum` says how a column becomes one number. */
 export const tokenSums = (sum: (column: string) => string): string =>

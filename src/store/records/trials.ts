@@ -15,7 +15,7 @@ import {
 import { type Store, safeSum } from '../open.ts';
 import { all, assignments, cell, change, first, insert, raw } from '../query.ts';
 import { durably, together } from '../writing.ts';
-import { knownCost, sumAttempt } from './modelCalls.ts';
+import { costWithoutCalls, knownCost, sumAttempt } from './modelCalls.ts';
 
 type TrialState = 'pending' | 'leased' | 'running' | 'sealed';
 
@@ -330,7 +330,7 @@ export type TrialLine = Pick<TrialResultRow, (typeof LISTED)[number]> & { cost_n
 
 const LINES = raw(`SELECT ${LISTED.map((column) => `v.${column}`).join(', ')},
     CASE WHEN EXISTS (SELECT 1 FROM attempt_sums k WHERE k.attempt_id = v.attempt_id)
-      THEN (SELECT CASE WHEN coalesce(sum(l.unknown_calls), 0) > 0 THEN NULL ELSE coalesce(${safeSum('l.cost_nano')}, 0) END
+      THEN (SELECT CASE WHEN coalesce(sum(l.unknown_calls), 0) > 0 THEN NULL ELSE coalesce(${safeSum('l.cost_nano')}, ${costWithoutCalls('v.attempt_id')}) END
         FROM attempt_ledger l WHERE l.attempt_id = v.attempt_id)
       ELSE ${knownCost('v.attempt_id')} END AS cost_nano
   FROM trial_results v`);

@@ -150,20 +150,29 @@ async function besideOwnPrograms(
 ): Promise<EvaluationResult> {
   const { instance, task } = wanted;
   const { outcome } = found;
-  const named = namesIn(testsOf(wanted));
-  const paths = [
-    ...[...changes.changed, ...changes.before],
-    ...changes.small.filter((path) => named.has(path.slice(path.lastIndexOf('/') + 1))),
-  ];
-  if (paths.length === 0 && !changes.more) return found;
+  const named = namesIn(
+    testsOf(wanted)
+      .filter(({ path }) => path.endsWith('.sh'))
+      .map(({ content }) => content),
+  );
+  const asked = askedBy(instance, task);
+  const words = namesIn([Buffer.from(asked)]);
+  const small = changes.small.filter((path) => named.has(posix.basename(path)));
+  const all = [...changes.changed, ...changes.before, ...small];
+  // What a task names (/usr/local/bin/hello, .bashrc) is there on purpose: without it the tests cannot pass.
+  const isAsked = (path: string) =>
+    small.includes(path) ? asked.includes(path) : OF_SETTINGS.test(path) && words.has(posix.basename(path));
+  const paths = all.filter((path) => !isAsked(path));
+  if (all.length === 0 && !changes.more) return found;
   const touched = (strict: boolean, says: string): EvaluationResult => ({
     ...found,
     resolvedStrict: found.resolvedStrict && !strict,
     suspicion: [
       ...found.suspicion,
-      { ...finding('touches_verifier', says, few(paths), strict), inferred: true },
+      { ...finding('touches_verifier', says, few(paths.length > 0 ? paths : all), strict), inferred: true },
     ],
   });
+  if (paths.length === 0 && !changes.more) return touched(false, `${CHANGED}, which the task names`);
   // A verifier of its own runs nothing of the agent's container.
   if (outcome === 'unresolved' || (outcome === 'resolved' && task.verifier.separate))
     return touched(false, CHANGED);
@@ -273,17 +282,27 @@ const BROKE = 'the tests leave no reward with what the agent left, which is its 
 const CHANGED = 'the agent changed programs or libraries of the image that the tests run';
 
 /** Words that may name a program. */
-const namesIn = (tests: readonly PlacedFile[]): ReadonlySet<string> =>
+const namesIn = (texts: readonly Uint8Array[]): ReadonlySet<string> =>
   new Set(
-    tests
-      .filter(({ path }) => path.endsWith('.sh'))
-      .flatMap(
-        ({ content }) =>
-          Buffer.from(content)
-            .toString('utf8')
-            .match(/[\w.+-]{1,64}/g) ?? [],
-      ),
+    texts.flatMap(
+      (text) =>
+        Buffer.from(text)
+          .toString('utf8')
+          .match(/[\w.+-]{1,64}/g) ?? [],
+    ),
   );
+
+/** Read by shells and the loader, and no program. */
+const OF_SETTINGS = /^\/(?:etc|root|home\/[^/]+)\/(?:[^/]+\.d\/)?[^/]+$/;
+
+/** Its instruction, and what its author did. */
+const askedBy = (instance: Instance, { folder }: HarborTask): string =>
+  [
+    instance.problem_statement,
+    ...placedFiles('/', harborFiles(folder, 'solution')).map(({ content }) =>
+      Buffer.from(content).toString('utf8'),
+    ),
+  ].join('\n');
 
 function testsOf({ task, testFolders }: Wanted): PlacedFile[] {
   const placed = testFolders.flatMap((part) => placedFiles(TESTS_FOLDER, harborFiles(task.folder, part)));
@@ -475,12 +494,22 @@ async function collected(
   const files = new Map<string, PlacedFile>();
   const leftOut: string[] = [];
   try {
-    for (const { source, exclude } of sourcesOf(task))
-      for (const file of (await environment.getFiles?.(source, MAX_BYTES, true)) ?? []) {
-        if (isLeftOut(file.path, source, exclude)) continue;
-        if (leadsOut(file, source)) leftOut.push(file.path);
-        else files.set(file.path, { ...file, mode: file.mode & PERMISSIONS });
+    for (const { source, exclude } of sourcesOf(task)) {
+      // An archive names the first of a file's names in all others. Where that one is left out, the next is the file.
+      const behind = new Map<string, PlacedFile>();
+      for (const named of (await environment.getFiles?.(source, MAX_BYTES, true)) ?? []) {
+        const { path, kind, target = '' } = named;
+        if (isLeftOut(path, source, exclude)) {
+          behind.set(path, named);
+          continue;
+        }
+        const first = kind === 'hardlink' ? behind.get(target) : undefined;
+        if (first) behind.set(target, { ...named, target: path });
+        const file = first ? { ...first, path } : named;
+        if (leadsOut(file, source)) leftOut.push(path);
+        else files.set(path, { ...file, mode: file.mode & PERMISSIONS });
       }
+    }
   } catch (error) {
     if (!(error instanceof FilesTooLargeError)) throw error;
     // Whoever worked in the container chose that.
@@ -491,7 +520,8 @@ async function collected(
     log.warn(`links of ${id} that lead out of what its verifier gets are left out: ${few(leftOut)}`);
   // Only now it is known that the other name of a file comes along.
   const whole = [...files.values()].filter(
-    ({ kind, target = '' }) => kind !== 'hardlink' || files.get(target)?.kind === undefined,
+    ({ kind, target = '' }) =>
+      kind !== 'hardlink' || (files.has(target) && files.get(target)!.kind === undefined),
   );
   log.info(`${whole.length} files of ${id} go to its verifier: ${[...files.keys()].slice(0, 20).join(', ')}`);
   return whole;
@@ -527,8 +557,7 @@ async function placeArtifacts(
       );
   };
   const words = (paths: readonly string[]) => [...new Set(paths)].map(shellWord).join(' ');
-  if (opened.length > 0)
-    await inRoot(`${emptied.length > 0 ? `rm -rf ${words(emptied)} && ` : ''}mkdir -p ${words(opened)}`);
+  if (opened.length > 0) await inRoot(`${GONE}gone ${words(emptied)} && mkdir -p ${words(opened)}`);
   await environment.putFiles?.(files);
   if (opened.length > 0) await inRoot(`chmod 777 ${words(opened)}`);
 }
@@ -600,6 +629,11 @@ export async function verify(
   }
 }
 
+/** A mount (VOLUME of an image) stays as the folder that it is, as if it had just been made. */
+const GONE = `gone() { for f; do rm -rf "$f" 2>/dev/null
+  if [ -d "$f" ] && [ ! -L "$f" ] && [ -z "$(find "$f" ! -type d)" ]; then chown 0:0 "$f" && chmod 755 "$f" || return; else rm -rf "$f" || return; fi; done; }
+`;
+
 const NO_SPACE = /no space left on device|disk quota exceeded/i;
 
 /** What was left where the tests go is no test, and what was written as a reward is no reward. Broken: where they cannot go. */
@@ -616,7 +650,7 @@ async function prepared(
     environment,
     'root',
     `for f in ${folders}; do if [ -L $f ] || { [ -e $f ] && [ ! -d $f ]; }; then rm -rf $f; echo "no folder: $f"; fi; done
-rm -rf ${LOGS} ${TRAJECTORY}${tests && cleared ? ` ${TESTS_FOLDER}` : ''} && mkdir -p ${folders} && chmod 777 ${OPEN_FOLDERS.join(' ')}${starts}`,
+${GONE}gone ${LOGS} ${TRAJECTORY}${tests && cleared ? ` ${TESTS_FOLDER}` : ''} && mkdir -p ${folders} && chmod 777 ${OPEN_FOLDERS.join(' ')}${starts}`,
     { cwd: '/', timeoutS: PREPARE_TIMEOUT_S, signal },
   );
   const infra = { outcome: 'infra', infraReason: 'verifier_setup' } as const;
@@ -711,7 +745,14 @@ function writeDoubts(
   const [orphans, programs] = [by('unknown'), by('program').filter(({ path }) => decides(path))];
   const ownOf = ({ path }: SeenWrite) =>
     beside ? path.startsWith(TESTS_FOLDER) || decides(path) : decides(path);
-  const unplaced = orphans.filter(ownOf);
+  // Tests that start a server with `( … & )` leave an orphan too: where nothing else wrote a reward and no program of the agent's ran, it is theirs.
+  const rewarded = written.filter(({ path }) => isReward(path));
+  const isTheirs =
+    !beside &&
+    !isSignal(end.exitCode ?? 0) &&
+    by('program').length + by('left').length === 0 &&
+    rewarded.every(({ by: who }) => who === 'unknown');
+  const unplaced = orphans.filter((one) => ownOf(one) && !(isTheirs && isReward(one.path)));
   const last = (path: string) => written.findLastIndex((one) => one.path === path);
   const ended = end.exitCode ?? 0;
   return compact([

@@ -195,8 +195,22 @@ const DATASETS: readonly Mistake[] = [
   [[...PLAN, '--sample', '1', '--stratify', 'colour'], 2, 'no row of the dataset has the column colour'],
   [[...PLAN, '--failed-in', 'nobody'], 2, 'there is no run "nobody"', 'list them with "swebatch ls"'],
   [['datasets', 'pull', 'verifed'], 2, '"verifed" is not a dataset of the hub', 'did you mean verified?'],
+  [[...PLAN, '-w', '1000000000'], 2, '--workers: must be 10000 or less (it is 1000000000)'],
+  [[...PLAN, '-w', '1.5'], 2, '--workers: must be a whole number of 1 or more'],
+  [['show', 'lst'], 2, 'there is no run "lst"; did you mean "last"?'],
+  [['compare', 'night', 'nihgt'], 2, 'nor a file; did you mean night?'],
+  [['resume', 'r1', '--retry', 'unresolvd'], 2, 'did you mean unresolved?'],
+  [['agents', 'add', 'claude-cod'], 2, 'names no agent with its version; did you mean claude-code?'],
+  ...(['resume', 'delete'] as const).map(
+    (verb): Mistake => [[verb, 'r1', '-o', 'nowhere'], 2, 'start a run first'],
+  ),
 ];
 const CONFIGURATION: readonly Mistake[] = [
+  [[...PLAN, '-c', 'agent.agent_class=defualt'], 2, 'there is no such file; did you mean default?'],
+  [[...PLAN, '-c', 'environment.environment_class=dcoker'], 2, 'is not known; did you mean docker?'],
+  ...['m\u200b', 'm\b', 'm\ufe0f', 'm\u00a0', ' m', 'm '].map(
+    (name): Mistake => [['run', ...DATA, '-m', name, '--dry-run'], 2, 'no character that nobody sees'],
+  ),
   [[...PLAN, '-c', 'tabs.yaml'], 2, /tabs\.yaml: Tabs are not allowed as indentation at line 2, column 1/],
   [[...PLAN, '-c', 'twice.yaml'], 2, /twice\.yaml: Map keys must be unique at line 2, column 1/],
   [

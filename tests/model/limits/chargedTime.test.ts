@@ -91,6 +91,8 @@ interface Night {
   /** Headers of answers, from which limits are learned. */
   readonly learned: boolean;
   readonly together: number;
+  /** A line in which nobody comes to his turn for so long has stalled. */
+  readonly lineMs?: number;
   readonly attempts: readonly { readonly program: boolean; readonly steps: readonly Step[] }[];
 }
 
@@ -175,7 +177,7 @@ async function play(night: Night) {
         now: clock.now,
         setTimer: time.timer,
         // Work is not limited here: a wait that is taken for work would be.
-        deadlinesMs: { exec: STALL_MS, program: STALL_MS },
+        deadlinesMs: { exec: STALL_MS, program: STALL_MS, rate_wait: night.lineMs ?? 0 },
         onStall: (stop) => stalls.push(stop.message),
       },
     );
@@ -294,3 +296,36 @@ test('the time that an attempt is charged is the time in which it worked itself,
   );
   expect(waited).toBeGreaterThan(60 * 10_000);
 });
+
+/** Longer than a stall: whoever does not say that he waits for it has stalled. */
+const LONG_MS = STALL_MS + 2000;
+const free: Night = {
+  ...{ maxConcurrent: 0, rpm: null, tpm: null, learned: false, together: 100, lineMs: LONG_MS + 1000 },
+  attempts: Array.from({ length: 5 }, () => ({
+    program: false,
+    steps: [1, 2].map((workMs) => ({ workMs, calls: [{ refusals: [], ms: LONG_MS }] })),
+  })),
+};
+
+test.each<[room: string, only: Partial<Night>]>([
+  ['the limiter', { maxConcurrent: 1 }],
+  ['the requests of a minute', { rpm: 3 }],
+  ['the tokens of a minute', { tpm: 2000 }],
+  ['limits that were learned', { learned: true, rpm: null, maxConcurrent: 2 }],
+  ['the budget', { together: 1 }],
+  [
+    'the budget, in programs',
+    { together: 1, attempts: free.attempts.map((one) => ({ ...one, program: true })) },
+  ],
+])(
+  'where only one room makes anybody wait, all in it say so, and hear that its line moves: %s',
+  async (_room, only) => {
+    const { ended, tookMs } = await play({ ...free, ...only });
+    for (const { own, chargedMs, workingMs, failed, stalls } of ended) {
+      expect(chargedMs).toBeCloseTo(own, 3);
+      expect(workingMs).toBeLessThanOrEqual(own + 1);
+      expect([...failed, ...stalls]).toEqual([]);
+    }
+    expect(tookMs).toBeGreaterThan(ended[0]!.own + LONG_MS);
+  },
+);

@@ -73,3 +73,13 @@ test('the same name again, and a source that is not there, reject with a sentenc
   await expect(importResults({ source: root, results, name: 'x' }, quiet)).rejects.toThrow(UserError);
   await expect(importResults({ source: join(root, 'none'), results }, quiet)).rejects.toThrow(/there is no/);
 });
+
+test('what was imported without calls has an unknown cost in listings too, and not $0', async () => {
+  const root = folder();
+  writeFileSync(join(root, 'map.json'), JSON.stringify({ 'a__a-1': true, constructor: false }));
+  const results = join(root, 'results');
+  await importResults({ source: join(root, 'map.json'), results, name: 'x' }, quiet);
+  const opened = openResults(results);
+  onTestFinished(() => opened.close());
+  expect(opened.trials('x').map(({ cost_nano }) => cost_nano)).toEqual([null, null]);
+});

@@ -94,6 +94,11 @@ describe.skipIf(!available)('the verifier of a task', () => {
       'program_wrote',
     ],
     [
+      'closes the folder above to all but its owner',
+      `chown 4711 /logs; chmod 700 /logs; ${app(JSON_REWARD)}`,
+      'program_wrote',
+    ],
+    [
       'brings another folder in its place',
       app(`import os\nos.rename('/logs/verifier','/logs/old'); os.mkdir('/logs/verifier')\n${JSON_REWARD}`),
       'program_wrote',
@@ -160,6 +165,11 @@ describe.skipIf(!available)('the verifier of a task', () => {
       `${TEST}sleep 100 & kill $!; wait $!\n`,
     ],
     [
+      'an orphan of the tests writes the reward',
+      'echo yes > /work/answer',
+      '#!/bin/bash\n(bash -c "sleep 0.2; echo 1 > /logs/verifier/reward.txt" >/dev/null 2>&1 &)\nsleep 1\n',
+    ],
+    [
       'copies of the tests run where the agent worked',
       'echo yes > /work/answer',
       {
@@ -194,10 +204,20 @@ describe.skipIf(!available)('the verifier of a task', () => {
     },
   );
 
+  test('is told of a reward that was written by another name of its file', async () => {
+    const links = `import os, time\nif os.fork() == 0:\n  while not os.path.exists('/logs/verifier/reward.txt'): time.sleep(0.001)\n  os.link('/logs/verifier/reward.txt', '/work/own')\n  while True: open('/work/own','r+').write('1'); time.sleep(0.01)`;
+    const until = 'for i in $(seq 100); do grep -q 1 /logs/verifier/reward.txt && break; sleep 0.05; done\n';
+    const found = await verdictAfter(app(links), {
+      ...{ 'tests/test.sh': IMPORTS + until, 'tests/check.py': CHECK },
+      'tests/check2.py': 'raise SystemExit(1)',
+    });
+    expect([found.outcome, flags(found)]).toEqual(['resolved', [['left_process_wrote', true]]]);
+  });
+
   test('that is apart gets what the agent left as it is, and may write there', async () => {
     const verifier = `user = "nobody"\nenvironment_mode = "separate"\n[[artifacts]]\nsource = "/work/out"\nexclude = ["no"]\n[[artifacts]]\nsource = "/work/one"\n`;
     const left = `mkdir -p out/empty/deep out/no out/d; cd out; echo a > d/a; ln d/a hard; ln -s d/a soft; ln -s /etc/passwd abs; ln -s ../../tests out; ln -s nowhere gone
-echo x > no/x; chmod 700 d/a; chmod 705 empty/deep; chmod 4755 d; echo b > ../one; echo c > /logs/artifacts/c; mkdir /logs/artifacts/void`;
+echo x > no/x; ln no/x x2; ln no/x x3; chmod 700 d/a; chmod 705 empty/deep; chmod 4755 d; echo b > ../one; echo c > /logs/artifacts/c; mkdir /logs/artifacts/void`;
     const found = await verdictAfter(
       left,
       {
@@ -205,7 +225,7 @@ echo x > no/x; chmod 700 d/a; chmod 705 empty/deep; chmod 4755 d; echo b > ../on
 id -un
 cd /work/out
 find . -printf '%p %y %m %l\n' | LC_ALL=C sort
-stat -c %h hard
+stat -c %h hard x3
 ls -A /work /logs/artifacts
 touch /work/out/new /work/new /logs/artifacts/new /logs/agent/new && echo 1 > /logs/verifier/reward.txt
 `,
@@ -221,6 +241,9 @@ touch /work/out/new /work/new /logs/artifacts/new /logs/agent/new && echo 1 > /l
 ./gone l 777 nowhere
 ./hard f 700 
 ./soft l 777 d/a
+./x2 f 644 
+./x3 f 644 
+2
 2
 /logs/artifacts:
 c

@@ -60,16 +60,30 @@ describe.skipIf(!available)('what an image of the container would not have', () 
       FOUND(`<(python3 -c "import os; print(os.getxattr('/work/answer', 'user.made').decode())")`),
     );
     task('memory', LEAVES('/dev/shm/answer'), FOUND('/dev/shm/answer'));
+    task(
+      'queue',
+      LEAVES('answer', 'touch /dev/mqueue/q'),
+      FOUND('/work/$(cd /dev/mqueue; ls | sed s/q/answer/)'),
+    );
+    task('device', LEAVES('answer', 'ln -s /work/answer /dev/made'), FOUND('/dev/made'));
+    task(
+      'tests',
+      LEAVES('answer', 'echo bad > /tests/conftest.py'),
+      FOUND('$(ls /tests/c* || echo answer)'),
+      {
+        'environment/Dockerfile': dockerfile('VOLUME /tests'),
+      },
+    );
     task('apart', LEAVES('/data/answer'), FOUND('/data/answer'), {
       ...VOLUME,
       'task.toml': toml('network_mode = "public"\n'),
     });
     task('collects', LEAVES('/data/answer'), FOUND('/data/answer'), {
       ...VOLUME,
-      'task.toml': `artifacts = ["/data/answer"]\n${toml(
+      'task.toml': `artifacts = ["/data"]\n${toml(
         'environment_mode = "separate"\n[verifier.environment]\nnetwork_mode = "no-network"\n',
       )}`,
-      'tests/Dockerfile': `FROM ${BASE_IMAGE}\nCOPY test.sh /tests/test.sh\nRUN chmod +x /tests/test.sh\n`,
+      'tests/Dockerfile': `FROM ${BASE_IMAGE}\nCOPY test.sh /tests/test.sh\nRUN chmod +x /tests/test.sh && mkdir /data\nVOLUME /data\n`,
     });
     // A program that tests run is still told where it was replaced.
     task(
@@ -111,6 +125,7 @@ describe.skipIf(!available)('what an image of the container would not have', () 
       ]),
     ).toEqual([
       ['collects', 'resolved', null],
+      ['device', 'resolved', null],
       ['forges', 'resolved', null, 'touches_verifier true'],
       ['hosts', 'resolved', null],
       ['list', 'resolved', null],
@@ -121,7 +136,9 @@ describe.skipIf(!available)('what an image of the container would not have', () 
         'ended_environment true',
       ],
       ['memory', 'resolved', null],
+      ['queue', 'resolved', null],
       ['sparse', 'resolved', null],
+      ['tests', 'resolved', null],
       ['volume', 'resolved', null],
     ]);
     const notes = rows(
@@ -136,7 +153,7 @@ describe.skipIf(!available)('what an image of the container would not have', () 
     expect(again.stdout + again.stderr).toMatch(/verdicts stand/);
     // No image was made.
     const named = rows(out, 'SELECT work_image FROM attempts WHERE work_image IS NOT NULL');
-    expect(named).toHaveLength(8);
+    expect(named).toHaveLength(11);
     for (const { work_image } of named)
       await expect(docker.getImage(String(work_image)).inspect()).rejects.toMatchObject({ statusCode: 404 });
   });

@@ -13,7 +13,7 @@ import { reply, SUBMIT } from './sixTasks.ts';
 /** Stands in the tests of every step: no agent may find it, nor the tests of a step before. */
 const HIDDEN = 'the-hidden-word-of-the-steps';
 /** Prints a mark for every test or solution that can be seen in the container. */
-export const SEARCH = `grep -rlI "${HIDDEN.slice(0, 10)}[-]hidden[-]word[-]of" / --exclude-dir=proc --exclude-dir=sys --exclude-dir=dev 2>/dev/null | head -5; ls -d /tests /solution /logs/verifier 2>/dev/null; echo searched`;
+export const SEARCH = `grep -rlI "${HIDDEN.slice(0, 10)}[-]hidden[-]word[-]of" / --exclude-dir=proc --exclude-dir=sys --exclude-dir=dev 2>/dev/null | head -5; ls -d /tests /solution 2>/dev/null; ls -A /logs/verifier; echo searched`;
 
 interface Step {
   readonly toml?: string;

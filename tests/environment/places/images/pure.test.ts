@@ -534,4 +534,14 @@ test('an end state that is gone is no matter of a Dockerfile', () => {
   expect(said('swebatch.internal/work:abc')).toContain('only a new attempt has another');
   expect(said('swebatch.internal/work:abc')).not.toContain('Dockerfile');
   expect(said('swebatch.internal/harbor:abc')).toContain('correct its Dockerfile');
+  // Its base image cannot be asked for: no line of its Dockerfile is wrong.
+  const engineMessage =
+    'the build failed: Get "https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io: no such host. The end of its log: Step 1/2';
+  const offline = pullError('build_failed', {
+    ...facts,
+    engineMessage,
+    image: 'swebatch.internal/harbor:abc',
+  });
+  expect(offline.message).toContain('a registry that its Dockerfile names does not answer');
+  expect(offline.message).not.toContain('correct its Dockerfile');
 });
