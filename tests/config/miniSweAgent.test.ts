@@ -341,6 +341,7 @@ test('top-level keys that begin with x- are places for anchors, as numbers with 
     '/w/f.yaml': 'x-limits: &limits {step_limit: 1_000}\nx-note: anything\nagent: *limits\n',
   });
   expect(config.agent.step_limit).toBe(1000);
+  expect(load(['agent.step_limit=2_000']).config.agent.step_limit).toBe(2000);
 });
 
 describe('action_regex written for Python', () => {

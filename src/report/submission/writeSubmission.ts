@@ -298,7 +298,7 @@ function submissionReadme(
     '| --- | --- |',
     ...pinsOf(data, arm, review).map(([key, value]) => `| ${key} | ${markdown(value)} |`),
     '',
-    `Instances tried again: ${retried.length}${retried.length ? ` (${retried.map((t) => markdown(t.instanceId)).join(', ')}); an attempt is repeated only when infrastructure failed, and all attempts are in the record` : ''}.`,
+    `Instances tried again: ${retried.length}${retried.length ? ` (${retried.map((t) => markdown(t.instanceId)).join(', ')}); ${review.attempts === '1' ? 'an attempt is repeated only when infrastructure failed, and all' : 'some were repeated after a result, and all'} attempts are in the record` : ''}.`,
     '',
     '## Checklist',
     '',
