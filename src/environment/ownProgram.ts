@@ -9,11 +9,15 @@ const SUFFIXES: Readonly<Record<string, string>> = { amd64: 'x64', arm64: 'arm64
 /** Beside this file in an installed package; in a checkout that runs from its sources, where the build has put it. */
 const FOLDERS = [import.meta.dirname, import.meta.dirname.replace(`${sep}src${sep}`, `${sep}dist${sep}`)];
 
-/** Each is in a folder of its name, beside its source. */
-export function ownProgram(name: 'blocks' | 'relay' | 'watch', architecture: string): Buffer {
+/** The file that has a program: it does what the name says under which it is started. */
+const FILES = { blocks: 'watch', relay: 'relay', watch: 'watch' } as const;
+
+/** Each file is in a folder of its name, beside its source. */
+export function ownProgram(name: keyof typeof FILES, architecture: string): Buffer {
   const suffix = SUFFIXES[architecture];
-  const path = FOLDERS.map((folder) => join(folder, name, `${name}.${suffix}`)).find(
-    (file) => suffix && existsSync(file),
+  const file = FILES[name];
+  const path = FOLDERS.map((folder) => join(folder, file, `${file}.${suffix}`)).find(
+    (one) => suffix && existsSync(one),
   );
   if (path) return readFileSync(path);
   throw new EnvironmentError(

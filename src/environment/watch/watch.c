@@ -486,7 +486,11 @@ static unsigned long long ticks_now(void) {
   return (unsigned long long)(seconds * sysconf(_SC_CLK_TCK));
 }
 
+/** blocks.c: one file has both programs, because each alone would bring the C library once more. */
+int blocks(void);
+
 int main(int count, char **argument) {
+  if (strcmp(argument[0], "/blocks") == 0) return blocks();
   signal(SIGPIPE, SIG_IGN);
   if (count < 4) fail("begin without folders");
   since = atoll(argument[1]);
