@@ -77,6 +77,20 @@ describe('texts', () => {
     apply(state, { ...graded, trial: trial(1) });
     expect(overallText(state, 2)).toMatch(/ETA 0:00 · resolved 2\/2$/);
   });
+  test('a budget without room for the next call is not called spent; a share of it is', () => {
+    const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    const progress = createProgress(2, 'plain');
+    for (const percent of [80, 100])
+      progress.listener({ type: 'budget', percent, spentNano: 80_000_000, budgetNano: 100_000_000 });
+    progress.stop();
+    const said = write.mock.calls.map(([text]) => String(text)).join('');
+    expect(said).toContain('budget: 80 % ($0.08 of $0.10 spent)');
+    expect(said).toContain(
+      'run budget $0.10: $0.08 spent, and the next call could cost more than the $0.02 left',
+    );
+    expect(said).not.toContain('100 %');
+    write.mockRestore();
+  });
   test('a grading that could not judge says why, in its first line and without the name of the instance twice', () => {
     const message = 'a__a-1: reward.txt holds "nan", which is not a number\nlast output';
     const graded: RunEvent = {

@@ -8,6 +8,7 @@ import { inert } from '../../base/text/inert.ts';
 import { plural } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
 import { exitClassOf } from '../../outcome.ts';
+import { budgetEnd } from '../../run/control/budget.ts';
 import type { RunEvent, TrialLabel } from '../../run/events.ts';
 import { forTerminal, inCi, paintErr, printData, say, styleOfClass } from './context.ts';
 import {
@@ -86,7 +87,10 @@ function lineOf(state: State, event: RunEvent): string | null {
     case 'control':
       return `${at} ${inert(event.by)} asked: ${inert([event.command, event.argument].filter(Boolean).join(' '))}; ${inert(event.answer)}`;
     case 'budget':
-      return `${at} budget: ${event.percent} % (${formatCost(event.spentNano)} of ${formatCost(event.budgetNano)} spent)`;
+      // A run that has no room for its next call has not spent all of it.
+      return event.percent === 100
+        ? `${at} ${budgetEnd(event.budgetNano, event.spentNano)}`
+        : `${at} budget: ${event.percent} % (${formatCost(event.spentNano)} of ${formatCost(event.budgetNano)} spent)`;
     case 'stopping':
       return `${at} ${event.next}`;
     case 'note':
