@@ -36,7 +36,6 @@ const APART: Readonly<Record<string, string>> = {
   shellWord: 'quotes a word',
   objectOf: 'JSON.parse of a text of ours',
   applyFilter: 'by its name one of the filters of the table',
-  lowered: 'part of the methods and filters of templates',
   capitalized: 'part of the methods and filters of templates',
   centered: 'part of the methods and filters of templates',
   replaced: 'part of the methods and filters of templates',

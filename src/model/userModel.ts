@@ -89,12 +89,7 @@ function checkedLedger(module: NamedModule, options: QueryOptions | undefined): 
       throw misused(module, `told listener.${name} of a call that no ledger takes: ${problem}`);
   };
   const checked: CallListener = {
-    ...(listener.asks && { asks: () => listener.asks!() }),
-    ...(listener.wanted && {
-      // A module that was written before it had to say that it waits.
-      wanted: (estimate, signal, waits = () => listener.phase?.('rate_wait')) =>
-        listener.wanted!(estimate, signal, waits),
-    }),
+    ...listener,
     began(call) {
       refuseWrong('began', callBeganSchema, call);
       return listener.began(call);
@@ -103,7 +98,6 @@ function checkedLedger(module: NamedModule, options: QueryOptions | undefined): 
       refuseWrong('ended', callEndedSchema, call);
       listener.ended(call);
     },
-    phase: (phase) => listener.phase?.(phase),
   };
   return { ...options, listener: checked };
 }

@@ -64,6 +64,10 @@ const OF_THE_KERNEL: ReadonlySet<number> = new Set([0x9fa0, 0x62656572, 0x636772
 
 const statOf = (path: string) => statSync(path, { throwIfNoEntry: false });
 
+/** Itself, or what is there of the folders above it. */
+const nearest = (path: string): string =>
+  statOf(path) || dirname(path) === path ? path : nearest(dirname(path));
+
 /** Makes nothing: what a run would refuse, a dry run refuses too. A record that is there has errors of its own. */
 export function refuseUnwritable(root: string): void {
   if (existsSync(databasePath(root))) {
@@ -71,8 +75,7 @@ export function refuseUnwritable(root: string): void {
     return;
   }
   try {
-    let path = root;
-    while (!statOf(path) && dirname(path) !== path) path = dirname(path);
+    const path = nearest(root);
     if (!statOf(path)!.isDirectory())
       throw new UserError(`results cannot be kept in ${root}: ${path} is a file`, {
         next: { do: 'name_results' },
@@ -90,8 +93,7 @@ const LEAST_FREE = 2 ** 18;
 
 /** On a disk of 3 MB a run waited for ever until there was room. `floorBytes`: what it keeps free (run.disk_floor). */
 export function refuseSmallDisk(root: string, floorBytes = 0): void {
-  let path = root;
-  while (!statOf(path) && dirname(path) !== path) path = dirname(path);
+  const path = nearest(root);
   const { blocks, bavail, bsize } = statfsSync(path);
   const [all, free] = [blocks * bsize, bavail * bsize];
   const refuse = (why: string): never => {

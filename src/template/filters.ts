@@ -27,7 +27,7 @@ import {
 } from '../base/python/values.ts';
 import { replaceUnits, unitsOf } from '../base/replaceUnits.ts';
 import { Callable } from './globals.ts';
-import { capitalized, centered, lowered, replaced } from './methods.ts';
+import { capitalized, centered, replaced } from './methods.ts';
 import { TemplateError, UndefinedError } from './parse.ts';
 import { bind, misfit, type Named, own, type Signature } from './signature.ts';
 
@@ -80,7 +80,7 @@ function attributeOf(attribute: unknown, fallback?: unknown): Getter {
 }
 
 const folded = (value: unknown, caseSensitive: unknown): unknown =>
-  typeof value === 'string' && !truth(caseSensitive ?? false) ? lowered(value) : value;
+  typeof value === 'string' && !truth(caseSensitive ?? false) ? value.toLowerCase() : value;
 
 function sorted(items: readonly unknown[], key: Getter, reverse: unknown): unknown[] {
   const keyed = items.map((item) => [key(item), item] as const);
@@ -169,7 +169,7 @@ function toInt(value: unknown, fallback: unknown, base: unknown): unknown {
     : Math.trunc(floatOf(value) ?? Number.NaN);
   if (!Number.isFinite(n)) return fallback ?? 0;
   if (!Number.isSafeInteger(n)) throw new TemplateError('a number is too large for templates here');
-  return n + 0 || 0;
+  return n === 0 ? 0 : n;
 }
 
 function round(value: unknown, precision: unknown, method: unknown): unknown {
@@ -358,7 +358,7 @@ export const FILTERS: Readonly<Record<string, Filter>> = {
   last: filter('', (v) => iterate(v).at(-1)),
   length: filter('', length),
   list: filter('', asList),
-  lower: filter('', (v) => lowered(text(v))),
+  lower: filter('', (v) => text(v).toLowerCase()),
   map,
   max: filter('case_sensitive attribute', (v, caseSensitive, attribute) =>
     extreme(v, caseSensitive, attribute, -1),
@@ -449,8 +449,8 @@ export const TESTS: Readonly<Record<string, Test>> = {
     if (number(n) === 0) throw new TemplateError('integer modulo by zero');
     return number(v) % number(n) === 0;
   },
-  upper: (v) => text(v) === text(v).toUpperCase() && text(v) !== lowered(text(v)),
-  lower: (v) => text(v) === lowered(text(v)) && text(v) !== text(v).toUpperCase(),
+  upper: (v) => text(v) === text(v).toUpperCase() && text(v) !== text(v).toLowerCase(),
+  lower: (v) => text(v) === text(v).toLowerCase() && text(v) !== text(v).toUpperCase(),
   in: (v, [container]) => contains(container, v),
   filter: (v) => Object.hasOwn(FILTERS, text(v)),
   test: (v) => Object.hasOwn(TESTS, text(v)),

@@ -26,16 +26,13 @@ import {
 import { TemplateError } from './parse.ts';
 import { bind, misfit, type Named, type Signature } from './signature.ts';
 
-/** `text.lower()`: JavaScript's, but for the same rules. */
-export const lowered = (value: string): string => value.toLowerCase();
-
-const LETTER = /^\p{L}/u;
 /** The first character as a title has it, then small letters. `upper` takes capitals where a title has its own form. */
 export function capitalized(value: string, upper = false): string {
   const [first = ''] = value;
   const big = first.toUpperCase();
-  const head = upper || codePoints(big) === 1 ? big : sliceText(big, 0, 1) + lowered(sliceText(big, 1, null));
-  return head + lowered(value.slice(first.length));
+  const head =
+    upper || codePoints(big) === 1 ? big : sliceText(big, 0, 1) + sliceText(big, 1, null).toLowerCase();
+  return head + value.slice(first.length).toLowerCase();
 }
 
 /** Python puts the odd blank on the left where text and width are both even or both odd. */
@@ -176,7 +173,7 @@ const only = (pattern: RegExp): Method<string> => ofText('', (s) => pattern.test
 
 const STRING_METHODS: Readonly<Record<string, Method<string>>> = {
   capitalize: ofText('', (s) => capitalized(s)),
-  casefold: ofText('', (s) => lowered(s).replaceAll('ß', 'ss')),
+  casefold: ofText('', (s) => s.toLowerCase().replaceAll('ß', 'ss')),
   center: ofText('width fillchar', (s, width, fill) => centered(s, width, fill)),
   count: ofText('sub start end', (s, part, start, end) => countOf(s, asText(part), start, end)),
   endswith: ofText('suffix', (s, suffix) => affixes(suffix).some((one) => s.endsWith(one))),
@@ -188,10 +185,10 @@ const STRING_METHODS: Readonly<Record<string, Method<string>>> = {
   isalpha: only(/^\p{L}+$/u),
   isdecimal: only(/^\p{Nd}+$/u),
   isdigit: only(/^[\p{Nd}\u00b2\u00b3\u00b9\u2070\u2074-\u2079\u2080-\u2089]+$/u),
-  islower: ofText('', (s) => s === lowered(s) && s !== s.toUpperCase()),
+  islower: ofText('', (s) => s === s.toLowerCase() && s !== s.toUpperCase()),
   isnumeric: only(/^\p{N}+$/u),
   isspace: ofText('', (s) => s !== '' && Array.from(s).every((char) => isSpace(char.codePointAt(0)!))),
-  isupper: ofText('', (s) => s === s.toUpperCase() && s !== lowered(s)),
+  isupper: ofText('', (s) => s === s.toUpperCase() && s !== s.toLowerCase()),
   join: ofText('iterable', (s, items) =>
     Array.from(items as readonly unknown[], (item) => asText(item)).join(s),
   ),
@@ -199,7 +196,7 @@ const STRING_METHODS: Readonly<Record<string, Method<string>>> = {
     'width fillchar',
     (s, width, fill) => s + filler(fill).repeat(Math.max(0, wide(width) - codePoints(s))),
   ),
-  lower: ofText('', lowered),
+  lower: ofText('', (s) => s.toLowerCase()),
   lstrip: ofText('chars', (s, chars) => stripChars(s, optionalText(chars), 'left')),
   partition: ofText('sep', (s, separator) => partition(s, asText(separator), false)),
   removeprefix: ofText('prefix', (s, p) => (s.startsWith(asText(p)) ? s.slice(asText(p).length) : s)),
@@ -225,9 +222,9 @@ const STRING_METHODS: Readonly<Record<string, Method<string>>> = {
   startswith: ofText('prefix', (s, prefix) => affixes(prefix).some((one) => s.startsWith(one))),
   strip: ofText('chars', (s, chars) => stripChars(s, optionalText(chars))),
   swapcase: ofText('', (s) =>
-    Array.from(s, (char) => (char === lowered(char) ? char.toUpperCase() : lowered(char))).join(''),
+    Array.from(s, (char) => (char === char.toLowerCase() ? char.toUpperCase() : char.toLowerCase())).join(''),
   ),
-  title: ofText('', (s) => s.replace(/\p{L}+/gu, (word) => (LETTER.test(word) ? capitalized(word) : word))),
+  title: ofText('', (s) => s.replace(/\p{L}+/gu, (word) => capitalized(word))),
   upper: ofText('', (s) => s.toUpperCase()),
   zfill: ofText('width', zeroFill),
 };

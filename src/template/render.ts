@@ -219,6 +219,8 @@ function setField(target: Node, field: string, given: Expression, place: Place):
 function loop(node: Node, place: Place): Write {
   const target: Node = node.name;
   const over = value(node.arr, place);
+  /** A target of this name stands in the way of Jinja2's own. */
+  const ownLoop = names(target).includes('loop');
   const inside: Place = { ...place, bound: new Set([...place.bound, ...names(target), 'loop']) };
   const only = node.test ? value(node.test, inside) : null;
   const body = statements(node.body, inside);
@@ -235,7 +237,7 @@ function loop(node: Node, place: Place): Write {
     let out = '';
     for (const [i, item] of items.entries()) {
       const inner = innerOf(item, scope);
-      if (!names(target).includes('loop')) inner.set('loop', { ...turn(items, i), changed, cycle: cycle(i) });
+      if (!ownLoop) inner.set('loop', { ...turn(items, i), changed, cycle: cycle(i) });
       out += body(inner);
     }
     return out;

@@ -65,16 +65,23 @@ static void fail(const char *what) {
   _exit(2);
 }
 
-// Of /proc/PID/stat: name, parent, start in ticks. The name may hold anything, so the last bracket counts.
-static int stat_of(int pid, char *name, size_t room, int *parent, unsigned long long *start) {
-  char path[32], text[1024];
-  snprintf(path, sizeof path, "/proc/%d/stat", pid);
+// The text of /proc/PID/NAME, as far as there is room, with a zero byte behind it; its length, or 0 where there is none.
+static ssize_t proc_text(int pid, const char *name, char *text, size_t room) {
+  char path[32];
+  snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
-  ssize_t length = read(fd, text, sizeof text - 1);
+  ssize_t length = read(fd, text, room - 1);
   close(fd);
   if (length <= 0) return 0;
   text[length] = 0;
+  return length;
+}
+
+// Of /proc/PID/stat: name, parent, start in ticks. The name may hold anything, so the last bracket counts.
+static int stat_of(int pid, char *name, size_t room, int *parent, unsigned long long *start) {
+  char text[1024];
+  if (!proc_text(pid, "stat", text, sizeof text)) return 0;
   char *open_bracket = strchr(text, '('), *end = strrchr(text, ')');
   if (!open_bracket || !end || end < open_bracket) return 0;
   if (name) snprintf(name, room, "%.*s", (int)(end - open_bracket - 1), open_bracket + 1);
@@ -208,13 +215,8 @@ static int is_program(int pid, int *by_tests) {
   if (!link_of(pid, "cwd", folder)) return 0;
   if (is_one_of(name, MAKES)) return given_at(folder, "Makefile") || given_at(folder, "makefile") || given_at(folder, "GNUmakefile");
   if (!interprets) return 0;
-  snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
-  ssize_t length = read(fd, args, sizeof args - 1);
-  close(fd);
-  if (length <= 0) return 0;
-  args[length] = 0;
+  ssize_t length = proc_text(pid, "cmdline", args, sizeof args);
+  if (length == 0) return 0;
   const char *module = NULL;
   if (script_of(name, args, length, folder, real, &file, &module)) {
     const char *script = name_in(real);
