@@ -1,6 +1,7 @@
 // Environments on simulated engines of other machines: each command waits as the trial says, and each start too.
 import { sleep } from '../../../src/base/async/timer.ts';
-import type { Environment, EnvironmentFactory } from '../../../src/environment/environment.ts';
+import { completeFactory, type PlainEnvironment } from '../../../src/environment/capabilities.ts';
+import type { EnvironmentFactory } from '../../../src/environment/environment.ts';
 import { createEnginePool } from '../../../src/environment/places/enginePool.ts';
 import { createHostsFactory } from '../../../src/environment/places/hostsFactory.ts';
 import { simulatedTrial } from './simulated.ts';
@@ -18,17 +19,18 @@ export function createEnvironmentFactory(): EnvironmentFactory {
   return createHostsFactory({ pool, factories: new Map(names.map((name) => [name, onOneEngine()])) });
 }
 
-const onOneEngine = (): EnvironmentFactory => ({
-  kind: 'simulated',
-  async start({ instanceId, signal }) {
-    const trial = simulatedTrial(instanceId);
-    await sleep(trial.startMs, signal);
-    return simulated(trial);
-  },
-  close: async () => undefined,
-});
+const onOneEngine = (): EnvironmentFactory =>
+  completeFactory({
+    kind: 'simulated',
+    async start({ instanceId, signal }) {
+      const trial = simulatedTrial(instanceId);
+      await sleep(trial.startMs, signal);
+      return simulated(trial);
+    },
+    close: async () => undefined,
+  });
 
-function simulated({ commands, outputBytes }: ReturnType<typeof simulatedTrial>): Environment {
+function simulated({ commands, outputBytes }: ReturnType<typeof simulatedTrial>): PlainEnvironment {
   let step = 0;
   return {
     info: { kind: 'simulated', transport: 'supervisor', history: 'skipped', notes: [] },

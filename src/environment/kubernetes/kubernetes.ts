@@ -1,5 +1,6 @@
 /** Pods of a Kubernetes cluster. */
 import { recordOf } from '../../base/isRecord.ts';
+import { NO_CAPABILITIES } from '../capabilities.ts';
 import type { EnvironmentKind } from '../environmentKind.ts';
 import { clusterConfigSchema, clusterOf } from './clusterConfig.ts';
 
@@ -11,12 +12,14 @@ export const kubernetes: EnvironmentKind = {
   onThisMachine: false,
   engines: 'none',
   grades: true,
-  canKeepWork: false,
-  listens: true,
-  opensHosts: false,
-  runsServices: true,
-  hasGpus: false,
-  bringsPrograms: true,
+  capabilities: {
+    ...NO_CAPABILITIES,
+    readsFolders: true,
+    worksBeside: true,
+    listens: true,
+    runsServices: true,
+    bringsPrograms: true,
+  },
   async create(config, { quietEnv, snapshot, capAdd, program, listens, graceMs, onWarning }) {
     const { createKubernetesFactory } = await import('./kubernetesFactory.ts');
     return createKubernetesFactory(config, {

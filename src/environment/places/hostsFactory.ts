@@ -7,6 +7,7 @@ import { addAbortListener } from 'node:events';
 import { orAborted } from '../../base/async/timer.ts';
 import { WORK_IMAGES } from '../../base/imageReference.ts';
 import { errorText } from '../../base/text/errorText.ts';
+import { completeFactory } from '../capabilities.ts';
 import {
   type Environment,
   EnvironmentError,
@@ -72,7 +73,7 @@ export function createHostsFactory({
     const silent: [string, unknown][] = [];
     for (const host of pool.alive())
       try {
-        if (await factories.get(host)?.holdsWork?.(image)) return host;
+        if (await factories.get(host)?.holdsWork(image)) return host;
       } catch (error) {
         silent.push([host, error]);
       }
@@ -137,32 +138,27 @@ export function createHostsFactory({
     };
     // Its containers are gone with the engine, whatever the agent waits for.
     const listening = addAbortListener(end, () => void environment.close());
-    const { as, listen, putFiles, getFiles, keepWork, leftRunning, beside, enterPhase, serviceLogs } =
-      environment;
-    const { unkept, systemChanges } = environment;
-    const { putBack, watchWrites } = environment;
+    const { as, listen, putFiles, getFiles, keepWork, leftRunning, beside, serviceLogs } = environment;
+    const { unkept, systemChanges, putBack, watchWrites } = environment;
     return {
+      ...environment,
       info: { ...environment.info, notes: [...environment.info.notes, `engine: ${host}`] },
       execute: (command, more) => watched(() => environment.execute(command, more)),
-      ...(as && {
-        as: (user) => ({ execute: (command, more) => watched(() => as(user).execute(command, more)) }),
-      }),
-      templateVars: () => environment.templateVars(),
+      as: (user) => ({ execute: (command, more) => watched(() => as(user).execute(command, more)) }),
       capturePatch: (kept) => watched(() => environment.capturePatch(kept)),
       putFile: (path, content, mode) => watched(() => environment.putFile(path, content, mode)),
       getFile: (path) => watched(() => environment.getFile(path)),
-      ...(listen && { listen: (port, onConnection) => watched(() => listen(port, onConnection)) }),
-      ...(putFiles && { putFiles: (files) => watched(() => putFiles(files)) }),
-      ...(getFiles && { getFiles: (path, most, whole) => watched(() => getFiles(path, most, whole)) }),
-      ...(putBack && { putBack: (image, path) => watched(() => putBack(image, path)) }),
-      ...(watchWrites && { watchWrites: (folders) => watched(() => watchWrites(folders)) }),
-      ...(keepWork && { keepWork: (kept) => watched(() => keepWork(kept)) }),
-      ...(unkept && { unkept: () => watched(() => unkept()) }),
-      ...(systemChanges && { systemChanges: () => watched(() => systemChanges()) }),
-      ...(enterPhase && { enterPhase }),
-      ...(serviceLogs && { serviceLogs: () => watched(() => serviceLogs()) }),
-      ...(leftRunning && { leftRunning: () => watched(() => leftRunning()) }),
-      ...(beside && { beside: (back, network) => watched(() => beside(back, network)) }),
+      listen: (port, onConnection) => watched(() => listen(port, onConnection)),
+      putFiles: (files) => watched(() => putFiles(files)),
+      getFiles: (path, most, whole) => watched(() => getFiles(path, most, whole)),
+      putBack: (image, path) => watched(() => putBack(image, path)),
+      watchWrites: (folders) => watched(() => watchWrites(folders)),
+      keepWork: (kept) => watched(() => keepWork(kept)),
+      unkept: () => watched(() => unkept()),
+      systemChanges: () => watched(() => systemChanges()),
+      serviceLogs: () => watched(() => serviceLogs()),
+      leftRunning: () => watched(() => leftRunning()),
+      beside: (back, network) => watched(() => beside(back, network)),
       async close() {
         listening[Symbol.dispose]();
         await environment.close();
@@ -172,16 +168,16 @@ export function createHostsFactory({
     };
   }
 
-  return {
+  return completeFactory({
     kind: 'docker',
     // Nobody noted where it was made: each engine is asked.
     async systemChanges(image) {
       const host = await holderOf(image);
-      return host === undefined ? undefined : factories.get(host)?.systemChanges?.(image);
+      return host === undefined ? undefined : factories.get(host)?.systemChanges(image);
     },
     async discardWork(image) {
       // One that does not answer keeps the others from nothing.
-      const asked = pool.alive().map((host) => factories.get(host)?.discardWork?.(image));
+      const asked = pool.alive().map((host) => factories.get(host)?.discardWork(image));
       const failed = (await Promise.allSettled(asked)).find(({ status }) => status === 'rejected');
       if (failed?.status === 'rejected') throw failed.reason;
     },
@@ -191,7 +187,7 @@ export function createHostsFactory({
       if (!place?.hasRoom()) return;
       const abort = new AbortController();
       ahead.set(owner.attempt, abort);
-      factories.get(place.host)?.prepare?.({
+      factories.get(place.host)?.prepare({
         ...request,
         signal: signal ? AbortSignal.any([signal, abort.signal]) : abort.signal,
       });
@@ -218,5 +214,5 @@ export function createHostsFactory({
     async close() {
       await Promise.allSettled([...factories.values()].map((factory) => factory.close()));
     },
-  };
+  });
 }

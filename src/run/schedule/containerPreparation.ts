@@ -25,7 +25,7 @@ export function createContainerPreparation({ store, row, stop, budget, disk, sui
   const begin = ({ trial, place }: Waiting) => {
     try {
       const request = startRequestOf(trial, row.name, nextAttemptNumber(store, trial.id), suite.variables);
-      trial.arm.environmentFactory.prepare?.({ ...request, ...(place && { place }), signal: wanted.signal });
+      trial.arm.environmentFactory.prepare({ ...request, ...(place && { place }), signal: wanted.signal });
     } catch {
       // The slot that takes the trial gets the same error and ends it with a reason.
     }

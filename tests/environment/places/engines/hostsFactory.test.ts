@@ -1,5 +1,6 @@
 // Several engines: where an attempt starts, what happens when an engine dies, and who waits.
 import { describe, expect, test } from 'vitest';
+import { completeFactory } from '../../../../src/environment/capabilities.ts';
 import {
   type Environment,
   EnvironmentError,
@@ -38,7 +39,7 @@ function engine(name: string, slots = 0) {
       state.pings++;
       if (!state.alive) throw new Error('no answer');
     },
-    factory: {
+    factory: completeFactory({
       kind: 'docker',
       close: async () => void state.closed++,
       async start() {
@@ -54,7 +55,7 @@ function engine(name: string, slots = 0) {
           close: async () => {},
         } as unknown as Environment;
       },
-    },
+    }),
   };
   return { host, state };
 }
@@ -91,7 +92,7 @@ describe('an end state that was kept', () => {
 
   test('is not held to be gone where an engine does not say whether it has it', async () => {
     const [a, b] = [keeping('a', ['i']), keeping('b', [WORK])];
-    const answers = b.host.factory.holdsWork!;
+    const answers = b.host.factory.holdsWork;
     let tried = 0;
     const holdsWork = async (image: string) => {
       tried += 1;
@@ -120,7 +121,7 @@ describe('an end state that was kept', () => {
       },
       values: () => new Map<string, EnvironmentFactory>().values(),
     };
-    await createHostsFactory({ pool, factories }).discardWork!(WORK);
+    await createHostsFactory({ pool, factories }).discardWork(WORK);
     expect(images).toEqual([]);
     expect(made).toEqual(['a']);
   });
