@@ -1,4 +1,5 @@
 /** Results of other tools as a run of a results root. */
+
 import { existsSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { recordedAgentConfig } from '../../agent/replay/readRecording.ts';
@@ -7,6 +8,7 @@ import { pathInside } from '../../base/files/pathInside.ts';
 import { recordOf } from '../../base/isRecord.ts';
 import { durationOrNull } from '../../base/plausible.ts';
 import { sha256 } from '../../base/sha256.ts';
+import { contentText } from '../../base/text/contentText.ts';
 import { percent, plural } from '../../base/text/numbers.ts';
 import { headOf, type LoadedRow, recordedRow } from '../../dataset/dataset.ts';
 import { SourceError } from '../../formats/foreignFile.ts';
@@ -451,15 +453,10 @@ const isoOf = (seconds: number | null, fallback: string): string =>
 /** What a message says. In the Responses API an output is a field of its own, and what a reply says is inside its items. */
 function textOf(message: Readonly<Record<string, unknown>>): unknown {
   if (message.type === 'function_call_output') return message.output;
-  if (message.type === 'message') return textsIn(message.content);
+  if (message.type === 'message') return contentText(message.content);
   if (message.object !== 'response' || !Array.isArray(message.output)) return message.content;
-  return message.output.map((item) => textsIn(recordOf(item).content)).join('');
+  return message.output.map((item) => contentText(recordOf(item).content)).join('');
 }
-
-const textsIn = (parts: unknown): string =>
-  typeof parts === 'string'
-    ? parts
-    : (Array.isArray(parts) ? parts : []).map((part) => String(recordOf(part).text ?? '')).join('');
 
 function importInstance(store: Store, trialId: number, instance: ForeignInstance, fallback: string): void {
   leaseTrial(store, trialId, 'import', 0);
