@@ -32,7 +32,9 @@ export function conclude(outcome: RunOutcome, json: boolean): number {
       predictions,
       graded,
     });
-  say(`run ${run}${shard ? ` (shard ${shard})` : ''}: ${status} · ${countsText(counts)} · ${spentText(spent)}`);
+  say(
+    `run ${run}${shard ? ` (shard ${shard})` : ''}: ${status} · ${countsText(counts)} · ${spentText(spent)}`,
+  );
   if (graded) say(`graded: ${countsText(graded.outcomes) || 'none'}`);
   const [first, ...more] = predictions;
   if (first && more.length > MANY_FILES) say(`predictions: ${first} and ${more.length} more beside it`);

@@ -3,8 +3,7 @@
  * one at most, and rows that stand together (one repository, one stratum) are spread over all shards. Only the selection decides, so every
  * machine draws the same shards. Pure.
  */
-import { datasetHash, type LoadedRow } from './dataset.ts';
-import { headOf } from './instance.ts';
+import { datasetHash, headOf, type LoadedRow } from './dataset.ts';
 
 /** `number` counts from 1. */
 export interface Shard {
@@ -32,7 +31,7 @@ export interface PlannedShard extends Shard {
   readonly places: ReadonlyMap<string, number>;
 }
 
-export function shardOfRows<R extends Pick<LoadedRow, 'instance' | 'head' | 'rowHash'>>(
+export function shardOfRows<R extends LoadedRow>(
   rows: readonly R[],
   shard: Shard,
 ): { readonly rows: readonly R[]; readonly shard: PlannedShard } {

@@ -55,6 +55,8 @@ export interface JoinOptions {
 export interface JoinedRun {
   readonly run: string;
   readonly root: string;
+  /** These very shards were joined there before, and nothing was written. */
+  readonly already: boolean;
   readonly status: RunStatus;
   readonly instances: number;
   readonly trials: number;
@@ -278,6 +280,8 @@ async function written(root: string, parts: readonly LoadedPart[]): Promise<Join
   using store = makeAndOpen(root);
   const dir = pathInside(root, name);
   const there = runByName(store, name);
+  if (there && JSON.stringify(storedManifest(there).joined) === JSON.stringify(joinedFacts(parts)))
+    return joinedOf(root, there, parts, true);
   if (there || existsSync(dir))
     throw new UserError(
       there && shardOf(there)
@@ -294,25 +298,28 @@ async function written(root: string, parts: readonly LoadedPart[]): Promise<Join
       await rm(dir, { recursive: true, force: true });
       throw error;
     }
-    return {
-      run: name,
-      root,
-      status: run.status,
-      instances: parts.reduce((sum, { instances }) => sum + instances.length, 0),
-      trials: parts.reduce((sum, { trials }) => sum + trials.length, 0),
-      shards: parts.map((part) => ({
-        shard: shardName(part.shard),
-        root: part.root,
-        createdAt: part.run.created_at,
-        status: part.run.status,
-        trials: part.trials.length,
-        open: openIn(part),
-      })),
-    };
+    return joinedOf(root, run, parts, false);
   } catch (error) {
     throw error instanceof RowsError ? new UserError(`${name} cannot be joined: ${error.message}`) : error;
   }
 }
+
+const joinedOf = (root: string, run: RunRow, parts: readonly LoadedPart[], already: boolean): JoinedRun => ({
+  run: run.name,
+  root,
+  already,
+  status: run.status,
+  instances: parts.reduce((sum, { instances }) => sum + instances.length, 0),
+  trials: parts.reduce((sum, { trials }) => sum + trials.length, 0),
+  shards: parts.map((part) => ({
+    shard: shardName(part.shard),
+    root: part.root,
+    createdAt: part.run.created_at,
+    status: part.run.status,
+    trials: part.trials.length,
+    open: openIn(part),
+  })),
+});
 
 /** The rows of each shard as rows of the whole: one row of the run, one of each arm, places counted through, and all events in the order of their time. */
 function joinedRows(parts: readonly LoadedPart[]): Iterable<RecordedRow>[] {
@@ -418,14 +425,6 @@ function joinedManifest(parts: readonly LoadedPart[]): StoredManifest {
   const ids = rows.map(({ instance_id }) => instance_id);
   const unsupported = parts.flatMap((part) => unsupportedIn(part.manifest));
   const facts = recordOf(manifest.dataset);
-  const joined = {
-    of: parts.length,
-    shards: parts.map(({ shard, manifest: own, run: { created_at, finished_at, status } }) => ({
-      shard: shardName(shard),
-      ...{ created_at, finished_at, status },
-      ...{ command: own.command, program: own.program, machine: own.machine, docker: own.docker },
-    })),
-  };
   const changed: Readonly<Record<string, unknown>> = {
     created_at: parts.map((part) => part.run.created_at).sort()[0] ?? run.created_at,
     command: [],
@@ -442,10 +441,21 @@ function joinedManifest(parts: readonly LoadedPart[]): StoredManifest {
   };
   return Object.fromEntries(
     Object.entries(manifest).map(([key, value]) =>
-      key === 'shard' ? ['joined', joined] : [key, Object.hasOwn(changed, key) ? changed[key] : value],
+      key === 'shard'
+        ? ['joined', joinedFacts(parts)]
+        : [key, Object.hasOwn(changed, key) ? changed[key] : value],
     ),
   );
 }
+
+const joinedFacts = (parts: readonly LoadedPart[]) => ({
+  of: parts.length,
+  shards: parts.map(({ shard, manifest: own, run: { created_at, finished_at, status } }) => ({
+    shard: shardName(shard),
+    ...{ created_at, finished_at, status },
+    ...{ command: own.command, program: own.program, machine: own.machine, docker: own.docker },
+  })),
+});
 
 /** Of the shard alone: the whole gets its own, made from the record. */
 const OF_A_SHARD = /^(?:run\.log|run\.json|record\.jsonl\.gz|summary\..*)$/;

@@ -28,7 +28,15 @@ import { type ArmScore, armScores } from '../report/measure/score.ts';
 import type { Store } from '../store/open.ts';
 import { gradedSoFar } from '../store/records/evaluations.ts';
 import { scoreRows } from '../store/records/reportQueries.ts';
-import { armsOf, type RunRow, runByName, setRunStatus, shardName, shardOf, spentNano } from '../store/records/runs.ts';
+import {
+  armsOf,
+  type RunRow,
+  runByName,
+  setRunStatus,
+  shardName,
+  shardOf,
+  spentNano,
+} from '../store/records/runs.ts';
 import { attemptById, type TrialRow, trialLines, trialsOf } from '../store/records/trials.ts';
 import { startArms } from './arms.ts';
 import { discardAbandonedWork } from './attempt/environment.ts';

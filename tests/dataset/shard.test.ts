@@ -7,6 +7,7 @@ const rowsOf = (count: number) =>
   Array.from({ length: count }, (_, i) => ({
     instance: { instance_id: `a__a-${i}` } as Instance,
     rowHash: `h${i}`,
+    line: i + 1,
   }));
 
 const drawn = (count: number, of: number) =>

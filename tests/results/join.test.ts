@@ -196,6 +196,10 @@ describe('the joined run', () => {
     expect((await joinArgs(...roots, '-o', 'later')).code).toBe(0);
     const judged = await cli(['compare', 'first/a', 'night/a', '--gate', '-o', 'later'], { cwd: home });
     expect([judged.code, judged.stderr]).toEqual([0, expect.stringContaining('gate: no change shown')]);
+    const same = await joinArgs(...roots, '-o', 'later');
+    expect([same.code, same.stderr]).toEqual([0, expect.stringContaining('was joined before as run night')]);
+    await run('later', '--cost-limit', '8');
+    expect(sql('later', 'SELECT 1 FROM attempts WHERE number > 1')).toEqual([]);
     const again = await cli(['resume', 'night', '--retry', '--id', IDS[3]!, '-o', 'later'], { cwd: home });
     expect(again.code, again.stderr).toBe(0);
     expect(again.stderr).toContain('run night: complete');
@@ -424,8 +428,9 @@ describe('what does not fit is named, and nothing is written', () => {
     expect(existsSync(at(out))).toBe(false);
   });
 
-  test('a second join, and one into the root of a shard', async () => {
-    const again = await joinArgs(...roots, '-o', 'joined');
+  test('another run of that name, and a join into the root of a shard', async () => {
+    const other = changed('newer', 's4', `UPDATE runs SET finished_at = '2026-11-22T00:00:00.000Z'`);
+    const again = await joinArgs(...three, other, '-o', 'joined');
     expect([again.code, again.stderr]).toEqual([2, expect.stringMatching(/joined has a run night already/)]);
     const into = await joinArgs(...roots, '-o', 's1');
     expect([into.code, into.stderr]).toEqual([

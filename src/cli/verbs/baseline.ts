@@ -1,7 +1,13 @@
 /** `swebatch baseline`: the run that nightly runs are compared with. */
 import { z } from 'zod';
 import { inert } from '../../base/text/inert.ts';
-import { openForReading, openForWriting, refuseShard, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
+import {
+  openForReading,
+  openForWriting,
+  refuseShard,
+  requireRun,
+  resultsRoot,
+} from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
 import { listBaselines, removeBaseline, setBaseline } from '../../store/records/baselines.ts';
 import { defineVerb, flags, json, output, string } from '../flags/verb.ts';

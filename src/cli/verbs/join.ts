@@ -42,7 +42,7 @@ export const joinVerb = defineVerb({
         `shard ${shard} of ${createdAt.slice(0, 16).replace('T', ' ')}: ${plural(trials, 'trial')}, ${status} (${from})`,
       );
     say(
-      `joined as run ${joined.run}: ${plural(joined.trials, 'trial')} of ${plural(joined.instances, 'instance')}, ${joined.status}; look at it with ${commandOn(root, `report ${joined.run}`)}`,
+      `${joined.already ? 'was joined before' : 'joined'} as run ${joined.run}: ${plural(joined.trials, 'trial')} of ${plural(joined.instances, 'instance')}, ${joined.status}; look at it with ${commandOn(root, `report ${joined.run}`)}`,
     );
     return EXIT.done;
   },

@@ -36,7 +36,8 @@ function Report({ run }: { run: RunDocument }) {
       </h1>
       {summary.shard ? (
         <p className="sub">
-          A part of a run: its figures are of this shard alone. <code>swebatch join</code> makes the run of all.
+          A part of a run: its figures are of this shard alone. <code>swebatch join</code> makes the run of
+          all.
         </p>
       ) : null}
       <p className="sub">
