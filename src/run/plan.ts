@@ -16,7 +16,7 @@ import {
   beyondAgents,
   beyondGraders,
   beyondVariables,
-  withinEngines,
+  withinEngine,
   withoutUnsupported,
 } from './plan/unsupported.ts';
 import { openForReading, refuseRunName, refuseSmallDisk, refuseUnwritable } from './resultsRoot.ts';
@@ -62,7 +62,7 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
   const skip = wanted.skip_unsupported ?? false;
   const running = withoutUnsupported(
     await beyondAgents(
-      await beyondVariables(await withinEngines(chosen.selected, resolved, caller.env), resolved, caller.env),
+      await beyondVariables(await withinEngine(chosen.selected, resolved), resolved, caller.env),
       resolved.arms,
     ),
     skip,
