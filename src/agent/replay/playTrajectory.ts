@@ -9,7 +9,7 @@ import { timestampOrNull } from '../../base/plausible.ts';
 import { contentText } from '../../base/text/contentText.ts';
 import type { CommandResult, Environment } from '../../environment/environment.ts';
 import { readCompletion } from '../../model/dialects/completion.ts';
-import { asChatBody } from '../../model/dialects/everyDialect.ts';
+import { keptReply } from '../../model/dialects/everyDialect.ts';
 import type { Model, ModelReply, ToolCall } from '../../model/model.ts';
 import { pricesSchema } from '../../model/modelConfig.ts';
 import { costOf, isFreeName } from '../../model/prices.ts';
@@ -298,20 +298,19 @@ function replyOf(message: RecordedMessage, { config, modelVars }: RecordedTrajec
   const kept = behaviourOf(config.compat).keepMalformedReply;
   const dropped = !kept && message.role === 'user' && interrupt_type === 'FormatError';
   if (message.role !== 'assistant' && !dropped) return null;
-  const body = asChatBody(response);
-  const choice = firstChoice(body);
-  const read = readCompletion(body);
+  const recorded = keptReply(response);
+  const read = readCompletion(recorded?.body);
   const { extra: _, timestamp: __, ...own } = message as Record<string, unknown>;
   const said: Record<string, unknown> =
     read.kind === 'reply'
       ? read.reply.message
-      : ((choice?.message as Record<string, unknown> | undefined) ??
+      : (recorded?.message ??
         (dropped ? { content: typeof text === 'string' ? text : null, ...standIn(message, config) } : own));
   return {
     message: { ...said, role: 'assistant', content: (said.content ?? null) as string | null },
     content: contentText(said.content),
     toolCalls: (said.tool_calls ?? []) as ToolCall[],
-    finishReason: (choice?.finish_reason ?? null) as string | null,
+    finishReason: recorded?.finishReason ?? null,
     modelId: null,
     usage: null,
     // Before 2.4.6 nobody counted what a malformed reply had cost.
@@ -337,11 +336,6 @@ function standIn(message: RecordedMessage, config: AgentConfig): { tool_calls?: 
   const [, name = 'bash', missing] = told;
   const args = missing ? '{}' : '{"command":""}';
   return { tool_calls: [{ id: 'stand-in', type: 'function', function: { name, arguments: args } }] };
-}
-
-function firstChoice(response: unknown): Record<string, unknown> | undefined {
-  const choices = (response as { choices?: unknown } | null | undefined)?.choices;
-  return Array.isArray(choices) ? (choices[0] as Record<string, unknown> | undefined) : undefined;
 }
 
 /** Indices of the messages that answer the turn at `start`, in order. */

@@ -1,10 +1,11 @@
 /**
- * `--model replay:RUN`: the replies of an earlier run again, without network and without money spent. Where they come from is
- * not known here: the runner hands in a source that reads its store, or a published trajectory.
+ * `--model replay:RUN`: the replies of an earlier run again, without network and without money spent, for new commands in a real environment.
+ * The runner hands in a source: its store, or a recording file. (`swebatch replay FILE` is another purpose: it plays a published trajectory
+ * through our loop, outputs and all, and compares every message: agent/replay.)
  *
  * A replayed call carries the cost that was recorded, in the reply and in the ledger, because cost limits and budgets must end
  * an attempt at the same step and the ledger must read the same; nothing is paid, and each row says so in its notes and its
- * price version. `costs: 'none'` writes 0 instead.
+ * price version.
  */
 
 import { createHash } from 'node:crypto';
@@ -25,7 +26,6 @@ import {
   type ModelResponse,
   modelFailure,
   modelSuccess,
-  type QueryOptions,
   type Usage,
   type Wire,
   type WireAnswer,
@@ -133,24 +133,32 @@ function answerOf(recorded: RecordedSuccess): CannedAnswer {
     usage: recorded.usage,
     costNano: recorded.costNano,
     providerCostNano: recorded.providerCostNano ?? null,
-    priceVersion: recorded.priceVersion ? `replayed: ${recorded.priceVersion}` : 'replayed',
-    notes: ['replayed: nothing was paid'],
+    priceVersion: replayedPrice(recorded.priceVersion),
+    notes: [NOTE],
     try: recorded.failedTries?.length ?? 0,
   };
 }
 
-function tellFailedTries(tries: readonly CallRecord[], options: QueryOptions, clock: Clock): void {
+const NOTE = 'replayed: nothing was paid';
+
+/** Recorded rows of the ledger, told to the listener again without their waits. Of a program's the phase and the price say it too. */
+function tellTries(
+  tries: readonly CallRecord[],
+  listener: CallListener | undefined,
+  clock: Clock,
+  ofProgram: boolean,
+): void {
   for (const row of tries) {
     const startedAt = clock.wall();
-    void options.listener?.began({ try: row.try, modelAsked: row.modelAsked, startedAt, estimateNano: 0 });
-    options.listener?.ended({
-      ...row,
-      startedAt,
-      latencyMs: 0,
-      notes: [...row.notes, 'replayed: nothing was paid'],
-    });
+    void listener?.began({ try: row.try, modelAsked: row.modelAsked, startedAt, estimateNano: 0 });
+    if (ofProgram) listener?.phase?.('model');
+    const price = ofProgram && { priceVersion: replayedPrice(row.priceVersion) };
+    listener?.ended({ ...row, startedAt, latencyMs: 0, notes: [...row.notes, NOTE], ...price });
   }
 }
+
+const replayedPrice = (version: string | null | undefined): string =>
+  version ? `replayed: ${version}` : 'replayed';
 
 function replayModel(options: ReplayOptions, attempt: ModelForAttempt): Model {
   const { name } = options;
@@ -191,7 +199,7 @@ function replayModel(options: ReplayOptions, attempt: ModelForAttempt): Model {
       }
       compare(recorded, messages);
       next += 1;
-      tellFailedTries(recorded.failedTries ?? [], queryOptions, clock);
+      tellTries(recorded.failedTries ?? [], queryOptions.listener, clock, false);
       if ('failure' in recorded) return recorded.failure;
       return answerFrom(answerOf(recorded), name, options.latencyMs ?? 0, queryOptions, clock);
     },
@@ -241,23 +249,6 @@ interface WireReplayOptions {
   readonly name: string;
   readonly source: RecordedWire;
   readonly clock: Clock;
-}
-
-const NOTE = 'replayed: nothing was paid';
-
-function tellTries({ tries }: RecordedWireCall, listener: CallListener | undefined, clock: Clock): void {
-  for (const row of tries) {
-    const startedAt = clock.wall();
-    void listener?.began({ try: row.try, modelAsked: row.modelAsked, startedAt, estimateNano: 0 });
-    listener?.phase?.('model');
-    listener?.ended({
-      ...row,
-      startedAt,
-      latencyMs: 0,
-      notes: [...row.notes, NOTE],
-      priceVersion: row.priceVersion === null ? 'replayed' : `replayed: ${row.priceVersion}`,
-    });
-  }
 }
 
 function replyOf({ message, tries }: RecordedWireCall): ModelReply {
@@ -365,7 +356,7 @@ export function replayedWire(options: WireReplayOptions, attempt: ModelForAttemp
       if (at >= 0) {
         const [{ call }] = waiting.splice(at, 1) as [Waiting];
         threads.set(speaker, call.thread);
-        tellTries(call, listener, clock);
+        tellTries(call.tries, listener, clock, true);
         return answer(call, sink);
       }
       if (program.end) return { response: program.end, refused: null };

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs';
 import { z } from 'zod';
 import { DIALECT_NAMES } from '../../model/dialects/dialects.ts';
-import { asChatBody } from '../../model/dialects/everyDialect.ts';
+import { type KeptReply, keptReply } from '../../model/dialects/everyDialect.ts';
 import {
   BAD_CALL_SAYS,
   type CallRecord,
@@ -31,12 +31,6 @@ import { UserError } from '../userError.ts';
 import { callOf } from './ledgerRow.ts';
 import { programOf } from './programRecord.ts';
 import { openRecording, type RecordedTrial } from './recording.ts';
-
-const bodySchema = z.looseObject({
-  id: z.string().nullish(),
-  model: z.string().nullish(),
-  choices: z.array(z.looseObject({ message: z.looseObject({}), finish_reason: z.string().nullish() })).min(1),
-});
 
 const KINDS: Partial<Record<ExitReason, ModelFailureKind>> = {
   model_unavailable: 'unavailable',
@@ -125,7 +119,7 @@ function repliesOf(store: Store, { id, again }: Played): RecordedReply[] {
     return response
       ? [
           {
-            ...replyOf(response.body, query),
+            ...replyOf(response.reply, query),
             observed: response.observed,
             ...(response.begins && { begins: true }),
           },
@@ -140,7 +134,7 @@ function repliesOf(store: Store, { id, again }: Played): RecordedReply[] {
  * and keeps its response in the error message.
  */
 function keptResponses(store: Store, attemptId: number) {
-  const kept: { body: z.infer<typeof bodySchema>; observed: Message[]; begins: boolean }[] = [];
+  const kept: { reply: KeptReply; observed: Message[]; begins: boolean }[] = [];
   let observed: Message[] = [];
   let taskStep: unknown;
   let begins = false;
@@ -152,9 +146,9 @@ function keptResponses(store: Store, attemptId: number) {
       taskStep = message.extra?.task_step;
       observed = [];
     }
-    const body = bodySchema.safeParse(asChatBody(message.extra?.response));
-    if (body.success) {
-      kept.push({ body: body.data, observed, begins });
+    const reply = keptReply(message.extra?.response);
+    if (reply) {
+      kept.push({ reply, observed, begins });
       begins = false;
       observed = message.role === 'assistant' ? [] : [message];
     } else observed = [...observed, message];
@@ -200,15 +194,14 @@ function emptyAnswer({ error_code, error_message }: EndedCallRow): ModelErrorRes
   return { success: false, error: error_code, message: error_message, metadata: { kind } };
 }
 
-function replyOf(body: z.infer<typeof bodySchema>, query: Query | undefined): RecordedReply {
-  const choice = body.choices[0]!;
-  const call = query?.answer ?? null;
+function replyOf({ message, finishReason, modelId, responseId }: KeptReply, query: Query): RecordedReply {
+  const call = query.answer;
   return {
-    failedTries: query?.failedTries ?? [],
-    message: choice.message as unknown as Message,
-    finishReason: choice.finish_reason ?? null,
-    modelId: body.model ?? null,
-    responseId: body.id ?? null,
+    failedTries: query.failedTries,
+    message: message as Message,
+    finishReason,
+    modelId,
+    responseId,
     rawUsage: call?.rawUsage ?? null,
     usage: call?.usage ?? null,
     costNano: call?.costNano ?? null,
