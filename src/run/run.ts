@@ -28,7 +28,15 @@ import { type ArmScore, armScores } from '../report/measure/score.ts';
 import type { Store } from '../store/open.ts';
 import { gradedSoFar } from '../store/records/evaluations.ts';
 import { scoreRows } from '../store/records/reportQueries.ts';
-import { armsOf, type RunRow, runByName, setRunStatus, spentNano } from '../store/records/runs.ts';
+import {
+  armsOf,
+  type RunRow,
+  runByName,
+  setRunStatus,
+  shardName,
+  shardOf,
+  spentNano,
+} from '../store/records/runs.ts';
 import { attemptById, type TrialRow, trialLines, trialsOf } from '../store/records/trials.ts';
 import { startArms } from './arms.ts';
 import { discardAbandonedWork } from './attempt/environment.ts';
@@ -78,6 +86,8 @@ interface Sitting {
 export interface RunOutcome extends BatchResult {
   readonly run: string;
   readonly root: string;
+  /** "2/5", of a shard. */
+  readonly shard?: string;
   /** The folder of its exports, and the predictions there. */
   readonly dir: string;
   readonly predictions: readonly string[];
@@ -107,9 +117,11 @@ export async function workOn(sitting: Sitting, caller: Caller): Promise<RunOutco
     } finally {
       await closing.closeAll();
     }
+    const shard = shardOf(row);
     return {
       ...worked,
       run: row.name,
+      ...(shard && { shard: shardName(shard) }),
       root,
       dir: run.dir,
       spent: spentNano(store, row.id),
