@@ -66,7 +66,7 @@ async function findEngines(): Promise<void> {
   enginesFound = true;
   const { chooseEngine } = await import('../environment/places/chosenEngine.ts');
   const { engineOptions } = await import('../run/places/engines.ts');
-  chooseEngine((host) => engineOptions(process.env, host));
+  chooseEngine(() => engineOptions(process.env));
 }
 
 /** Node keeps idle connections open for some seconds, and the process would wait for them. */

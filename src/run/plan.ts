@@ -18,7 +18,7 @@ import {
   beyondAgents,
   beyondGraders,
   beyondVariables,
-  withinEngines,
+  withinEngine,
   withoutUnsupported,
 } from './plan/unsupported.ts';
 import { openForReading, refuseRunName, refuseSmallDisk, refuseUnwritable } from './resultsRoot.ts';
@@ -66,7 +66,7 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
   const skip = wanted.skip_unsupported ?? false;
   const running = withoutUnsupported(
     await beyondAgents(
-      await beyondVariables(await withinEngines(rows, resolved, caller.env), resolved, caller.env),
+      await beyondVariables(await withinEngine(rows, resolved), resolved, caller.env),
       resolved.arms,
     ),
     skip,

@@ -12,14 +12,13 @@
 import { type Closing, createClosing } from '../base/async/timer.ts';
 import { VERSION } from '../base/files/packageFile.ts';
 import { pathInside } from '../base/files/pathInside.ts';
-import { errorText } from '../base/text/errorText.ts';
 import type { Redactor } from '../base/text/redact.ts';
 import { parseSize } from '../base/text/units.ts';
 import type { RunConfig } from '../config/configSchema.ts';
 import type { SuiteConfig } from '../config/suiteConfig.ts';
 import { currentOwner } from '../environment/owner.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../environment/places/imagesConfig.ts';
-import { watchEngines } from '../environment/places/places.ts';
+import { watchEngine } from '../environment/places/places.ts';
 import type { GradingConfig } from '../grading/gradingConfig.ts';
 import { suspicionRules } from '../grading/suspicion/commands.ts';
 import { meansCredential } from '../model/namedCredentials.ts';
@@ -54,7 +53,7 @@ import { createGrader, type GradingSummary } from './grader/grader.ts';
 import { createStepGrading, type GradedRun } from './grader/gradeTrial.ts';
 import { openSuite } from './grader/judge.ts';
 import { openRunImages } from './places/openImages.ts';
-import { keepEngines, reapOrphans } from './places/sittingEngines.ts';
+import { reapOrphans } from './places/sittingEngines.ts';
 import { imagesOfTrials, orderForImages } from './places/trialImages.ts';
 import type { ArmConfig } from './plan/planRecord.ts';
 import { plannedInstances, plannedTrial } from './plannedTrial.ts';
@@ -191,23 +190,19 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   closing.addLast(() => notifier.settle());
   events.on(notifier.listener);
   closing.addLast(() => attendant.over?.());
-  const brokenRecord = (error: unknown) => stop.stopStarting('internal_error', errorText(error));
 
   // Where the containers are.
   const imagesConfig = sitting.images ?? imagesConfigSchema.parse({});
   const opened = await openRunImages(env, sitting.arms, imagesConfig, events, store);
-  closing.addLast(() => opened?.images.close());
-  const engineDir = await opened?.images.engineDir();
-  const pool = opened?.pool;
-  const engine = opened && watchEngines(config.stall.engine_s, pool);
+  closing.addLast(() => opened?.close());
+  const engineDir = await opened?.engineDir();
+  const engine = opened && watchEngine(config.stall.engine_s);
   const armRows = armsOf(store, row.id);
   const graceMs = config.stop_grace_s * 1000;
   const asks = sitting.suite?.judge !== undefined;
-  const around = { store, env, cwd, events, images: opened?.images, pool, engine, asks, graceMs };
+  const around = { store, env, cwd, events, images: opened, engine, asks, graceMs };
   const arms = await startArms(armRows, around, closing);
   closing.add(() => engine?.close());
-  const isoNow = () => new Date().toISOString();
-  keepEngines(pool, { store, run: row, events, isoNow, onError: brokenRecord }, closing);
 
   // What is done, and what grades it.
   const instances = await plannedInstances(store, row);
@@ -230,24 +225,21 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
     arms,
     instances,
     engine,
-    gradedOn: { images: opened?.images, pool: pool?.beside() },
+    ensureGraded: opened?.ensure,
   };
   const grader = grading.enabled ? await createGrader(graded, cwd) : null;
   closing.add(() => grader?.close());
   const plan = (trial: TrialRow) => plannedTrial(trial, arms, instances);
   const scheduled = scheduleTrials(store, row, config, pending);
   const { trials: ordered, here } = opened
-    ? await orderForImages(
-        { store, run: row, order: config.order, images: opened.images, events, plan },
-        scheduled,
-      )
+    ? await orderForImages({ store, run: row, order: config.order, images: opened, events, plan }, scheduled)
     : { trials: scheduled, here: new Set<string>() };
   const trials = ordered.map(plan);
   const images =
     opened &&
     imagesOfTrials(
       {
-        service: opened.images,
+        service: opened,
         engine,
         here,
         arms,
@@ -278,7 +270,6 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
     budget,
     arms,
     trials,
-    pool,
     images,
     grader,
     stepGrading,

@@ -160,7 +160,7 @@ async function replayInContainer(json: unknown, args: Args<typeof replayFlags>):
   // A trajectory of ours says all of it; the published agent neither sealed nor closed its containers.
   const ours = 'seal_history' in recorded;
   const { cwd, timeout, env } = recorded;
-  const settings = ours ? { ...recorded, hosts: [] } : { cwd, timeout, env, seal_history: false };
+  const settings = ours ? { ...recorded, hosts: undefined } : { cwd, timeout, env, seal_history: false };
   const factory = await createEnvironmentFactory(
     environmentConfigSchema.strip().parse({
       ...settings,

@@ -168,9 +168,9 @@ export async function checkSameImages(
   const here = await contentsHere(env, arms, names);
   const changed = names.flatMap((name) => {
     const seen = [...ran.get(name)!, ...(began[name] ? [began[name]] : [])];
-    const other = here.get(name)!.find((now) => !seen.some((digest) => isContent(digest, now)));
-    if (!other || seen.length === 0) return [];
-    return [{ key: `image ${name}`, was: seen[0]!, is: other.digests[0] ?? other.id }];
+    const now = here.get(name);
+    if (!now || seen.length === 0 || seen.some((digest) => isContent(digest, now))) return [];
+    return [{ key: `image ${name}`, was: seen[0]!, is: now.digests[0] ?? now.id }];
   });
   if (changed.length === 0) return;
   if (!allow)

@@ -6,7 +6,7 @@ import { type DatasetConfig, type RunConfig, runConfigSchema } from '../../confi
 import { type SuiteConfig, suiteConfigSchema } from '../../config/suiteConfig.ts';
 import { datasetHash, headOf, type LoadedRow, recordedRow } from '../../dataset/dataset.ts';
 import type { PlannedShard } from '../../dataset/shard.ts';
-import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
+import { type EnvironmentConfig, ONE_ENGINE } from '../../environment/environmentConfig.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../../environment/places/imagesConfig.ts';
 import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';
 import type { ModelConfig } from '../../model/modelConfig.ts';
@@ -19,6 +19,7 @@ import {
   wholeArm,
   wholeConfig,
 } from '../../store/records/runs.ts';
+import { UserError } from '../userError.ts';
 
 /** One model + agent + environment configuration. */
 export interface ArmConfig {
@@ -140,6 +141,14 @@ export const plannedSuite = (run: Pick<RunRow, 'config'>): SuiteConfig | undefin
 
 export const plannedArms = (run: Pick<RunRow, 'config'>): readonly ArmConfig[] =>
   (wholeConfig(run).arms ?? []) as readonly ArmConfig[];
+
+/** A run that an earlier version spread over several engines can be read, graded and compared, and not go on. */
+export function refuseSeveralEngines(run: Pick<RunRow, 'name' | 'config'>): void {
+  if (plannedArms(run).some(({ environment }) => (environment?.hosts ?? []).length > 0))
+    throw new UserError(
+      `run ${run.name} cannot go on, because its record names several engines: ${ONE_ENGINE}`,
+    );
+}
 
 export const plannedArm = (arm: Pick<ArmRow, 'config'>): Omit<ArmConfig, 'name'> =>
   wholeArm(arm) as Omit<ArmConfig, 'name'>;
