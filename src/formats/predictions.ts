@@ -8,8 +8,8 @@ import { isRecord } from '../base/isRecord.ts';
 import { asciiJson } from '../base/python/json.ts';
 import { kindOf } from '../base/text/errorText.ts';
 import { instanceIdProblem } from '../base/text/instanceId.ts';
+import { ForeignTextError, jsonEntries, parseForeignJson, type RawBody, textOfBody } from './foreignFile.ts';
 import { foreignId } from './foreignFormat.ts';
-import { ForeignTextError, jsonEntries, parseForeignJson, type RawBody, textOfBody } from './foreignJson.ts';
 
 export interface Prediction {
   readonly instance_id: string;

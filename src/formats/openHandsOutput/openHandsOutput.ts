@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { isRecord, recordOf } from '../../base/isRecord.ts';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
-import { hasKeys, linesOf, readForeignFile, SourceError, topOf } from '../foreignFile.ts';
+import { hasKeys, linesOf, readerOf, readIfThere, topOf } from '../foreignFile.ts';
 import {
   type ForeignFormat,
   type ForeignInstance,
@@ -20,8 +20,8 @@ import {
   spanOf,
   UNKNOWN_MODEL,
 } from '../foreignFormat.ts';
-import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
 import { runFromInstanceReports } from '../harness/reports.ts';
+import { SourceError } from '../sourceError.ts';
 import { reportBeside, verdictsIn, withPrinted, withReport, withVerdicts } from '../verdicts.ts';
 import { readHistory } from './history.ts';
 
@@ -64,8 +64,11 @@ const rowSchema = z.looseObject({
 });
 type Row = z.infer<typeof rowSchema>;
 
-export const readOutputLine = (body: RawBody): Read<Row> =>
-  readForeign(body, rowSchema, (value) => isRecord(value) && 'instance_id' in value, 'it has no instance_id');
+export const readOutputLine = readerOf(
+  rowSchema,
+  (value) => isRecord(value) && 'instance_id' in value,
+  'it has no instance_id',
+);
 
 /** Null where the line says nothing of a grading. */
 export function verdictOfRow({ report, test_result, resolved }: Row): ForeignVerdict | null {
@@ -194,7 +197,7 @@ function readOutput(file: string, report: string | undefined): ForeignRun {
   // Newer versions keep what they were told beside the lines.
   const metadata = join(folder, 'metadata.json');
   const lacks = [...rows.values()].some(({ instance }) => instance.model === UNKNOWN_MODEL);
-  const model = lacks && existsSync(metadata) ? modelOf(metadataOf(metadata)) : null;
+  const model = lacks ? modelOf(readIfThere(metadata, readMetadata)) : null;
   const instances = [...rows.values()].map(({ instance }) =>
     instance.model === UNKNOWN_MODEL && model !== null ? { ...instance, model } : instance,
   );
@@ -233,7 +236,4 @@ const counted = (run: ForeignRun): ForeignRun =>
     of: run.instances.length,
   });
 
-function metadataOf(path: string): unknown {
-  const read = readForeign(readForeignFile(path), z.unknown(), isRecord, 'it is no metadata');
-  return read.ok ? read.value : null;
-}
+const readMetadata = readerOf(z.unknown(), isRecord, 'it is no metadata');

@@ -10,7 +10,7 @@ import { stepsOrNull, tokensOrNull } from '../../base/plausible.ts';
 import { contentText } from '../../base/text/contentText.ts';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
-import { hasKeys, readForeignFile, SourceError } from '../foreignFile.ts';
+import { hasKeys, readerOf, readForeignFile } from '../foreignFile.ts';
 import {
   type ForeignFormat,
   type ForeignInstance,
@@ -21,9 +21,9 @@ import {
   UNKNOWN_MODEL,
   wholeCall,
 } from '../foreignFormat.ts';
-import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
 import { runFromInstanceReports } from '../harness/reports.ts';
 import { NO_MODEL, PREDICTIONS, type Prediction, parsePredictions } from '../predictions.ts';
+import { SourceError } from '../sourceError.ts';
 import { reportBeside, withReport, withVerdicts } from '../verdicts.ts';
 
 const TRAJECTORY = /\.traj(?:\.gz)?$/;
@@ -72,13 +72,11 @@ const trajectorySchema = z.looseObject({
 });
 type Trajectory = z.infer<typeof trajectorySchema>;
 
-export const readSweTrajectory = (body: RawBody): Read<Trajectory> =>
-  readForeign(
-    body,
-    trajectorySchema,
-    (value) => isRecord(value) && ('trajectory' in value || 'history' in value),
-    'it has neither trajectory nor history, so it is not of SWE-agent',
-  );
+export const readSweTrajectory = readerOf(
+  trajectorySchema,
+  (value) => isRecord(value) && ('trajectory' in value || 'history' in value),
+  'it has neither trajectory nor history, so it is not of SWE-agent',
+);
 
 function modelOf({ replay_config: config }: Trajectory): string | null {
   let value = config;

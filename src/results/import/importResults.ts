@@ -12,7 +12,6 @@ import { contentText } from '../../base/text/contentText.ts';
 import { percent, plural } from '../../base/text/numbers.ts';
 import { recordedRow } from '../../dataset/dataset.ts';
 import type { Instance } from '../../dataset/instance.ts';
-import { SourceError } from '../../formats/foreignFile.ts';
 import {
   counted,
   type ForeignInstance,
@@ -26,6 +25,7 @@ import {
 } from '../../formats/foreignFormat.ts';
 import { readForeignRun, recogniseSource, whatIsKnown } from '../../formats/formats.ts';
 import { HALF_CHARACTERS } from '../../formats/predictions.ts';
+import { SourceError } from '../../formats/sourceError.ts';
 import { exitClassOf, type Outcome, SEALED_CLASSES } from '../../outcome.ts';
 import { scoredTrials } from '../../report/measure/score.ts';
 import type { Caller } from '../../run/caller.ts';
