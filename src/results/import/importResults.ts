@@ -10,8 +10,7 @@ import { durationOrNull } from '../../base/plausible.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { contentText } from '../../base/text/contentText.ts';
 import { percent, plural } from '../../base/text/numbers.ts';
-import { recordedRow } from '../../dataset/dataset.ts';
-import type { Instance } from '../../dataset/instance.ts';
+import { headOf, type LoadedRow, recordedRow } from '../../dataset/dataset.ts';
 import {
   counted,
   type ForeignInstance,
@@ -177,7 +176,7 @@ async function importForeign(
     const added = importRun(store, {
       name,
       imported,
-      rows: new Map(dataset?.rows.map((r) => [r.instance.instance_id, r]) ?? []),
+      rows: new Map(dataset?.rows.map((r) => [headOf(r).instance_id, r]) ?? []),
       dataset: { source: options.dataset?.subset ?? source, revision: dataset?.revision ?? null },
       createdAt: new Date().toISOString(),
     });
@@ -332,7 +331,7 @@ interface ImportRequest {
   readonly name: string;
   readonly imported: ForeignRun;
   /** Rows by id, where the dataset is at hand: without one an instance can be reported but not graded. */
-  readonly rows: ReadonlyMap<string, { readonly instance: Instance; readonly rowHash: string }>;
+  readonly rows: ReadonlyMap<string, LoadedRow>;
   readonly dataset: { readonly source: string; readonly revision: string | null };
   readonly createdAt: string;
 }
