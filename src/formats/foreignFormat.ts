@@ -1,5 +1,6 @@
 /** What a format of another tool is to the rest of the program: how a path is recognised as one, and what can be read from it as plain data. */
 import { z } from 'zod';
+import { ownEntry } from '../base/isRecord.ts';
 import { timestampOrNull, tokensOrNull } from '../base/plausible.ts';
 import { instanceIdProblem, instanceIdSchema } from '../base/text/instanceId.ts';
 import type { ExitReason } from '../outcome.ts';
@@ -163,6 +164,29 @@ export const withIds = <T extends { readonly path: string; readonly instanceId: 
 /** Seconds since 1970 of a date as text. */
 export const secondsOf = (date: string | null | undefined): number | null =>
   timestampOrNull(Date.parse(date ?? '') / 1000);
+
+/** Exceptions of Python, litellm and the clients of providers, by what they say about the end of an attempt. */
+const EXCEPTIONS: Readonly<Record<string, ExitReason>> = {
+  CancelledError: 'cancelled',
+  KeyboardInterrupt: 'cancelled',
+  ContextWindowExceededError: 'context_window_exceeded',
+  ContentPolicyViolationError: 'model_refusal',
+  RateLimitError: 'model_unavailable',
+  RetryError: 'model_unavailable',
+  APIError: 'model_unavailable',
+  APIConnectionError: 'model_unavailable',
+  APIStatusError: 'model_unavailable',
+  APITimeoutError: 'model_unavailable',
+  InternalServerError: 'model_unavailable',
+  ServiceUnavailableError: 'model_unavailable',
+  Timeout: 'model_unavailable',
+  BadRequestError: 'model_rejected',
+  UnsupportedParamsError: 'model_rejected',
+  AuthenticationError: 'auth_failed',
+  PermissionDeniedError: 'auth_failed',
+  NotFoundError: 'model_not_found',
+};
+export const reasonOfException = (name: string): ExitReason | undefined => ownEntry(EXCEPTIONS, name);
 
 /** From the first of these times to the last. */
 export const spanOf = (seconds: readonly number[]) => ({

@@ -16,7 +16,7 @@ import {
   type StatedVerdicts,
   trialKey,
 } from './foreignFormat.ts';
-import { runFromInstanceReports, statedByRunReport } from './harness/reports.ts';
+import { instanceOfPrediction, runFromInstanceReports, statedByRunReport } from './harness/reports.ts';
 import { RUN_REPORT_KEYS, readRunReport } from './harness/runReport.ts';
 import { entryFolder, RESULTS, verdictsOfLeaderboard } from './leaderboard/results.ts';
 import { isEmptyPatch, NO_MODEL, PREDICTIONS, parsePredictions } from './predictions.ts';
@@ -49,8 +49,40 @@ export function withReport(run: ForeignRun, report: string | undefined): Foreign
   return { ...run, verdicts };
 }
 
+/**
+ * The run with the verdicts of `report`; without it with those that lie with it, which are of instance folders below or of a run report beside. Folders say more
+ * of each instance, the report states a number too. `except`: a file that is no report.
+ */
+export function withReportNear(
+  run: ForeignRun,
+  folder: string,
+  { report, except }: { readonly report?: string | undefined; readonly except?: string } = {},
+): ForeignRun {
+  if (report !== undefined) return withReport(run, report);
+  const { verdicts, warnings } = runFromInstanceReports(
+    folder,
+    new Set(run.instances.map(({ instanceId }) => instanceId)),
+  );
+  const beside = reportBeside(folder, except);
+  if (verdicts.size === 0) return beside ? withVerdicts(run, beside) : run;
+  const graded = { ...run, verdicts, warnings: [...run.warnings, ...warnings] };
+  return beside?.printed ? withPrinted(graded, beside.printed) : graded;
+}
+
+/** A file of predictions. */
+export function readPredictionsFile(path: string): ForeignRun {
+  const read = parsePredictions(readForeignFile(path), path);
+  const instances = (read.ok ? read.predictions : []).map((each) =>
+    instanceOfPrediction(each.instance_id, each.model_name_or_path, each.model_patch ?? ''),
+  );
+  const said = read.ok
+    ? { warnings: read.warnings, problems: [] }
+    : { warnings: [], problems: read.problems };
+  return { folder: path, instances, verdicts: new Map(), ...said };
+}
+
 /** What was stated of the run's instances; where only some ids are named, every other instance is unresolved. What never ran is missing. */
-export function withVerdicts(run: ForeignRun, stated: StatedVerdicts): ForeignRun {
+function withVerdicts(run: ForeignRun, stated: StatedVerdicts): ForeignRun {
   const has = new Set(run.instances.map(({ instanceId }) => instanceId));
   const rest = ({ modelPatch }: ForeignInstance): ForeignVerdict => ({
     verdict: modelPatch === '' ? 'empty_patch' : 'unresolved',
@@ -183,11 +215,11 @@ function sheetOf({ warnings, printed: _, ...stated }: StatedVerdicts, label: str
 
 /** Reports lie beside predictions: per instance in any folder below, or a run report in the same folder. */
 function sheetOfPredictions(path: string, label: string): VerdictSheet {
-  const read = parsePredictions(readForeignFile(path), path);
-  if (!read.ok) throw new SourceError(read.problems.join('\n'));
-  const named = read.predictions[0]?.model_name_or_path ?? NO_MODEL;
+  const { instances, problems } = readPredictionsFile(path);
+  if (problems.length > 0) throw new SourceError(problems.join('\n'));
+  const named = instances[0]?.model ?? NO_MODEL;
   const model = named === NO_MODEL ? null : named;
-  const ids = new Set(read.predictions.map(({ instance_id: id }) => id));
+  const ids = new Set(instances.map(({ instanceId }) => instanceId));
   const { verdicts: below } = runFromInstanceReports(dirname(path), ids);
   if ([...below.values()].every(({ verdict }) => verdict === 'error')) {
     const report = reportBeside(dirname(path), basename(path));
@@ -200,16 +232,16 @@ function sheetOfPredictions(path: string, label: string): VerdictSheet {
       ? { verdict: 'empty_patch' }
       : { verdict: 'pending', lost: 'not_graded' }),
   });
+  const bare = `no reports were found beside ${label}: nothing of it can be compared`;
   return {
     label,
     kind: 'predictions',
     model,
     verdicts: new Map(
-      read.predictions.map(({ instance_id: id, model_patch }) => [id, below.get(id) ?? unseen(model_patch)]),
+      instances.map(({ instanceId: id, modelPatch }) => [id, below.get(id) ?? unseen(modelPatch)]),
     ),
     open: null,
     facts: new Map(),
-    warnings:
-      below.size === 0 ? [`no reports were found beside ${label}: nothing of it can be compared`] : [],
+    warnings: below.size === 0 ? [bare] : [],
   };
 }

@@ -2,7 +2,11 @@
 
 import { z } from 'zod';
 import { contentText } from '../../base/text/contentText.ts';
-import { type MiniTrajectory, parseTrajectory, type TrajectoryMessage } from '../../formats/miniSweAgent/trajectory.ts';
+import {
+  type MiniTrajectory,
+  parseTrajectory,
+  type TrajectoryMessage,
+} from '../../formats/miniSweAgent/trajectory.ts';
 import { asChatBody } from '../../model/dialects/everyDialect.ts';
 import { asObject } from '../../model/dialects/shapes.ts';
 import { type AgentConfig, agentConfigSchema } from '../agentConfig.ts';

@@ -13,6 +13,7 @@ import {
   type ForeignVerdict,
   foreignInstance,
   type RecordedCall,
+  reasonOfException,
   recordedCall,
   secondsOf,
 } from '../foreignFormat.ts';
@@ -40,26 +41,10 @@ const LIMITS: Readonly<Record<string, ExitReason>> = {
   operator: 'cancelled',
 };
 
-/** Errors of providers by the names of their clients' exceptions; anything else broke the environment or the scorer. */
-const ENDS = new Map<string, ExitReason>(
-  Object.entries<ExitReason>({
-    CancelledError: 'cancelled',
-    KeyboardInterrupt: 'cancelled',
-    AuthenticationError: 'auth_failed',
-    BadRequestError: 'model_rejected',
-    RateLimitError: 'model_unavailable',
-    APIConnectionError: 'model_unavailable',
-    APITimeoutError: 'model_unavailable',
-    APIStatusError: 'model_unavailable',
-    InternalServerError: 'model_unavailable',
-    ServiceUnavailableError: 'model_unavailable',
-  }),
-);
-
-/** A message begins with the exception as Python writes it: "RateLimitError('...')". */
+/** A message begins with the exception as Python writes it: "RateLimitError('...')". What is none of a provider broke the environment or the scorer. */
 function reasonOfError(message: string): ExitReason {
   const name = /^[\w.]{1,200}/.exec(message)?.[0] ?? '';
-  return ENDS.get(name.split('.').at(-1)!) ?? 'env_died';
+  return reasonOfException(name.split('.').at(-1)!) ?? 'env_died';
 }
 
 function reasonOf({ error, limit }: Sample): ExitReason {
