@@ -12,8 +12,7 @@ import {
   environmentConfigSchema,
 } from '../../environment/environments.ts';
 import { currentOwner } from '../../environment/owner.ts';
-import { gunzipped } from '../../formats/foreignFile.ts';
-import { parseForeignJson } from '../../formats/foreignJson.ts';
+import { gunzipped, parseForeignJson } from '../../formats/foreignFile.ts';
 import { readTrajectory } from '../../formats/miniSweAgent/trajectory.ts';
 import { firstDifference } from '../../model/offline/replayed.ts';
 import { UserError } from '../../run/userError.ts';
