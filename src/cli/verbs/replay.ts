@@ -36,10 +36,7 @@ const replayFlags = flags({
     default: 'recorded',
   },
   image: string('image for --environment docker; default: the recorded one'),
-  network: {
-    ...string('network for --environment docker; default: the one recorded by swebatch, else none'),
-    bare: true,
-  },
+  network: string('network for --environment docker; default: the one recorded by swebatch, else none'),
   json,
 });
 
