@@ -10,7 +10,7 @@ const EVERY: ReadonlyMap<DialectName, Dialect> = new Map(
 export const dialectNamed = (name: DialectName): Dialect => EVERY.get(name)!;
 
 /** A reply as a recording keeps it: of a published trajectory, of a run of ours. */
-export interface KeptReply {
+export interface StoredReply {
   /** In chat's form. What goes back to another dialect's provider next turn stays in `native` of the message. */
   readonly body: Record<string, unknown>;
   readonly message: Record<string, unknown>;
@@ -20,7 +20,7 @@ export interface KeptReply {
 }
 
 /** The one reader of recorded replies, of any dialect; null where there is no message in it. */
-export function keptReply(raw: unknown): KeptReply | null {
+export function storedReply(raw: unknown): StoredReply | null {
   const body = asChatBody(raw);
   const first = asObject(Array.isArray(body?.choices) ? body.choices[0] : null);
   const message = asObject(first?.message);

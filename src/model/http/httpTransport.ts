@@ -67,7 +67,7 @@ function connectFault(error: unknown, host: string, deadlines: Deadlines): Trans
   );
 }
 
-/** What undici and its parser found wrong with an answer; an answer that its own checks do not expect fails one of them. Null for all else. */
+/** The fault that undici and its parser found in an answer; an answer that its own checks do not expect fails one of them. Null for all else. */
 function brokenAnswer({ name, message }: Error, code: string): string | null {
   if (name === 'HTTPParserError')
     return /^Response does not match the HTTP\/1\.1 protocol \((.*)\)$/s.exec(message)?.[1] ?? message;
@@ -215,7 +215,7 @@ function toWebStream(parts: AsyncGenerator<Buffer>): ReadableStream<Uint8Array> 
   });
 }
 
-/** By what was given: most requests of a model have the same. */
+/** Headers by the object they came in: most requests of a model have the same. */
 const flattened = new WeakMap<object, string[]>();
 
 /** Names and values in turns. undici.request does not decompress, so nothing is to come compressed. */
@@ -266,7 +266,7 @@ async function exchangeOver(
   return { body: null };
 }
 
-/** What is read by whoever asked. All else, a body that came whole too, is in the exchange. */
+/** The stream, which whoever asked reads. All else, a body that came whole too, is in the exchange. */
 export interface AnswerBody {
   readonly body: ReadableStream<Uint8Array> | null;
 }
@@ -361,7 +361,7 @@ function dispatcherFor(options: Agent.Options, proxy: ProxySettings | undefined)
     // undici takes the http proxy for https too when this one is empty, which nobody who left it out means.
     httpsProxy: https,
     noProxy: except.trim() === '*' ? '*' : [except, LOOPBACK].filter(Boolean).join(','),
-    // Also to a server that speaks plain HTTP: a proxy that is asked for the whole answer may change or keep it.
+    // A tunnel also to a server that speaks plain HTTP: a proxy that is asked for the whole answer may change or keep it.
     proxyTunnel: true,
     // `connect` is not read for a proxy: its limit is set here.
     proxyTls: options.connect as { timeout?: number },

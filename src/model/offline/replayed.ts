@@ -37,7 +37,7 @@ import { answerFrom, type CannedAnswer } from './canned.ts';
 interface Recorded {
   /** Ledger rows of the tries that failed before it (of a failure: all its tries); they are told to the listener again, without their waits. */
   readonly failedTries?: readonly CallRecord[];
-  /** What the recorded history held since the reply before this one; compared with what the replay sends. */
+  /** Messages of the recorded history since the reply before this one; compared with those that the replay sends. */
   readonly observed?: readonly Message[];
   /** The agent began a new history with it: it worked on the next step of its task. */
   readonly begins?: boolean;
@@ -59,7 +59,7 @@ interface RecordedFailure extends Recorded {
   readonly failure: ModelErrorResponse;
 }
 
-/** What one query of the recorded run came to: a reply, or the failure that ended it. */
+/** The result of one query of the recorded run: a reply, or the failure that ended it. */
 export type RecordedReply = RecordedSuccess | RecordedFailure;
 
 export interface ReplaySource {
@@ -68,7 +68,7 @@ export interface ReplaySource {
    * were played before: of the recorded ones the next is given, the last again and again.
    */
   repliesFor(instanceId: string, epoch: number, earlier: number): Promise<readonly RecordedReply[]>;
-  /** Where an installed program made the calls. */
+  /** The calls of an installed program. */
   readonly wire?: RecordedWire;
 }
 
@@ -288,14 +288,14 @@ const missing = (name: string, text: string): WireAnswer => ({
 });
 
 /** Not asked again so far. */
-interface Waiting {
+interface UnplayedCall {
   readonly call: RecordedWireCall;
   readonly compared: unknown;
   readonly key: string;
 }
 
-/** What the next call of the recording asked, and what is asked instead. */
-function mismatch(next: Waiting | undefined, now: unknown, recorded: number): string {
+/** The request of the recording's next call, and the one that came instead. */
+function mismatch(next: UnplayedCall | undefined, now: unknown, recorded: number): string {
   if (!next)
     return recorded === 0
       ? 'the recording holds no such call of the program'
@@ -311,8 +311,8 @@ const sameKind = ({ operation }: WireRequest, call: RecordedWireCall): boolean =
   (operation === 'count_tokens') === (call.operation === 'count_tokens');
 
 /** Several conversations may go on at a time: the call that has most of this one. */
-function closest(waiting: readonly Waiting[], now: unknown): Waiting | undefined {
-  const shared = ({ compared }: Waiting): number =>
+function closest(waiting: readonly UnplayedCall[], now: unknown): UnplayedCall | undefined {
+  const shared = ({ compared }: UnplayedCall): number =>
     Number(/\[(\d+)\]/.exec(requestDifference(compared, now)?.at ?? '')?.[1] ?? -1);
   return waiting.toSorted((a, b) => shared(b) - shared(a))[0];
 }
@@ -326,9 +326,9 @@ export function replayedWire(options: WireReplayOptions, attempt: ModelForAttemp
     createHash('sha256')
       .update(`${operation} ${JSON.stringify(compared)}`)
       .digest('base64');
-  /** By who asks now: the recorded conversation that was found to be theirs. */
+  /** Recorded conversations by the speaker that goes on with each now. */
   const threads = new Map<string, string>();
-  let loaded: Promise<{ waiting: Waiting[]; program: RecordedProgram }> | undefined;
+  let loaded: Promise<{ waiting: UnplayedCall[]; program: RecordedProgram }> | undefined;
   const load = async () => {
     const program = await source.programFor(attempt.instanceId, attempt.epoch, attempt.earlier ?? 0);
     const waiting = program.calls.map((call) => {
@@ -354,7 +354,7 @@ export function replayedWire(options: WireReplayOptions, attempt: ModelForAttemp
       const found = [alikeIn((one) => one === known), alikeIn((one) => !taken.has(one)), alikeIn(() => true)];
       const at = found.find((index) => index >= 0) ?? -1;
       if (at >= 0) {
-        const [{ call }] = waiting.splice(at, 1) as [Waiting];
+        const [{ call }] = waiting.splice(at, 1) as [UnplayedCall];
         threads.set(speaker, call.thread);
         tellTries(call.tries, listener, clock, true);
         return answer(call, sink);
@@ -369,7 +369,7 @@ export function replayedWire(options: WireReplayOptions, attempt: ModelForAttemp
 
 // A second run of a program has other ids, dates, durations and temporary names than the recorded one: these count as equal.
 
-/** What names a session or a person, or marks a place for a cache, and nothing of what is said. */
+/** Fields that name a session or a person, or mark a place for a cache, and hold nothing of what is said. */
 const UNSAID = new Set(
   words(
     'cache_control prompt_cache_key client_metadata metadata user safety_identifier session_id sessionId user_prompt_id',
@@ -405,7 +405,7 @@ const random = (text: string): boolean => /\d/.test(text) && /[A-Z]/.test(text) 
 
 const UUID = [8, 4, 4, 4, 12];
 
-/** Also behind a prefix, as in msg_…. */
+/** A UUID, also behind a prefix, as in msg_…. */
 function isUuid(text: string): boolean {
   const parts = text.slice(text.lastIndexOf('_') + 1).split('-');
   return parts.length === UUID.length && parts.every((part, at) => part.length === UUID[at]);

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs';
 import { z } from 'zod';
 import { DIALECT_NAMES } from '../../model/dialects/dialects.ts';
-import { type KeptReply, keptReply } from '../../model/dialects/everyDialect.ts';
+import { type StoredReply, storedReply } from '../../model/dialects/everyDialect.ts';
 import {
   BAD_CALL_SAYS,
   type CallRecord,
@@ -56,7 +56,7 @@ export function* recordedTrials(store: Store, run: RunRow): Generator<RecordedTr
       yield { ...trial, attempt, replies: repliesOf(store, played) };
 }
 
-/** By instance and epoch: of one arm, or of the first one that has the instance. */
+/** Replies by instance and epoch: of one arm, or of the first that has the instance. */
 function replaySourceOf(store: Store, run: RunRow, armId?: number): ReplaySource {
   const playedFor = (instanceId: string, epoch: number, earlier: number): Played | undefined => {
     const trial = first(store)<{ id: number }>`
@@ -134,19 +134,19 @@ function repliesOf(store: Store, { id, again }: Played): RecordedReply[] {
  * and keeps its response in the error message.
  */
 function keptResponses(store: Store, attemptId: number) {
-  const kept: { reply: KeptReply; observed: Message[]; begins: boolean }[] = [];
+  const kept: { reply: StoredReply; observed: Message[]; begins: boolean }[] = [];
   let observed: Message[] = [];
   let taskStep: unknown;
   let begins = false;
   for (const stored of messagesOf(store, attemptId)) {
     const message = JSON.parse(stored.data) as Message;
-    // Of a task of several steps each has a history of its own.
+    // Each step of a task has a history of its own.
     if (message.extra?.task_step !== taskStep) {
       begins = kept.length > 0;
       taskStep = message.extra?.task_step;
       observed = [];
     }
-    const reply = keptReply(message.extra?.response);
+    const reply = storedReply(message.extra?.response);
     if (reply) {
       kept.push({ reply, observed, begins });
       begins = false;
@@ -194,7 +194,7 @@ function emptyAnswer({ error_code, error_message }: EndedCallRow): ModelErrorRes
   return { success: false, error: error_code, message: error_message, metadata: { kind } };
 }
 
-function replyOf({ message, finishReason, modelId, responseId }: KeptReply, query: Query): RecordedReply {
+function replyOf({ message, finishReason, modelId, responseId }: StoredReply, query: Query): RecordedReply {
   const call = query.answer;
   return {
     failedTries: query.failedTries,
