@@ -259,7 +259,7 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   const awayMs = () =>
     Math.max(
       engine?.awayMs() ?? 0,
-      ...[...arms.values()].map(({ environmentFactory }) => environmentFactory.awayMs?.() ?? 0),
+      ...[...arms.values()].map(({ environmentFactory }) => environmentFactory.awayMs()),
     );
   const owner = currentOwner(row.name, 'run', row.created_at);
   const stepGrading = createStepGrading(graded);

@@ -34,11 +34,14 @@ const grouped = <const T extends Flags>(group: string, table: T): T =>
 /** In dollars; none is off, as in a configuration. */
 export const costLimit = {
   type: 'string',
-  coerce: (value: string | readonly string[]) =>
-    Array.isArray(value) ? value : value === 'none' ? 0 : Number(value),
   check: z
-    .number({ error: 'must be a number of dollars, or none' })
-    .min(0, 'must be 0 or more dollars, or none')
+    .string()
+    .transform((dollars) => (dollars === 'none' ? 0 : Number(dollars)))
+    .pipe(
+      z
+        .number({ error: 'must be a number of dollars, or none' })
+        .min(0, 'must be 0 or more dollars, or none'),
+    )
     .optional(),
 } as const satisfies Flag;
 

@@ -11,7 +11,7 @@ import { inert } from '../../base/text/inert.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import { stackOf } from '../../base/text/sourceLines.ts';
 import { DatasetChangedError } from '../../dataset/datasetChanged.ts';
-import { SourceError } from '../../formats/foreignFile.ts';
+import { SourceError } from '../../formats/sourceError.ts';
 import { ModelConfigError } from '../../model/model.ts';
 import { withDollars } from '../../money.ts';
 import type { ExitClass } from '../../outcome.ts';

@@ -177,7 +177,7 @@ const resumeFlags = flags({
     ...string(
       `also run sealed trials of this class (${EXIT_CLASSES.join(', ')}) or with this verdict (${JUDGED.join(', ')}) again, or those named by --id`,
     ),
-    bare: true,
+    valueOptional: true,
     check: z
       .string()
       .refine((c) => c === '' || RETRIED.includes(c), {
@@ -186,7 +186,7 @@ const resumeFlags = flags({
       .transform((c) => (c || undefined) as Retried | undefined)
       .optional(),
   },
-  id: { ...string('run these instances once more: ids, or unique parts of them'), list: true, bare: true },
+  id: { ...string('run these instances once more: ids, or unique parts of them'), list: true },
   workers: { alias: 'w', ...integer(1, 'number of slots from now on', MOST.atOnce) },
   costLimit: {
     ...costLimit,

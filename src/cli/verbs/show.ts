@@ -37,7 +37,7 @@ const showFlags = flags({
   json,
   manifest: toggle('print the manifest (run.json)'),
   patch: toggle('print only the patch'),
-  attempt: { type: 'number', bare: true, describe: 'number of the attempt; default: the final one' },
+  attempt: { type: 'number', describe: 'number of the attempt; default: the final one' },
   full: toggle('do not shorten long outputs'),
 });
 
@@ -58,7 +58,7 @@ export const showVerb = defineVerb({
       // What exports runs takes longer to load than a run to show.
       const { observedOf } = await import('../../run/record/exportRun.ts');
       printJson({ ...storedManifest(run), observed: await observedOf(store, run.id) });
-    } else if (!args.instance) showRun(store, run, args.json as boolean);
+    } else if (!args.instance) showRun(store, run, args.json);
     else {
       // What the viewer knows of an attempt takes twice as long to load as all of this.
       const { showInstance } = await import('../terminal/shownInstance.ts');

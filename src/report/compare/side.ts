@@ -2,6 +2,7 @@
  * One side of a comparison: what became of each instance, whatever it was read from. A run's arm fills everything; files of other tools
  * fill what they hold.
  */
+import type { ForeignOutcome } from '../../formats/foreignFormat.ts';
 import { readVerdictSheet, type VerdictSheet } from '../../formats/verdicts.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { partOfWhole, shardName } from '../../store/records/runs.ts';
@@ -166,17 +167,24 @@ export const scoreOnly = (
   imageDigest: null,
 });
 
+const SCORES: Partial<Record<ForeignOutcome, boolean>> = {
+  resolved: true,
+  unresolved: false,
+  empty_patch: false,
+};
+
 /** A file or folder of another tool. */
-export const sideOfSheet = (sheet: VerdictSheet): Side => ({
+const sideOfSheet = (sheet: VerdictSheet): Side => ({
   label: sheet.label,
   kind: sheet.kind,
   model: sheet.model,
   epochs: 1,
   results: new Map(
-    [...sheet.verdicts].map(([id, stated]) => [
-      id,
-      typeof stated === 'boolean' ? scoreOnly(id, [stated], null) : scoreOnly(id, [], stated),
-    ]),
+    [...sheet.verdicts].map(([id, { verdict, lost }]) => {
+      const score = lost === undefined ? SCORES[verdict] : undefined;
+      const why = lost ?? (verdict === 'error' ? 'error' : 'incomplete');
+      return [id, score === undefined ? scoreOnly(id, [], why) : scoreOnly(id, [score], null)];
+    }),
   ),
   open: sheet.open,
   facts: sheet.facts,
