@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { isRecord, recordOf } from '../../base/isRecord.ts';
 import { timestampOrNull } from '../../base/plausible.ts';
 import { contentText } from '../../base/text/contentText.ts';
+import { completeEnvironment } from '../../environment/capabilities.ts';
 import type { CommandResult, Environment } from '../../environment/environment.ts';
 import { readCompletion } from '../../model/dialects/completion.ts';
 import { storedReply } from '../../model/dialects/everyDialect.ts';
@@ -106,7 +107,7 @@ async function play(
 
 function recordedEnvironment(recording: RecordedTrajectory, script: Script): Environment {
   let next = 0;
-  return {
+  return completeEnvironment({
     info: { kind: 'recorded', transport: 'local', history: 'absent', notes: [] },
     templateVars: () => recording.environmentVars,
     async execute() {
@@ -120,7 +121,7 @@ function recordedEnvironment(recording: RecordedTrajectory, script: Script): Env
     putFile: async () => {},
     getFile: async () => new Uint8Array(),
     close: async () => {},
-  };
+  });
 }
 
 function compare(recording: RecordedTrajectory, script: Script, played: Played): ReplayResult {

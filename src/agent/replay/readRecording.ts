@@ -3,8 +3,8 @@
 import { z } from 'zod';
 import { contentText } from '../../base/text/contentText.ts';
 import {
+  type MiniTrajectory,
   parseTrajectory,
-  type TrajectoryFormat,
   type TrajectoryMessage,
 } from '../../formats/miniSweAgent/trajectory.ts';
 import { storedReply } from '../../model/dialects/everyDialect.ts';
@@ -38,7 +38,7 @@ const playableSchema = z.object({
 
 export interface RecordedTrajectory {
   readonly instanceId: string;
-  readonly format: TrajectoryFormat;
+  readonly format: MiniTrajectory['format'];
   readonly config: AgentConfig;
   readonly environmentVars: Readonly<Record<string, unknown>>;
   readonly modelVars: Readonly<Record<string, unknown>>;
@@ -97,7 +97,7 @@ export function readRecording(json: unknown): RecordedTrajectory {
 export function recordedAgentConfig(
   config: Readonly<Record<string, unknown>>,
   version: string,
-  format: TrajectoryFormat,
+  format: MiniTrajectory['format'],
 ): AgentConfig {
   const [agent, model] = [config.agent, config.model].map((section) => record.catch({}).parse(section)) as [
     Record<string, unknown>,
