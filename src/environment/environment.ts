@@ -334,8 +334,6 @@ export interface Owner {
 
 export interface StartRequest {
   readonly instanceId: string;
-  /** Where the image was made ready, with several engines; the factory gives it up with the environment. */
-  readonly place?: Place;
   readonly image: string;
   readonly owner: Owner;
   readonly signal?: AbortSignal | undefined;
@@ -359,17 +357,6 @@ export interface StartRequest {
   readonly onPhase?: ((phase: string) => void) | undefined;
   /** Connections to the outside as they end, where it reaches hosts of a list. */
   readonly onConnection?: ((connection: EgressConnection) => void) | undefined;
-}
-
-/** A place for one environment on one of several engines. */
-export interface Place {
-  readonly host: string;
-  /** Waits until the engine may hold one more environment; rejects with daemon_lost when it is lost meanwhile, or with the signal.
-   *  `waits`: of an attempt, whose clocks stand still meanwhile. */
-  enter(signal?: AbortSignal, waits?: () => void): Promise<void>;
-  /** Nobody would have to wait at this moment. */
-  hasRoom(): boolean;
-  release(): void;
 }
 
 /** What was changed of the programs and libraries of an image. By absolute path. */

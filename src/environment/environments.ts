@@ -46,7 +46,7 @@ interface Named {
 export const environmentKindOf = ({ environment_class = '' }: Named): EnvironmentKind =>
   known(environment_class) ?? foreign(environment_class);
 
-/** Its containers are on the engines of `environment.hosts`, and its images are brought there. */
+/** Its containers are on a container engine, and its images are brought there. */
 export const onEngines = (environment: Named): boolean => environmentKindOf(environment).engines === 'all';
 
 /** What a user may set under `environment:`. */
@@ -79,7 +79,7 @@ export async function environmentFindings(arms: readonly ConfiguredArm[]): Promi
   return (await Promise.all(found)).flat();
 }
 
-/** Removes what dead processes left, of each kind that these are of; engines are asked elsewhere. */
+/** Removes what dead processes left, of each kind that these are of; the engine is asked elsewhere. */
 export async function reapEnvironments(
   environments: readonly EnvironmentConfig[],
   how = { dryRun: false },

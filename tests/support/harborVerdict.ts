@@ -13,8 +13,8 @@ import { harborTask } from './kinds/harborTask.ts';
 import { planGrading } from './suites.ts';
 
 const owner = currentOwner('touched', '1.1');
-export const AGENTS = environmentConfigSchema.parse({ cwd: '/work', seal_history: false, pull: 'never' });
-export const GRADERS = {
+const AGENTS = environmentConfigSchema.parse({ cwd: '/work', seal_history: false, pull: 'never' });
+const GRADERS = {
   ...gradingEnvironment(gradingConfigSchema.parse({ network: 'none' })),
   pull: 'never',
 } as const;

@@ -38,7 +38,6 @@ export async function enterEnvironment(
   if (admission?.failure) throw admission.failure;
   const starting = trial.arm.environmentFactory.start({
     ...startRequestOf(trial, row.name, number, suite.variables),
-    ...(admission?.place && { place: admission.place }),
     signal,
     onPhase: (phase) => phases.begin(phase),
     onConnection: connected,
