@@ -124,9 +124,9 @@ interface ArmFacts {
 
 /** What an agent left cannot be kept everywhere. */
 const refusalOfKeeping = (who: string, { environment }: ArmFacts): string | undefined =>
-  environmentKindOf(environment).canKeepWork
+  environmentKindOf(environment).capabilities.canKeepWork
     ? undefined
-    : `${who} are kept with environment.environment_class ${environmentNames((kind) => kind.canKeepWork).join(' or ')} alone, and not with ${environment.environment_class}`;
+    : `${who} are kept with environment.environment_class ${environmentNames('canKeepWork').join(' or ')} alone, and not with ${environment.environment_class}`;
 
 /** What a task has beside its container is not started everywhere, nor does it run everywhere as whom it names. */
 async function refusalOfContainer(
@@ -134,11 +134,11 @@ async function refusalOfContainer(
   { container, judgedApart }: TaskNeeds,
 ): Promise<string | undefined> {
   if (!container) return undefined;
-  const { runsServices, canKeepWork, taskRefusal, title } = environmentKindOf(environment);
-  if (container.services && !runsServices)
-    return `its services are started with environment.environment_class ${environmentNames((kind) => kind.runsServices).join(' or ')} alone, and not with ${environment.environment_class}`;
+  const { capabilities, taskRefusal, title } = environmentKindOf(environment);
+  if (container.services && !capabilities.runsServices)
+    return `its services are started with environment.environment_class ${environmentNames('runsServices').join(' or ')} alone, and not with ${environment.environment_class}`;
   // Where nothing is kept they end with the container that was worked in, so it is judged there.
-  if (container.services && !canKeepWork && judgedApart !== undefined)
+  if (container.services && !capabilities.canKeepWork && judgedApart !== undefined)
     return `${judgedApart}, and its services end with its agent's container in ${title}`;
   return taskRefusal?.(container, environment);
 }
@@ -152,9 +152,9 @@ function refusalOfBuilds({ environment }: ArmFacts, images: readonly string[]): 
 
 /** Elsewhere no proxy stands between a container and the outside. */
 const refusalOfHosts = ({ environment }: ArmFacts): string | undefined =>
-  environmentKindOf(environment).opensHosts
+  environmentKindOf(environment).capabilities.opensHosts
     ? undefined
-    : `its list of hosts is kept with environment.environment_class ${environmentNames((kind) => kind.opensHosts).join(' or ')} alone, and not with ${environment.environment_class}`;
+    : `its list of hosts is kept with environment.environment_class ${environmentNames('opensHosts').join(' or ')} alone, and not with ${environment.environment_class}`;
 
 /** Of a task; an agent that asks no model reads none. */
 async function refusalOfSkills({ agent }: ArmFacts): Promise<string | undefined> {
@@ -168,9 +168,9 @@ async function refusalOfSkills({ agent }: ArmFacts): Promise<string | undefined>
 }
 
 const refusalOfGpus = ({ environment }: ArmFacts): string | undefined =>
-  environmentKindOf(environment).hasGpus
+  environmentKindOf(environment).capabilities.hasGpus
     ? undefined
-    : `it asks for GPUs, which environment.environment_class ${environmentNames((kind) => kind.hasGpus).join(' or ')} alone gives`;
+    : `it asks for GPUs, which environment.environment_class ${environmentNames('hasGpus').join(' or ')} alone gives`;
 
 async function refusalOfSolving(instance: Instance, { agent }: ArmFacts): Promise<string | undefined> {
   const { solves = false } = (await agentNamed(agent.agent_class)) ?? {};
