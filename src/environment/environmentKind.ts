@@ -5,7 +5,7 @@
 import type { z } from 'zod';
 import type { ContainerNeeds } from '../base/containerNeeds.ts';
 import type { Finding } from '../base/finding.ts';
-import type { EnvironmentFactory } from './environment.ts';
+import type { EnvironmentFactory, KindCapabilities } from './environment.ts';
 import type { EnvironmentConfig } from './environmentConfig.ts';
 import type { EngineClient } from './places/chosenEngine.ts';
 import type { EngineWatch } from './places/engineWatch.ts';
@@ -27,23 +27,12 @@ export interface EnvironmentKind {
   readonly engines: 'all' | 'gradings' | 'none';
   /** Its arms are graded in it too; where it is false, in the default environment. */
   readonly grades: boolean;
-  /** Has `keepWork`: what an agent left can be graded as it is. */
-  readonly canKeepWork: boolean;
-  /** Has `listen`: programs inside can ask the model of their arm. */
-  readonly listens: boolean;
-  /** Keeps lists of hosts (`environment.network.allow`, `ContainerNeeds.network`). */
-  readonly opensHosts: boolean;
-  /** Starts containers beside that of the work (`ContainerNeeds.services`). */
-  readonly runsServices: boolean;
+  readonly capabilities: KindCapabilities;
   /** Why it cannot give a task what that asks for, those among it, as a clause; undefined where it can. Absent: it gives all. */
   taskRefusal?(
     needs: ContainerNeeds,
     config: Partial<Pick<EnvironmentConfig, 'network'>>,
   ): Promise<string | undefined>;
-  /** Gives a container GPUs (`ContainerNeeds.gpus`). */
-  readonly hasGpus: boolean;
-  /** Brings the programs of installed agents. */
-  readonly bringsPrograms: boolean;
   /** Rejects when the configuration leads nowhere. */
   create(config: EnvironmentConfig, options: EnvironmentOptions): Promise<EnvironmentFactory>;
   /** Whether a run in it can begin, for each arm: `run` refuses by it, and `doctor` shows it. Makes nothing. */

@@ -1,8 +1,10 @@
 /** Plans a run from its options: configuration, dataset and selection. Reports every mistake before anything is started or paid. */
+import { plural } from '../base/text/numbers.ts';
 import { parseSize } from '../base/text/units.ts';
 import { type DatasetConfig, datasetConfigSchema } from '../config/configSchema.ts';
 import { type Dataset, datasetHash } from '../dataset/dataset.ts';
 import { selectInstances } from '../dataset/select.ts';
+import { parseShard, SHARD_FORM, shardOfRows } from '../dataset/shard.ts';
 import { shownAddress } from '../model/describe.ts';
 import { storedConfig } from '../store/records/runs.ts';
 import { trialLines } from '../store/records/trials.ts';
@@ -53,9 +55,11 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
   for (const text of dataset.warnings ?? []) caller.tell({ level: 'warning', text });
   const chosen = select(dataset.rows, { ...wanted, instances: ids }, caller.tell);
   const { strata } = chosen;
-  const facts = await taskFacts(chosen.selected, resolved, caller);
+  const { rows, shard } =
+    wanted.shard === undefined ? { rows: chosen.selected } : ownShard(chosen.selected, wanted.shard);
+  const facts = await taskFacts(rows, resolved, caller);
   const how = { skip: wanted.skip_unsupported ?? false, tell: caller.tell };
-  const { supported: selected, unsupported } = await withoutRefused(chosen.selected, facts, how);
+  const { supported: selected, unsupported } = await withoutRefused(rows, facts, how);
   // An exported configuration has the hash of its rows; other rows would be another run.
   if (expected !== undefined && datasetHash(selected) !== expected)
     throw new UserError(
@@ -83,6 +87,7 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
     },
     selected,
     strata,
+    shard,
     manifest: {},
   };
   return { options, resolved, request };
@@ -113,6 +118,17 @@ function select(rows: Dataset['rows'], wanted: DatasetConfig, tell: Tell) {
   for (const text of selection.warnings) tell({ level: 'warning', text });
   const selected = selection.rows.map(({ row, weight }) => (weight === 1 ? row : { ...row, weight }));
   return { selected, strata: selection.strata };
+}
+
+/** Drawn before anything is left out: what cannot run here may run on the machine of another shard. */
+function ownShard<R extends Dataset['rows'][number]>(selected: readonly R[], text: string) {
+  const shard = parseShard(text);
+  if (!shard) throw new UserError(`"${text}" ${SHARD_FORM}`);
+  const own = shardOfRows(selected, shard);
+  if (own.rows.length > 0) return own;
+  throw new UserError(`shard ${text} is empty: ${plural(selected.length, 'instance')} selected`, {
+    hint: `divide them into ${selected.length} shards at most`,
+  });
 }
 
 interface Failed {

@@ -27,7 +27,15 @@ import { type ArmScore, armScores } from '../report/measure/score.ts';
 import type { Store } from '../store/open.ts';
 import { gradedSoFar } from '../store/records/evaluations.ts';
 import { scoreRows } from '../store/records/reportQueries.ts';
-import { armsOf, type RunRow, runByName, setRunStatus, spentNano } from '../store/records/runs.ts';
+import {
+  armsOf,
+  type RunRow,
+  runByName,
+  setRunStatus,
+  shardName,
+  shardOf,
+  spentNano,
+} from '../store/records/runs.ts';
 import { attemptById, type TrialRow, trialLines, trialsOf } from '../store/records/trials.ts';
 import { startArms } from './arms.ts';
 import { discardAbandonedWork } from './attempt/environment.ts';
@@ -77,6 +85,8 @@ interface Sitting {
 export interface RunOutcome extends BatchResult {
   readonly run: string;
   readonly root: string;
+  /** "2/5", of a shard. */
+  readonly shard?: string;
   /** The folder of its exports, and the predictions there. */
   readonly dir: string;
   readonly predictions: readonly string[];
@@ -106,9 +116,11 @@ export async function workOn(sitting: Sitting, caller: Caller): Promise<RunOutco
     } finally {
       await closing.closeAll();
     }
+    const shard = shardOf(row);
     return {
       ...worked,
       run: row.name,
+      ...(shard && { shard: shardName(shard) }),
       root,
       dir: run.dir,
       spent: spentNano(store, row.id),
@@ -247,7 +259,7 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   const awayMs = () =>
     Math.max(
       engine?.awayMs() ?? 0,
-      ...[...arms.values()].map(({ environmentFactory }) => environmentFactory.awayMs?.() ?? 0),
+      ...[...arms.values()].map(({ environmentFactory }) => environmentFactory.awayMs()),
     );
   const owner = currentOwner(row.name, 'run', row.created_at);
   const stepGrading = createStepGrading(graded);

@@ -44,7 +44,7 @@ export async function verdictIn(
   let work: string;
   try {
     await environment.execute(commands);
-    work = await environment.keepWork!();
+    work = await environment.keepWork();
   } finally {
     await environment.close();
   }
@@ -56,7 +56,7 @@ export async function verdictIn(
     return first.repeatAlone ? await planned.plan.grade({ ...request, alone: true }) : first;
   } finally {
     // An engine that others keep busy has taken two minutes for it, which says nothing about the verdict.
-    await graders.discardWork!(work).catch(() => undefined);
+    await graders.discardWork(work).catch(() => undefined);
   }
 }
 

@@ -12,6 +12,7 @@ import { agentLine } from '../../run/plan/agentOrigins.ts';
 import { type DryRun, instancesPlanned } from '../../run/plan/dryRun.ts';
 import type { DiskAnswer, DiskPlan } from '../../run/plan/planDisk.ts';
 import type { Plan } from '../../run/plan.ts';
+import { shardName } from '../../store/records/runs.ts';
 import { EXIT, printData, printJson } from './context.ts';
 import { documentWidth, tableBlocks } from './table.ts';
 
@@ -36,6 +37,16 @@ function agentRows({ arms, replacedBy }: DryRun): Rows {
     : arms.map(({ name, origins }) => ['agent', inert(`${name}: ${agentLine(origins)}${replaced}`)]);
 }
 
+const shardRows = ({ shard, instances }: DryRun): Rows =>
+  shard === null
+    ? []
+    : [
+        [
+          'shard',
+          `${shardName(shard)}: ${instances.length} of ${plural(shard.instances, 'instance')} (numbers ${shard.number}, ${shard.number + shard.of}, …); budget, rpm and tpm are of this shard alone`,
+        ],
+      ];
+
 function* textOf(plan: DryRun, selected: Plan['request']['selected']): Generator<string> {
   const state = imageStates(plan.imagePlan);
   const arms = plan.arms.map(
@@ -45,6 +56,7 @@ function* textOf(plan: DryRun, selected: Plan['request']['selected']): Generator
   const rows: Rows = [
     ['run', `${plan.runId} (dry run: nothing is started)`],
     ['dataset', `${plan.dataset}${plan.revision ? ` @ ${plan.revision}` : ''}`],
+    ...shardRows(plan),
     ['arms', arms.join(', ')],
     ...agentRows(plan),
     ...plan.arms.flatMap(addressRow),

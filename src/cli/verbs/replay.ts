@@ -12,8 +12,7 @@ import {
   environmentConfigSchema,
 } from '../../environment/environments.ts';
 import { currentOwner } from '../../environment/owner.ts';
-import { gunzipped } from '../../formats/foreignFile.ts';
-import { parseForeignJson } from '../../formats/foreignJson.ts';
+import { gunzipped, parseForeignJson } from '../../formats/foreignFile.ts';
 import { readTrajectory } from '../../formats/miniSweAgent/trajectory.ts';
 import { firstDifference } from '../../model/offline/replayed.ts';
 import { UserError } from '../../run/userError.ts';
@@ -37,10 +36,7 @@ const replayFlags = flags({
     default: 'recorded',
   },
   image: string('image for --environment docker; default: the recorded one'),
-  network: {
-    ...string('network for --environment docker; default: the one recorded by swebatch, else none'),
-    bare: true,
-  },
+  network: string('network for --environment docker; default: the one recorded by swebatch, else none'),
   json,
 });
 

@@ -8,12 +8,17 @@ export const docker: EnvironmentKind = {
   onThisMachine: false,
   engines: 'all',
   grades: true,
-  canKeepWork: true,
-  listens: true,
-  opensHosts: true,
-  runsServices: true,
-  hasGpus: true,
-  bringsPrograms: true,
+  capabilities: {
+    asUsers: true,
+    readsFolders: true,
+    canKeepWork: true,
+    worksBeside: true,
+    listens: true,
+    opensHosts: true,
+    runsServices: true,
+    hasGpus: true,
+    bringsPrograms: true,
+  },
   async create(config, options) {
     const { createDockerFactory } = await import('./dockerFactory.ts');
     return createDockerFactory(config, options);

@@ -81,7 +81,6 @@ import { startWatch } from './writeWatch.ts';
 
 export interface DockerFactory extends EnvironmentFactory {
   readonly docker: Docker;
-  prepare(request: StartRequest): void;
 }
 
 const CONCURRENT_STARTS = 8;
@@ -167,6 +166,7 @@ export function createDockerFactory(
     kind: 'docker',
     docker,
     prepare: prepared.prepare,
+    awayMs: () => 0,
     async start(request) {
       if (closing.signal.aborted)
         throw new EnvironmentError('start_failed', 'the environment factory is closed');
@@ -494,7 +494,7 @@ async function openContainer(
     entered = entry && (await startEntry(handle, entry.own, entry.given, startProcess));
     return entered;
   };
-  const listen: NonNullable<Environment['listen']> = (port, onConnection) =>
+  const listen: Environment['listen'] = (port, onConnection) =>
     startRelay(shared, handle.id, request, port, onConnection);
   const container: OpenContainer['container'] = {
     id: handle.id,

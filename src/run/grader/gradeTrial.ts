@@ -140,7 +140,7 @@ const trajectoryOf =
 /** Where no end state is kept, what an agent did to the services of its task can be judged beside them alone: no patch says it. */
 function servicesGone(instance: Instance, { work_image }: Gradable, arm: ArmRow): string | undefined {
   const environment = recordedEnvironment(arm);
-  const { runsServices, canKeepWork } = environmentKindOf(environment ?? {});
+  const { runsServices, canKeepWork } = environmentKindOf(environment ?? {}).capabilities;
   return needsOf(instance).container?.services && work_image === null && runsServices && !canKeepWork
     ? `the services of ${instance.instance_id} are gone: they end with the attempt, so only a new attempt can be graded`
     : undefined;
@@ -188,7 +188,7 @@ export function createDiscards({ events }: Pick<GradedRun, 'events'>) {
   const going: Promise<void>[] = [];
   const discardOne = async (factory: EnvironmentFactory, image: string): Promise<void> => {
     try {
-      await factory.discardWork?.(image);
+      await factory.discardWork(image);
     } catch (error) {
       events.emit({ type: 'note', text: `${image} could not be removed: ${errorText(error)}` });
     }

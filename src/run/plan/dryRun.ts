@@ -77,6 +77,8 @@ export interface DryRun {
   }[];
   /** The file that replaces the default configuration; null where that lies under everything. */
   readonly replacedBy: string | null;
+  /** The part of the selection that the instances are, and the instances of the whole; null for the whole. */
+  readonly shard: { readonly number: number; readonly of: number; readonly instances: number } | null;
   readonly epochs: number;
   readonly trials: number;
   readonly slots: number;
@@ -134,6 +136,9 @@ export async function dryRun({ request, options, resolved }: Plan, { env, cwd }:
       origins: origins[k]!,
     })),
     replacedBy: resolved.replacedBy,
+    shard: request.shard
+      ? { number: request.shard.number, of: request.shard.of, instances: request.shard.instances }
+      : null,
     epochs: request.run.epochs,
     trials: selected.length * request.arms.length * request.run.epochs,
     slots: request.run.workers,

@@ -17,6 +17,7 @@ import { DEFAULT_SEED } from '../../dataset/select.ts';
 import { onEngines } from '../../environment/environments.ts';
 import { type EngineInfo, engineInfo } from '../../environment/places/engineInfo.ts';
 import { describeOverrides, describeRequests } from '../../model/describe.ts';
+import type { RecordedShard } from '../../store/records/runs.ts';
 import { broughtBy } from '../agents/armAgent.ts';
 import { equipmentFacts } from '../agents/equipment.ts';
 import type { Caller } from '../caller.ts';
@@ -90,6 +91,7 @@ export async function gatherManifest(
     machine: machineFacts(),
     docker: needsEngine ? factsOf(await engineInfo()) : null,
     config_hash: request.configHash,
+    ...(request.shard && { shard: shardFacts(request.shard) }),
     config_files: resolved.files,
     config_warnings: resolved.warnings,
     config: {
@@ -174,6 +176,8 @@ function datasetFacts(request: RunRequest) {
     ...(request.dataset.unsupported && { unsupported: request.dataset.unsupported }),
   };
 }
+
+const shardFacts = ({ places: _, ...whole }: NonNullable<RunRequest['shard']>): RecordedShard => whole;
 
 const selectionFacts = ({ dataset: { split, wanted } }: RunRequest, failedIn: string | undefined) => ({
   split,

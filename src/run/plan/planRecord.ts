@@ -4,7 +4,8 @@ import type { AgentConfig } from '../../agent/agentConfig.ts';
 import type { GatewayConfig } from '../../agent/gateway/gatewayConfig.ts';
 import { type DatasetConfig, type RunConfig, runConfigSchema } from '../../config/configSchema.ts';
 import { type SuiteConfig, suiteConfigSchema } from '../../config/suiteConfig.ts';
-import { datasetHash, type LoadedRow, recordedRow } from '../../dataset/dataset.ts';
+import { datasetHash, headOf, type LoadedRow, recordedRow } from '../../dataset/dataset.ts';
+import type { PlannedShard } from '../../dataset/shard.ts';
 import { type EnvironmentConfig, ONE_ENGINE } from '../../environment/environmentConfig.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../../environment/places/imagesConfig.ts';
 import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';
@@ -60,6 +61,8 @@ export interface RunRequest {
     readonly size: number;
     readonly sampled: number;
   }[];
+  /** The part of the selection that `selected` is; absent for the whole. */
+  readonly shard?: PlannedShard | undefined;
   readonly manifest: Readonly<Record<string, unknown>>;
 }
 
@@ -71,7 +74,7 @@ export const armText = ({ agent, environment, model, gateway }: ArmConfig): stri
   JSON.stringify({ agent, environment, model, gateway });
 
 export function runRows(request: RunRequest): RunPlan {
-  const { run } = request;
+  const { run, shard } = request;
   return {
     run: {
       name: request.name,
@@ -98,7 +101,11 @@ export function runRows(request: RunRequest): RunPlan {
       model: arm.predictsAs ?? modelNameOf(arm.model),
       config: armText(arm),
     })),
-    instances: request.selected.map(recordedRow),
+    instances: request.selected.map((row) => ({
+      ...recordedRow(row),
+      ...(shard && { position: shard.places.get(headOf(row).instance_id)! }),
+    })),
+    ...(shard && { places: shard.instances }),
     epochs: run.epochs,
   };
 }

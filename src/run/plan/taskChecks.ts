@@ -5,8 +5,8 @@ import { agentNamed, nameWithoutModel } from '../../agent/agents.ts';
 import { namesEquipment } from '../../agent/equipment.ts';
 import { plural } from '../../base/text/numbers.ts';
 import type { Instance } from '../../dataset/instance.ts';
+import type { Capability } from '../../environment/environment.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
-import type { EnvironmentKind } from '../../environment/environmentKind.ts';
 import { environmentKindOf, environmentNames } from '../../environment/environments.ts';
 import type { EngineInfo } from '../../environment/places/engineInfo.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
@@ -71,12 +71,10 @@ function variableClause(
     : `${key} wants $${name} of this machine: allow it with suite.env=${name}`;
 }
 
-type Capability = 'canKeepWork' | 'runsServices' | 'opensHosts' | 'hasGpus';
-
 /** "its services are started with environment.environment_class docker alone, and not with local". */
 export function onlyWith(capability: Capability, { environment }: ArmFacts, what: string): Clause {
-  if (environmentKindOf(environment)[capability]) return undefined;
-  const names = environmentNames((kind: EnvironmentKind) => kind[capability]).join(' or ');
+  if (environmentKindOf(environment).capabilities[capability]) return undefined;
+  const names = environmentNames(capability).join(' or ');
   return `${what} with environment.environment_class ${names} alone, and not with ${environment.environment_class}`;
 }
 
@@ -86,7 +84,8 @@ export async function containerClause(
   { environment }: ArmFacts,
 ): Promise<Clause> {
   if (!container) return undefined;
-  const { runsServices, canKeepWork, taskRefusal, title } = environmentKindOf(environment);
+  const { capabilities, taskRefusal, title } = environmentKindOf(environment);
+  const { runsServices, canKeepWork } = capabilities;
   // Where nothing is kept they end with the container that was worked in, so it is judged there.
   if (container.services && runsServices && !canKeepWork && judgedApart !== undefined)
     return `${judgedApart}, and its services end with its agent's container in ${title}`;

@@ -22,7 +22,7 @@ export function createContainerPreparation({ store, row, stop, budget, disk, sui
   const begin = ({ trial }: Waiting) => {
     try {
       const request = startRequestOf(trial, row.name, nextAttemptNumber(store, trial.id), suite.variables);
-      trial.arm.environmentFactory.prepare?.({ ...request, signal: wanted.signal });
+      trial.arm.environmentFactory.prepare({ ...request, signal: wanted.signal });
     } catch {
       // The slot that takes the trial gets the same error and ends it with a reason.
     }
