@@ -130,7 +130,7 @@ function durationOf(text: string): number | undefined {
 
 /**
  * How long `Retry-After` and headers like it ask to wait: a number of `unitMs`, a moment since 1970, a date of HTTP or of ISO, or a duration.
- * What has passed is 0; undefined for anything else, and for more than a year.
+ * A past time is 0; undefined for anything else, and for more than a year.
  */
 export function retryAfterMs(
   header: string | null | undefined,
