@@ -7,8 +7,7 @@ import {
   parseTrajectory,
   type TrajectoryMessage,
 } from '../../formats/miniSweAgent/trajectory.ts';
-import { asChatBody } from '../../model/dialects/everyDialect.ts';
-import { asObject } from '../../model/dialects/shapes.ts';
+import { storedReply } from '../../model/dialects/everyDialect.ts';
 import { type AgentConfig, agentConfigSchema } from '../agentConfig.ts';
 
 const record = z.record(z.string(), z.unknown());
@@ -130,9 +129,7 @@ function regexOf(version: string): string {
 
 /** The response is the message itself there; here it is kept beside what it says, as with the other classes. */
 function fromResponse({ extra, ...response }: TrajectoryMessage): TrajectoryMessage {
-  const choices = asObject(asChatBody(response))?.choices;
-  const said = asObject(asObject(Array.isArray(choices) ? choices[0] : null)?.message);
-  const { native: _items, ...message } = said ?? { content: null };
+  const { native: _items, ...message } = storedReply(response)?.message ?? { content: null };
   return { ...message, role: 'assistant', extra: { ...extra, response } };
 }
 

@@ -227,6 +227,7 @@ const STEPS: {
     'choose another --run-id, restore what changed, or continue with --allow-config-change (recorded as a boundary)',
   set_baseline: 'set one with "swebatch baseline set RUN"',
   find_baseline: 'swebatch baseline show, swebatch ls; "last" takes the newest comparable run',
+  join_shards: 'make one run of all shards with "swebatch join DIR..."',
   skip_remeasuring: 'leave --remeasure out',
   skip_unsupported: 'leave them out with --skip-unsupported, or choose others with -i, --filter or --slice',
   skip_grading:

@@ -5,6 +5,7 @@
 import type { ForeignOutcome } from '../../formats/foreignFormat.ts';
 import { readVerdictSheet, type VerdictSheet } from '../../formats/verdicts.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
+import { partOfWhole, shardName } from '../../store/records/runs.ts';
 import { agentOf, type Facts, factsOfRun } from '../measure/runFacts.ts';
 import { awaitsVerdict, isGraded, type Missing, rewardOf, standingOf } from '../measure/score.ts';
 
@@ -124,9 +125,10 @@ export function sideOfArm(data: RunData, arm: string): Side {
       imageDigest: valid[0]?.trial.imageDigest ?? null,
     };
   });
+  const { shard } = data.run.manifest;
   const { model = null, config = {}, overheadTokens } = data.arms.find((a) => a.name === arm) ?? {};
   return {
-    label: data.arms.length > 1 ? `${data.run.name}/${arm}` : data.run.name,
+    label: `${data.arms.length > 1 ? `${data.run.name}/${arm}` : data.run.name}${shard ? ` (shard ${shardName(shard)})` : ''}`,
     kind: 'run',
     model,
     agent: agentOf(config),
@@ -136,7 +138,10 @@ export function sideOfArm(data: RunData, arm: string): Side {
     open: null,
     facts: factsOfRun(data, arm),
     partial: data.run.imported,
-    warnings: graded ? [] : [`${data.run.name} is not graded: no instance of it can be compared`],
+    warnings: [
+      ...(graded ? [] : [`${data.run.name} is not graded: no instance of it can be compared`]),
+      ...(shard ? [`${data.run.name} is ${partOfWhole(shard)}`] : []),
+    ],
   };
 }
 
