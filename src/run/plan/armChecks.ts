@@ -20,7 +20,7 @@ import {
   referencesInAddress,
   replacedCredential,
 } from '../../model/namedCredentials.ts';
-import { cloudNameOf, nameMeans } from '../../model/names.ts';
+import { namedModel } from '../../model/names.ts';
 import { didYouMean, isFreeName, NO_PRICE_FIX, priceKnown } from '../../model/prices.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import { agentProblem } from '../agents/armAgent.ts';
@@ -72,7 +72,7 @@ export async function suiteFindings(
   const judge = suite?.judge;
   if (!judge) return lacks;
   const what = 'model of suite.judge';
-  const cloud = cloudNameOf(judge);
+  const cloud = namedModel(judge).provider?.cloud;
   if (judge.model_class !== 'openai' || isFreeName(judge.model_name))
     return [
       ...lacks,
@@ -198,7 +198,7 @@ async function keyFinding(
   if (model.base_url) return good(what, `not set; ${model.base_url} may not need one`);
   return missing(
     what,
-    `$${model.api_key_env} is not set${nameMeans(model) ? '' : didYouMean(model)}`,
+    `$${model.api_key_env} is not set${namedModel(model).provider ? '' : didYouMean(model)}`,
     `export ${model.api_key_env}=..., or name another variable in model.api_key_env`,
   );
 }
@@ -266,7 +266,7 @@ const asksSomebody = ({ model }: Arms[number]): boolean =>
   model.model_class === 'openai' &&
   model.model_name !== undefined &&
   !isFreeName(model.model_name) &&
-  cloudNameOf(model) === undefined;
+  namedModel(model).provider?.cloud === undefined;
 
 /** An address that the configuration or a variable names. */
 const atOwnAddress = ({ model }: Arms[number]): boolean =>
