@@ -430,7 +430,7 @@ function tapped(
 }
 
 /**
- * Events before the first word (a greeting, the usage so far) are no answer yet: providers without room send it too, then an error. Calls
+ * Events before the first word (a greeting, the usage so far) are no answer yet: providers without room send them too, then an error (streamOpenings.test.ts). Calls
  * of tools without arguments have no characters and are held until the end.
  */
 function watching(assembly: Assembly, onWords: () => void): Assembly {
