@@ -21,7 +21,7 @@ import {
   referencesInAddress,
   replacedCredential,
 } from '../../model/namedCredentials.ts';
-import { cloudNameOf, nameMeans } from '../../model/names.ts';
+import { namedModel } from '../../model/names.ts';
 import { didYouMean, isFreeName, NO_PRICE_FIX, priceKnown } from '../../model/prices.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import { agentProblem } from '../agents/armAgent.ts';
@@ -114,7 +114,7 @@ export async function judgeFindings({ suite, ...facts }: PlanFacts): Promise<Fin
   const judge = suite?.judge;
   if (!judge) return [];
   const what = 'model of suite.judge';
-  const cloud = cloudNameOf(judge);
+  const cloud = namedModel(judge).provider?.cloud;
   if (judge.model_class !== 'openai' || isFreeName(judge.model_name))
     return [bad(what, 'tests ask a provider, and there is none behind it', 'name a model of a provider')];
   if (cloud !== undefined)
@@ -236,7 +236,7 @@ async function keyFinding({ name, model }: ArmModel, env: Variables): Promise<Fi
   if (model.base_url) return good(what, `not set; ${model.base_url} may not need one`);
   return missing(
     what,
-    `$${model.api_key_env} is not set${nameMeans(model) ? '' : didYouMean(model)}`,
+    `$${model.api_key_env} is not set${namedModel(model).provider ? '' : didYouMean(model)}`,
     `export ${model.api_key_env}=..., or name another variable in model.api_key_env`,
   );
 }
@@ -271,7 +271,7 @@ const asksSomebody = ({ model }: ArmModel): boolean =>
   model.model_class === 'openai' &&
   model.model_name !== undefined &&
   !isFreeName(model.model_name) &&
-  cloudNameOf(model) === undefined;
+  namedModel(model).provider?.cloud === undefined;
 
 /** An address that the configuration or a variable names. */
 const atOwnAddress = ({ model }: ArmModel): boolean =>
