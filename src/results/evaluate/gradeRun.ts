@@ -11,9 +11,8 @@ import type { Dataset } from '../../dataset/dataset.ts';
 import { type Instance, instanceSchema } from '../../dataset/instance.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import { environmentConfigSchema } from '../../environment/environments.ts';
-import type { EngineWatch } from '../../environment/places/engineWatch.ts';
+import { type EngineWatch, watchEngine } from '../../environment/places/engineWatch.ts';
 import { imagesConfigSchema } from '../../environment/places/imagesConfig.ts';
-import { watchEngine } from '../../environment/places/places.ts';
 import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';
 import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
 import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
@@ -167,7 +166,7 @@ async function fittingHere(
   return new Set(supported.map(({ pk }) => pk));
 }
 
-/** What was graded, with its reports, which are written. */
+/** The gradings with their reports, which are written. */
 export const evaluationOf = async (
   task: Omit<GradingTask, 'again' | 'repeat'>,
   ungraded: number,
@@ -268,7 +267,7 @@ const gradingImages = ({ store, run }: GradingTask, { events }: Pick<Work, 'even
 async function exported({ store, root, run, config, whole, only }: Omit<GradingTask, 'again' | 'repeat'>) {
   const dir = pathInside(root, run.name);
   const reports = await exportRunReports({ store, run, dir }, config.harness, whole);
-  // Those written when the run ended knew no verdicts.
+  // Exports written when the run ended knew no verdicts.
   await exportSummary(reportData(store, run.id)!, dir, pricesOfRun);
   await exportRecord({ store, run, dir, version: VERSION });
   const faults = [...verdictsOf(store, run.id).values()].flatMap(({ instance_id, error_message }) =>

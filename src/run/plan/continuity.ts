@@ -5,6 +5,7 @@ import { datasetHash, headOf, readInstance, readRowHash } from '../../dataset/da
 import { instanceSchema } from '../../dataset/instance.ts';
 import { locateDataset } from '../../dataset/read/locate.ts';
 import { gradingHashOf } from '../../dataset/read/row.ts';
+import type { ImageContent } from '../../environment/places/imageService.ts';
 import { shownAddress } from '../../model/describe.ts';
 import { baseUrlOf, PROVIDERS } from '../../model/names.ts';
 import { settleModel } from '../../model/settleModel.ts';
@@ -24,7 +25,7 @@ import {
   wholeConfig,
 } from '../../store/records/runs.ts';
 import type { Caller, Tell, Variables } from '../caller.ts';
-import { contentsHere, type ImageContent } from '../places/openImages.ts';
+import { contentsHere } from '../places/openImages.ts';
 import { UserError } from '../userError.ts';
 import { type ArmConfig, armText, type Difference, type RunRequest } from './planRecord.ts';
 
