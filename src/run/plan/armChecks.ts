@@ -1,7 +1,6 @@
 /**
- * Checks whether an arm can work: a model is named, its key is set, its price is known, its modules and replies can be loaded,
- * its endpoint answers as far as that can be known without paying.
- * `run` and `resume` refuse before anything is made or paid; `doctor` shows every result.
+ * Findings about what an arm works with: its model is named, its key is set, its price is known, its modules and replies can be loaded, and its
+ * endpoint answers as far as that can be known without paying.
  */
 
 import { findAgent } from '../../agent/agents.ts';
@@ -162,7 +161,7 @@ function referenceFindings({ name, model }: ArmModel, env: Variables): Finding[]
   });
 }
 
-/** What the client refuses is refused before anything is recorded. */
+/** The client refuses its options before anything is recorded. */
 async function clientFindings(what: string, model: ModelConfig, env: Variables): Promise<Finding[]> {
   if (model.model_class !== 'openai' || isFreeName(model.model_name)) return [];
   const apiKey = variable(env, model.api_key_env);

@@ -63,7 +63,7 @@ env = { S = "\${S_KEY}" }
     env: { B: 'b' },
     variables: { A: 'A_KEY', B: 'B_KEY' },
   });
-  const check = checkDataset({ ...dataset, rows: [row] });
+  const check = await checkDataset({ ...dataset, rows: [row] });
   expect([check.gradable, check.wants]).toEqual([
     1,
     { 'suite.env=A_KEY': 1, 'suite.judge': 1, 'suite.env=S_KEY': 1 },
