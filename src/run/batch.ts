@@ -46,7 +46,7 @@ export interface BatchResult {
 }
 
 export async function runBatch(run: Run): Promise<BatchResult> {
-  const { store, row, config, events, stop, budget, disk, engine, grader, exporter } = run;
+  const { store, row, config, events, stop, budget, disk, engine, grader, stepGrading, exporter } = run;
   const failure = createRecordFailure(stop);
   const delays = createDelays();
   const cancels = createCancels();
@@ -58,7 +58,7 @@ export async function runBatch(run: Run): Promise<BatchResult> {
     attempted(trial, outcome) {
       exporter.attemptEnded(outcome.attemptId);
       if (budget.exhausted()) stop.stopStarting('budget_stopped', budgetText(budget));
-      pauses.judge(trial, outcome);
+      pauses.judge(trial, { ...outcome, patchBytes: Buffer.byteLength(outcome.patch) });
       settleTrial(run, queue, trial, outcome);
     },
     onError: failure.report,
@@ -98,6 +98,7 @@ export async function runBatch(run: Run): Promise<BatchResult> {
     }
     try {
       await grader?.drain();
+      await stepGrading.drain();
       await exporter.flush();
     } catch (error) {
       // If both fail, the error of the record is thrown.
@@ -112,13 +113,14 @@ export async function runBatch(run: Run): Promise<BatchResult> {
 
 /** A sealed trial is graded. One that infrastructure ended comes back, and runs in a fresh container. */
 function settleTrial(
-  { config, events, stop, grader }: Run,
+  { config, events, stop, grader, stepGrading }: Run,
   queue: TrialQueue,
   trial: PlannedTrial,
-  { ending: { reason }, settlement, judged }: AttemptOutcome,
+  { ending: { reason }, settlement, patch, work, verdict }: AttemptOutcome,
 ): void {
+  if (verdict !== null) stepGrading.judged(trial, { patch, work, verdict });
   if (settlement === 'seal') {
-    if (isFinalReason(reason) && !judged) grader?.enqueue(trial.id);
+    if (isFinalReason(reason) && verdict === null) grader?.enqueue(trial.id);
   } else if (settlement === 'again' && exitClassOf(reason) !== 'cancelled' && !stop.why) {
     const { instanceId } = trial.label;
     events.emit({ type: 'note', text: `${instanceId}: ${reason}, will run again in a fresh container` });

@@ -200,6 +200,20 @@ function stopReasonOf(error: unknown, signal: AbortSignal): StopReason | null {
   return name === 'AbortError' ? new StopReason('cancelled', 'the attempt was cancelled') : null;
 }
 
+/**
+ * Once may be an accident, and a fresh container is worth a try. An agent that does it again, in a fresh container, has failed: otherwise it could
+ * take an instance out of the count by ending its container.
+ */
+export function withEarlierEnds(ending: Ending, endedByAgentBefore: number): Ending {
+  if (!ending.byAgent || endedByAgentBefore === 0) return ending;
+  return {
+    ...ending,
+    reason: 'env_ended_by_agent',
+    detail: ending.detail ?? ending.reason,
+    message: `the agent ended its environment, as in an attempt before: ${ending.message}`,
+  };
+}
+
 /** "limit_steps" -> "LimitSteps": a class-like word where mini-swe-agent would show an exception's name. */
 const statusWord = (reason: ExitReason): string =>
   reason
@@ -270,6 +284,25 @@ export interface PatchFacts {
   readonly state: PatchState;
   /** Sentences for people. */
   readonly notes: readonly string[];
+}
+
+/** How the agent's part of an attempt ended. `result`: null when the agent did not end by itself. */
+export interface AgentEnd {
+  readonly ending: Ending;
+  readonly result: AgentResult | null;
+}
+
+/** What was submitted, and the patch of the prediction. An agent that leaves its patch submits only what it hands over as bytes. */
+export function patchOfAttempt(
+  policy: PatchPolicy,
+  { leavesPatch }: { readonly leavesPatch: boolean },
+  { ending, result }: AgentEnd,
+  captured: CapturedPatch | null,
+): { readonly submitted: Uint8Array | null; readonly patch: PatchFacts } {
+  const submits = ending.reason === 'submitted' && (!leavesPatch || result?.submissionBytes !== undefined);
+  const submitted = submits ? (result?.submissionBytes ?? Buffer.from(result?.submission ?? '')) : null;
+  const chosen = leavesPatch ? (submits ? 'submitted' : 'captured') : policy;
+  return { submitted, patch: choosePatch(chosen, submitted, captured) };
 }
 
 /** `submitted` is null when nothing was submitted; a submission of nothing is an empty array. */

@@ -20,11 +20,13 @@ import {
   credentialParts,
   literalCredentials,
   literalsInAddress,
+  meansCredential,
   referencesIn,
   referencesInAddress,
 } from '../model/namedCredentials.ts';
 import { type ArmRow, type RunRow, storedArm, storedConfig } from '../store/records/runs.ts';
-import type { Variables } from './caller.ts';
+import type { Caller, Variables } from './caller.ts';
+import type { ArmConfig } from './plan/planRecord.ts';
 
 const SECRET_NAME = /(_API_KEY|_TOKEN|_SECRET|_PASSWORD|_CREDENTIALS)$/;
 const HUB_TOKENS = ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN'];
@@ -108,4 +110,31 @@ export function ordinarySecrets(env: Variables, given: readonly (string | Partia
     ({ value }) => value.length >= SHORTEST && isOrdinary(value),
   );
   return [...new Set(ordinary.map(({ name }) => name))];
+}
+
+/** The secrets of a run. Its caller gets them before anything is told, and hears of values that nothing hides well. */
+export function keepSecrets(
+  { arms, suite }: { readonly arms: readonly ArmConfig[]; readonly suite?: SuiteConfig | undefined },
+  { env, keepSecret, tell }: Caller,
+): Redactor {
+  const models = arms.map((arm) => arm.model);
+  const redactor = redactorOfModels(env, models, suite);
+  keepSecret?.(redactor);
+  for (const name of ordinarySecrets(env, [...models, ...(suite?.env ?? [])]))
+    tell({
+      level: 'warning',
+      text: `the value of $${name} is an ordinary word: it is replaced wherever it occurs in messages and output`,
+    });
+  // Variables of the containers whose names mean a credential.
+  const open = arms.flatMap(({ environment }) =>
+    Object.entries(environment.env).flatMap(([name, value]) =>
+      value !== '' && meansCredential(name) ? [name] : [],
+    ),
+  );
+  for (const name of new Set(open))
+    tell({
+      level: 'warning',
+      text: `environment.env.${name} goes into every container, where the agent can read it, and stands in the record as it is`,
+    });
+  return redactor;
 }

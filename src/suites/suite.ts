@@ -9,9 +9,10 @@ import type { McpServer } from '../base/mcpServer.ts';
 import type { Instance } from '../dataset/instance.ts';
 import type { HubEnv } from '../dataset/read/locate.ts';
 import type { RawRow } from '../dataset/read/row.ts';
-import type { Environment } from '../environment/environment.ts';
+import type { CapturedPatch, Environment } from '../environment/environment.ts';
 import type { BuildRecipe } from '../environment/places/buildRecipes.ts';
-import type { GradeRequest, PlannedGrading } from '../grading/gradingFrame.ts';
+import type { EvaluationResult, GradeRequest, PlannedGrading } from '../grading/gradingFrame.ts';
+import type { HarnessVersion } from '../grading/parsers/logParser.ts';
 import type { SpecOptions } from '../grading/specs/spec.ts';
 import type { ExitReason } from '../outcome.ts';
 
@@ -43,6 +44,11 @@ export interface Suite {
    * Absent: the gold patch of the row.
    */
   solution?(instance: Instance, part?: string): Solution | undefined;
+  /**
+   * Of tasks that their end state judges, because no patch says their work: called when an attempt has ended, while its environment is still there.
+   * Absent: the work is the patch of the work tree.
+   */
+  finish?(instance: Instance, attempt: EndedAttempt): Promise<FinishedWork>;
   grading(instance: Instance, options: SpecOptions): PlannedGrading;
 }
 
@@ -73,12 +79,8 @@ export interface TaskNeeds {
   readonly variables?: readonly WantedVariable[];
   /** The most that one of its containers asks for. */
   readonly gpus?: number;
-  /** What is graded is the end state of the container: it is kept when the agent is done. Where it cannot be kept, the patch is graded. */
-  readonly endState?: boolean;
-  /** To that state belongs what runs in the container: where something does, it is judged before the container goes. */
-  readonly judgedBeside?: boolean;
   /** Why it is judged in another container than the one that was worked in, as a clause; absent where that one may do. */
-  readonly judgedApart?: string;
+  readonly judgedApart?: string | undefined;
   /** Set where the task cannot run without end states that are kept: who says so, as the beginning of a clause. */
   readonly keepsEndStates?: string;
 }
@@ -108,24 +110,59 @@ export interface FolderTask {
   readonly warnings: readonly string[];
 }
 
-/** What a suite that leads an agent through a task may do in the attempt. */
-export interface LedAttempt {
+/** What a suite may do in an attempt at one of its tasks. */
+export interface OpenAttempt {
   readonly environment: Environment;
+  beginPhase(name: string): void;
+  /** A sentence that stays with the attempt. */
+  note(text: string): void;
+  /** For a grading while the attempt goes on. */
+  gradeRequest(): Promise<Omit<GradeRequest, 'patch'>>;
+  /** Waits for work that may ignore the end of the attempt. */
+  orEnd<T>(work: Promise<T>): Promise<T>;
+}
+
+/** An attempt whose suite leads the agent through the task. */
+export interface LedAttempt extends OpenAttempt {
   readonly signal: AbortSignal;
   /**
    * Runs the agent from its beginning to its end on one part of the task. The limits are those of the attempt: what earlier runs used is gone, and an
    * agent whose limits are used up is not started.
    */
   runAgent(part: AgentPart): Promise<AgentRun>;
-  beginPhase(name: string): void;
-  /** A sentence that stays with the attempt. */
-  note(text: string): void;
   /** Writes down what is kept so far: `GradeRequest.work` of the grading. */
   recordWork(work: string): void;
-  /** For a grading while the attempt goes on, in containers of its own. */
-  gradeRequest(): Promise<Omit<GradeRequest, 'patch'>>;
-  /** Waits for work that may ignore the signal. */
-  orEnd<T>(work: Promise<T>): Promise<T>;
+}
+
+/** An attempt whose agent is done. */
+export interface EndedAttempt extends OpenAttempt {
+  /** Why the agent's part ended. */
+  readonly reason: ExitReason;
+  readonly harness: HarnessVersion;
+  /** The patch of the work tree. `running`: processes are not killed. `lost`: what was thrown when the engine took the result with it; null else. */
+  capture(running: boolean): Promise<{ readonly captured: CapturedPatch | null; readonly lost: unknown }>;
+  /** Work on the environment within the time that a capture may take. */
+  inTime<T>(work: Promise<T>): Promise<T>;
+  /** Without the values of this machine that were given to the task. */
+  withoutValues(bytes: Uint8Array): Uint8Array;
+  /** Writes texts into a folder of the attempt below one of the run; resolves to that folder. Secrets in them are replaced. */
+  keepFiles(folder: string, files: readonly { name: string; text: string }[]): Promise<string>;
+  /** A line of run.log. */
+  warn(text: string, data: Record<string, unknown>): void;
+}
+
+/** What the settlement of an attempt keeps. */
+export interface FinishedWork {
+  readonly captured: CapturedPatch | null;
+  /** The image of the end state; null where the patch is graded. */
+  readonly work: string | null;
+  /** Of `EndedAttempt.capture`. */
+  readonly lost: unknown;
+  /**
+   * Judges the work before its environment goes. Null: it is graded later, as every other. Throws where the work is gone, and would be judged for
+   * less than it was.
+   */
+  readonly judge?: (patch: string) => Promise<EvaluationResult | null>;
 }
 
 export interface AgentPart {

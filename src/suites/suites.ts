@@ -158,11 +158,8 @@ export function suiteOf({ kind = SWE_BENCH }: Pick<Instance, 'kind'>): Suite {
 /** What a task asks for; a row of SWE-bench asks for nothing. */
 export const needsOf = (instance: Instance): TaskNeeds => suiteOf(instance).needs?.(instance) ?? {};
 
-/** What is graded is the state of the container: a patch says nothing of the work. */
-export function isJudgedByState(instance: Instance): boolean {
-  const { endState = false, keepsEndStates } = needsOf(instance);
-  return endState || keepsEndStates !== undefined;
-}
+/** The state of the container judges the task: a patch says nothing of the work. */
+export const isJudgedByState = (instance: Instance): boolean => suiteOf(instance).finish !== undefined;
 
 /** The Python package that tells the right environment of a task's image from a wrong one. */
 export const probedPackageOf = (instance: Instance): string | undefined =>

@@ -40,9 +40,10 @@ import type { RunEvents, TrialLabel } from '../events.ts';
 import { recordedEnvironment } from '../plan/planRecord.ts';
 import type { PlannedInstance, PlannedTrial } from '../plannedTrial.ts';
 import { connectionRecord } from '../record/connectionRecord.ts';
+import { writeGradedFiles } from '../record/verdicts.ts';
 import type { OpenSuite } from './judge.ts';
 
-/** What gradings need of a run. `Run` is more than that; `evaluate` opens this alone. */
+/** What gradings need of a run: `evaluate` opens this alone. */
 export interface GradedRun {
   /** The record of the results root. */
   readonly store: Store;
@@ -213,12 +214,30 @@ export function createDiscards({ events }: Pick<GradedRun, 'events'>) {
 
 export type StepGrading = ReturnType<typeof createStepGrading>;
 
-/** Verifications while an attempt goes on. What they run in is made when the first is asked for: most suites have none. */
-export function createStepGrading(run: GradedRun) {
+/** Gradings while an attempt goes on. What they run in is made when the first is asked for: most suites have none. */
+export function createStepGrading(run: GradedRun, warn: (text: string) => void) {
   let made: Promise<EnvironmentFactory> | undefined;
   const discards = createDiscards(run);
+  const files: Promise<void>[] = [];
   return {
-    discard: discards.begin,
+    /** Once the record has the verdict: the folder that the harness would write, and no end state that nobody asks for any more. */
+    judged(
+      { arm, label }: PlannedTrial,
+      {
+        patch,
+        work,
+        verdict,
+      }: { readonly patch: string; readonly work: string | null; readonly verdict: EvaluationResult },
+    ): void {
+      if (work !== null) discards.begin(arm.environmentFactory, work);
+      const written = writeGradedFiles(run, { model: arm.row.model, model_patch: patch }, label, verdict);
+      const failed = (error: unknown) =>
+        warn(`${label.instanceId}: what its verdict leaves could not be put in order: ${errorText(error)}`);
+      files.push(written.catch(failed));
+    },
+    async drain(): Promise<void> {
+      await Promise.all(files);
+    },
     async request(
       { id, instance, arm, label }: PlannedTrial,
       {
