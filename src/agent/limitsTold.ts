@@ -1,7 +1,37 @@
-/** What an agent may know of its limits (`agent.tell_limits`, `{{deadline}}`): people lost whole runs to agents that did not. Pure. */
+/**
+ * The limits of an attempt: which of them is reached, and what an agent may know of them (`agent.tell_limits`, `{{deadline}}`): people lost whole
+ * runs to agents that did not. 0 is off, for every limit. Pure.
+ */
+import { type NanoDollars, nanoToDollars } from '../money.ts';
 import type { AgentConfig } from './agentConfig.ts';
 
 type Limits = Pick<AgentConfig, 'step_limit' | 'cost_limit' | 'wall_time_limit_seconds'>;
+
+export interface CallLimits {
+  readonly steps: number;
+  readonly costDollars: number;
+  readonly tokens: number;
+}
+
+export interface ReachedLimit {
+  readonly limit: 'steps' | 'cost' | 'tokens';
+  readonly message: string;
+}
+
+/** The limit that forbids a further call; null where none does. */
+export function limitReached(
+  limits: CallLimits,
+  used: { readonly steps: number; readonly spentNano: NanoDollars; readonly tokens: number },
+): ReachedLimit | null {
+  const over = (limit: number, amount: number): boolean => 0 < limit && limit <= amount;
+  const end = (limit: ReachedLimit['limit'], what: string): ReachedLimit => ({
+    limit,
+    message: `the limit of ${what} was reached`,
+  });
+  if (over(limits.steps, used.steps)) return end('steps', `${limits.steps} steps`);
+  if (over(limits.costDollars, nanoToDollars(used.spentNano))) return end('cost', `$${limits.costDollars}`);
+  return over(limits.tokens, used.tokens) ? end('tokens', `${limits.tokens} tokens`) : null;
+}
 
 interface Used {
   readonly steps: number;

@@ -1,18 +1,49 @@
 /** A dataset that was read, and its rows in the record of a run: the columns of an instance, and one hash over the selection. */
 import { createHash } from 'node:crypto';
-import { headOf, type Instance, type InstanceHead, imageOf } from './instance.ts';
+import { type Instance, type InstanceHead, imageOf } from './instance.ts';
 
-export interface LoadedRow {
-  /** Of a large file it is read again each time it is asked for: ask `headOf` for what that knows. */
-  readonly instance: Instance;
-  readonly head?: InstanceHead;
-  /** sha256 of the normalised row; the same whatever file form it came in. */
-  readonly rowHash: string;
+/** `headOf`, `readInstance` and `readRowHash` tell what is in a row. */
+export type LoadedRow = HeldRow | RowInFile;
+
+interface Row {
   /** Line of a JSON file, row number of a Parquet file; from 1, counted on over the files of a sharded split. */
   readonly line: number;
   /** Why it cannot run here; `--skip-unsupported` leaves it out. */
   readonly refused?: string;
+  /** How many instances of its stratum it stands for; absent: 1. */
+  readonly weight?: number;
 }
+
+export interface HeldRow extends Row {
+  readonly instance: Instance;
+  /** sha256 of the normalised row; the same whatever file form it came in. */
+  readonly rowHash: string;
+}
+
+/** A row of a large file, which stays there: its head, and where the rest is. Half a million of them are in memory, so each is one flat object. */
+export interface RowInFile extends Row, InstanceHead {
+  readonly file: RowFile;
+  /** Number among the rows of its file. */
+  readonly at: number;
+  /** Of its line, in bytes. */
+  readonly start: number;
+  readonly length: number;
+}
+
+/** Reads the row again; throws when the file has changed. */
+export interface RowFile {
+  instance(row: RowInFile): Instance;
+  rowHash(row: RowInFile): string;
+}
+
+type InstanceRow = Pick<HeldRow, 'instance'> | RowInFile;
+type HashedRow = Pick<HeldRow, 'instance' | 'rowHash' | 'weight'> | RowInFile;
+
+/** Reads nothing. */
+export const headOf = (row: InstanceRow): InstanceHead => ('file' in row ? row : row.instance);
+export const readInstance = (row: InstanceRow): Instance =>
+  'file' in row ? row.file.instance(row) : row.instance;
+export const readRowHash = (row: HashedRow): string => ('file' in row ? row.file.rowHash(row) : row.rowHash);
 
 export interface Dataset {
   /** As the user named it. */
@@ -31,26 +62,24 @@ export interface Dataset {
   readonly needsFolders?: boolean;
 }
 
-type Recorded = Pick<LoadedRow, 'instance' | 'head' | 'rowHash'>;
-
-export function recordedRow(selected: Recorded & { readonly weight?: number }) {
-  const { instance, rowHash, weight = 1 } = selected;
+export function recordedRow(row: HashedRow) {
+  const instance = readInstance(row);
   return {
     instance_id: instance.instance_id,
     repo: instance.repo,
     difficulty: instance.difficulty,
     image: imageOf(instance),
-    row_hash: rowHash,
+    row_hash: readRowHash(row),
     row: JSON.stringify(instance),
-    weight,
+    weight: row.weight ?? 1,
   };
 }
 
 /** Hash over ids and rows in order: runs with the same hash have the same instances. */
-export function datasetHash(rows: readonly Recorded[]): string {
+export function datasetHash(rows: readonly HashedRow[]): string {
   const hash = createHash('sha256');
   for (const [i, row] of rows.entries())
-    hash.update(`${i > 0 ? '\n' : ''}${headOf(row).instance_id} ${row.rowHash}`);
+    hash.update(`${i > 0 ? '\n' : ''}${headOf(row).instance_id} ${readRowHash(row)}`);
   return hash.digest('hex');
 }
 

@@ -34,10 +34,6 @@ export type Instance = z.infer<typeof instanceSchema>;
 /** What a plan knows of every row. */
 export type InstanceHead = Pick<Instance, 'instance_id' | 'repo' | 'difficulty' | 'image'>;
 
-/** Without reading a row that was left in its file. */
-export const headOf = (row: { readonly instance: Instance; readonly head?: InstanceHead }): InstanceHead =>
-  row.head ?? row.instance;
-
 /** The official name: lower case, every "__" as "_1776_"; a name given by the row is used untouched. */
 export function imageOf(instance: Pick<Instance, 'instance_id' | 'image'>): string {
   if (instance.image) return instance.image;

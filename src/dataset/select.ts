@@ -7,7 +7,8 @@ import { pythonShuffle } from '../base/python/random.ts';
 import { parseFilter } from '../base/python/regex.ts';
 import { applySlice, parseSlice } from '../base/python/values.ts';
 import { sha256 } from '../base/sha256.ts';
-import { headOf, type Instance, type InstanceHead } from './instance.ts';
+import { type HeldRow, headOf, type RowInFile, readInstance } from './dataset.ts';
+import type { Instance, InstanceHead } from './instance.ts';
 import { nearestId } from './nearestId.ts';
 /** mini-swe-agent's fixed seed. */
 export const DEFAULT_SEED = 42;
@@ -44,19 +45,19 @@ type Selection<R> =
   | { readonly kind: 'empty'; readonly message: string }
   | { readonly kind: 'invalid'; readonly problems: readonly string[] };
 
-interface HasInstance {
-  readonly instance: Instance;
-  readonly head?: InstanceHead;
-}
+type HasInstance = Pick<HeldRow, 'instance'> | RowInFile;
+
+const HEAD: readonly (keyof InstanceHead)[] = ['instance_id', 'repo', 'difficulty', 'image'];
 
 const idOf = (row: HasInstance) => headOf(row).instance_id;
 
+const columnOfInstance = (instance: Instance, column: string): unknown =>
+  Object.hasOwn(instance, column) ? instance[column as keyof Instance] : instance.extra[column];
+
 /** A column as text; undefined when the row has none of that name. */
 function columnOf(row: HasInstance, column: string): string | undefined {
-  const { head } = row;
-  if (head && Object.hasOwn(head, column)) return String(head[column as keyof InstanceHead]);
-  const { instance } = row;
-  const value = Object.hasOwn(instance, column) ? instance[column as keyof Instance] : instance.extra[column];
+  const inHead = HEAD.find((name) => name === column);
+  const value = inHead ? headOf(row)[inHead] : columnOfInstance(readInstance(row), column);
   return value === undefined || value === null ? undefined : String(value);
 }
 

@@ -60,8 +60,6 @@ export interface EnvironmentKind {
     environments: readonly EnvironmentConfig[],
     how: { readonly dryRun: boolean },
   ): Promise<readonly Reaped[]>;
-  /** Why commands may have had a network though `environment.network` is none. Reads a recorded configuration. */
-  openNetwork?(environment: Readonly<Record<string, unknown>>): string | undefined;
 }
 
 export interface ConfiguredArm {

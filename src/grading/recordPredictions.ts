@@ -3,7 +3,7 @@
  * reported and compared like a run of ours. Recording again under the same name adds an attempt where a patch changed and nothing else.
  */
 
-import { datasetHash, type LoadedRow, recordedRow } from '../dataset/dataset.ts';
+import { datasetHash, type LoadedRow, readRowHash, recordedRow } from '../dataset/dataset.ts';
 import { HALF_CHARACTERS, isEmptyPatch, type Prediction } from '../formats/predictions.ts';
 import type { Store } from '../store/open.ts';
 import { insert } from '../store/query.ts';
@@ -87,7 +87,7 @@ function extend(db: Store, run: RunRow, request: PredictionsRun): string | undef
   for (const prediction of request.predictions) {
     const row = request.rows.get(prediction.instance_id)!;
     const before = known.get(prediction.instance_id);
-    if (before && before.row_hash !== row.rowHash)
+    if (before && before.row_hash !== readRowHash(row))
       return `run ${run.name} graded ${prediction.instance_id} by another revision of the dataset; choose another --run-id`;
     const { id: instance_pk } = before ?? addInstance(row);
     const arm_id = arms.get(prediction.model_name_or_path) ?? addArm(prediction.model_name_or_path);

@@ -4,7 +4,7 @@
  */
 import { dirname } from 'node:path';
 import { parseSize } from '../base/text/units.ts';
-import { headOf } from '../dataset/instance.ts';
+import { headOf } from '../dataset/dataset.ts';
 import { dollarsToNano } from '../money.ts';
 import type { ExitClass, Outcome } from '../outcome.ts';
 import type { Store } from '../store/open.ts';

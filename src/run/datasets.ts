@@ -6,7 +6,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { inert } from '../base/text/inert.ts';
-import type { Dataset } from '../dataset/dataset.ts';
+import { type Dataset, readInstance } from '../dataset/dataset.ts';
 import { imagesProblem } from '../dataset/imageNames.ts';
 import { type Instance, imageOf } from '../dataset/instance.ts';
 import { addedDataset, nameProblem, rememberDataset } from '../dataset/read/addedDatasets.ts';
@@ -157,7 +157,9 @@ export function checkDataset(dataset: Dataset, known: Iterable<Calibrated> = [])
   const kinds = new Map<string, number>();
   const images = new Set<string>();
   const wants = new Map<string, number>();
-  for (const { instance, refused } of dataset.rows) {
+  for (const row of dataset.rows) {
+    const { refused } = row;
+    const instance = readInstance(row);
     const kind = instance.kind ?? 'swe-bench';
     kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
     images.add(imageOf(instance));

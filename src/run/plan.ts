@@ -133,12 +133,7 @@ function select(rows: Dataset['rows'], wanted: DatasetConfig, tell: Tell) {
   if (selection.kind === 'invalid') throw new UserError(selection.problems.join('\n'));
   if (selection.kind === 'empty') throw new UserError(selection.message);
   for (const text of selection.warnings) tell({ level: 'warning', text });
-  // A row that was left in its file keeps what reads it there.
-  const selected = selection.rows.map(({ row, weight }) =>
-    weight === 1
-      ? row
-      : Object.assign(Object.create(Object.getPrototypeOf(row) as object) as typeof row, row, { weight }),
-  );
+  const selected = selection.rows.map(({ row, weight }) => (weight === 1 ? row : { ...row, weight }));
   return { selected, strata: selection.strata };
 }
 

@@ -196,7 +196,7 @@ async function loadPlace(source: string, options: LoadOptions): Promise<LoadResu
         line: entry.line,
       };
       const refused = suiteOf(instance).refusal?.(instance) ?? imageRefusal(instance, images);
-      rows.push(refused === undefined ? kept : Object.assign(kept, { refused }));
+      rows.push(refused === undefined ? kept : { ...kept, refused });
     }
   }
   if (problems.length === 0 && rows.length === 0)

@@ -6,6 +6,7 @@ import { TimeExceeded } from '../../src/agent/loop/exceptions.ts';
 import { createMeter } from '../../src/agent/loop/meter.ts';
 import { EnvironmentError } from '../../src/environment/environment.ts';
 import type { CallListener, CallRecord } from '../../src/model/model.ts';
+import { callRecord } from '../model/harness.ts';
 import { bash, config, fakeEnvironment, fakeModel, result, submitted } from './fakes.ts';
 
 /** Never ends by itself; rejects as fetch does when its signal fires. */
@@ -156,11 +157,9 @@ describe('the published agents', () => {
 describe('what the provider keeps us waiting is no time of the agent', () => {
   const quiet: CallListener = { began: () => undefined, ended: () => undefined };
   const begun = { try: 0, modelAsked: 'm', startedAt: 0, estimateNano: null };
-  const record = (more: Partial<CallRecord>): CallRecord =>
-    ({ ...{ state: 'ok', errorCode: null, usage: null }, ...more }) as CallRecord;
   const wrote = (output: number): CallRecord =>
-    record({ usage: { input: 1, cacheRead: 0, cacheWrite: 0, output, reasoning: 0 } });
-  const OUTAGE = record({ state: 'failed', errorCode: 'NETWORK_ERROR' });
+    callRecord({ usage: { input: 1, cacheRead: 0, cacheWrite: 0, output, reasoning: 0 } });
+  const OUTAGE = callRecord({ state: 'failed', errorCode: 'NETWORK_ERROR' });
   function setUp(limitS = 56) {
     const deadline = startDeadline({ limitS, mode: 'interrupts', now });
     return { deadline, call: deadline.listen(quiet), pass: (s: number) => vi.advanceTimersByTime(s * 1000) };
@@ -178,7 +177,7 @@ describe('what the provider keeps us waiting is no time of the agent', () => {
     pass(5);
     void call.began(begun);
     pass(1);
-    call.ended(record({ state: 'failed', errorCode: 'RATE_LIMITED' }));
+    call.ended(callRecord({ state: 'failed', errorCode: 'RATE_LIMITED' }));
     call.phase?.('backoff');
     pass(40);
     call.phase?.('rate_wait');

@@ -27,7 +27,7 @@ import {
 } from '../../src/agent/loop/exceptions.ts';
 import type * as Tool from '../../src/agent/tool.ts';
 import { bashTool, TOOL_ERROR_CODES } from '../../src/agent/tool.ts';
-import { contentText } from '../../src/model/dialects/shapes.ts';
+import { contentText } from '../../src/base/text/contentText.ts';
 import { MODEL_ERROR_CODES } from '../../src/model/model.ts';
 import { bash, config, fakeEnvironment, fakeModel, result, submitted, timedOut } from './fakes.ts';
 

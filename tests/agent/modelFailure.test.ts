@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import type { AgentErrorResponse } from '../../src/agent/errors.ts';
 import { createAgent } from '../../src/agent/loop/agent.ts';
-import { createMeter } from '../../src/agent/loop/meter.ts';
 import type { CallRecord, ModelErrorResponse, QueryOptions } from '../../src/model/model.ts';
+import { callRecord } from '../model/harness.ts';
 import { bash, config, fakeEnvironment, fakeModel, reply, result, submitted } from './fakes.ts';
 
 const failure: ModelErrorResponse = {
@@ -12,29 +12,6 @@ const failure: ModelErrorResponse = {
   message: 'rate limited (429) after 8 tries',
   metadata: { provider: 'p', statusCode: 429, retryAfter: 2, kind: 'unavailable' },
 };
-const record = (more: Partial<CallRecord>): CallRecord => ({
-  try: 0,
-  state: 'ok',
-  startedAt: 0,
-  latencyMs: 1,
-  statusCode: 200,
-  errorCode: null,
-  errorMessage: null,
-  modelAsked: 'm',
-  modelAnswered: 'm',
-  responseId: null,
-  fingerprint: null,
-  finishReason: 'stop',
-  rawUsage: null,
-  usage: null,
-  priceVersion: null,
-  costNano: 0,
-  providerCostNano: null,
-  requestBytes: 1,
-  notes: [],
-  ...more,
-});
-
 test('a failed query ends the attempt with the code, the message and the metadata, told once to onError [S-37]', async () => {
   const errors: AgentErrorResponse[] = [];
   const debug: unknown[] = [];
@@ -85,7 +62,7 @@ describe('the meter', () => {
             startedAt: 0,
             estimateNano: estimate,
           });
-          options.listener?.ended(record(more));
+          options.listener?.ended(callRecord(more));
         }
         // A reply's own figure must not be counted a second time.
         return bash('ls', { costNano: 9e9 });
@@ -114,13 +91,6 @@ describe('the meter', () => {
     expect((await agentFor([{ costNano: null }], 2e9, 0)).costNano).toBeNull();
     expect(await agentFor([{ costNano: null }], 2e9, 1)).toMatchObject({ limit: 'cost', costNano: null });
     expect(await agentFor([{ costNano: null }], null, 1)).toMatchObject({ exitStatus: 'Submitted' });
-  });
-  test('a failed try of unknown cost is not charged its estimate', () => {
-    const meter = createMeter();
-    const listener = meter.listen({ began() {}, ended() {} });
-    void listener.began({ try: 0, modelAsked: 'm', startedAt: 0, estimateNano: 5 });
-    listener.ended(record({ state: 'failed', costNano: null }));
-    expect(meter.spentNano).toBe(0);
   });
 });
 

@@ -53,7 +53,7 @@ test.each([
   ],
 ])('different images are counted: %s', (_, images, count) => {
   const rows = images.map((image, i) => ({
-    head: { instance_id: `x__x-${i}`, repo: '', difficulty: '', ...(image && { image }) },
+    instance: { instance_id: `x__x-${i}`, repo: '', difficulty: '', ...(image && { image }) },
   }));
   expect(countImages(rows as unknown as RunRequest['selected'])).toBe(count);
 });

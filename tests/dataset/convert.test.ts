@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { datasetText } from '../../src/dataset/dataset.ts';
+import { datasetText, readRowHash } from '../../src/dataset/dataset.ts';
 import { rowHashOf } from '../../src/dataset/read/row.ts';
 import { loadDataset } from '../../src/suites/loadDataset.ts';
 import { instanceOf } from './rows.ts';
@@ -21,7 +21,7 @@ test.each(['json', 'jsonl'] as const)(
       const path = join(dir, `d.${form}`);
       writeFileSync(path, datasetText(rows, form));
       const loaded = await loadDataset(path);
-      expect(loaded.ok && loaded.dataset.rows.map((row) => row.rowHash)).toEqual(rows.map(rowHashOf));
+      expect(loaded.ok && loaded.dataset.rows.map(readRowHash)).toEqual(rows.map(rowHashOf));
     } finally {
       rmSync(dir, { recursive: true });
     }

@@ -1,4 +1,5 @@
 // Downloading from the hub through the official client, against a local server that speaks its API.
+
 import {
   existsSync,
   mkdirSync,
@@ -14,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { retryAfterMs } from '../../src/base/async/timer.ts';
+import { headOf } from '../../src/dataset/dataset.ts';
 import { hubAccess, type PullOptions, pullDataset, verifySnapshot } from '../../src/dataset/hub.ts';
 import { loadDataset } from '../../src/suites/loadDataset.ts';
 import { type FakeHub, startFakeHub } from '../support/fakeHub.ts';
@@ -84,7 +86,7 @@ describe('cache', () => {
     hub.repos[REPO] = { commit: COMMIT, files: { 'test.csv': table } };
     expect(await pull()).toMatchObject({ ok: true, files: [{ path: 'test.csv' }] });
     const loaded = await loadDataset('lite', { env: env() });
-    expect(loaded.ok && loaded.dataset.rows.map(({ instance }) => instance.instance_id)).toEqual(['a__a-1']);
+    expect(loaded.ok && loaded.dataset.rows.map((row) => headOf(row).instance_id)).toEqual(['a__a-1']);
     hub.repos[REPO] = { commit: 'b'.repeat(40), files: { 'train.jsonl': TEST_BYTES, 'about.csv': table } };
     expect(await pull()).toMatchObject({ ok: true, files: [{ path: 'train.jsonl' }] });
   });

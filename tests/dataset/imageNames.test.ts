@@ -1,10 +1,12 @@
 // A dataset is run with the images of a builder who was named; its rows stay what they are.
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { headOf, readInstance, readRowHash } from '../../src/dataset/dataset.ts';
 import { IMAGE_BUILDERS, imageNameOf, imagesProblem } from '../../src/dataset/imageNames.ts';
-import { headOf, imageOf } from '../../src/dataset/instance.ts';
+import { imageOf } from '../../src/dataset/instance.ts';
 import { addDataset } from '../../src/run/datasets.ts';
 import { loadDataset } from '../../src/suites/loadDataset.ts';
 
@@ -58,11 +60,9 @@ describe('datasets add --images', () => {
       const loaded = await loadDataset('gym', { env, ...(heldBytes !== undefined && { heldBytes }) });
       if (!loaded.ok || !plain.ok) throw new Error('not loaded');
       const names = ['a_s_b-1', 'a_s_b-2'].map((id) => `docker.io/xingyaoww/sweb.eval.x86_64.${id}:latest`);
-      expect(loaded.dataset.rows.map(({ instance }) => imageOf(instance))).toEqual(names);
+      expect(loaded.dataset.rows.map((one) => imageOf(readInstance(one)))).toEqual(names);
       expect(loaded.dataset.rows.map((one) => imageOf(headOf(one)))).toEqual(names);
-      expect(loaded.dataset.rows.map(({ rowHash }) => rowHash)).toEqual(
-        plain.dataset.rows.map(({ rowHash }) => rowHash),
-      );
+      expect(loaded.dataset.rows.map(readRowHash)).toEqual(plain.dataset.rows.map(readRowHash));
     },
   );
 

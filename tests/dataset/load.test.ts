@@ -4,8 +4,14 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { datasetHash, recordedRow } from '../../src/dataset/dataset.ts';
-import { headOf } from '../../src/dataset/instance.ts';
+import {
+  datasetHash,
+  headOf,
+  type LoadedRow,
+  readInstance,
+  readRowHash,
+  recordedRow,
+} from '../../src/dataset/dataset.ts';
 import type { LocateOptions } from '../../src/dataset/read/locate.ts';
 import { jsonLines } from '../../src/dataset/read/readRows.ts';
 import { type LoadOptions, loadDataset } from '../../src/suites/loadDataset.ts';
@@ -31,7 +37,7 @@ function parquet(rows: Record<string, unknown>[]): Uint8Array {
 async function idsIn(source: string, options?: LocateOptions): Promise<string[]> {
   const result = await loadDataset(source, options);
   if (!result.ok) throw new Error(result.problems.map((p) => p.message).join('\n'));
-  return result.dataset.rows.map((row) => row.instance.instance_id);
+  return result.dataset.rows.map((row) => headOf(row).instance_id);
 }
 async function problemsIn(source: string, options?: LoadOptions) {
   const result = await loadDataset(source, options);
@@ -44,12 +50,12 @@ describe('files', () => {
     const odd = rawRow(b, { problem_statement: 'line\u2028separator' });
     const text = `\uFEFF${JSON.stringify(rawRow(a))}\r\n\r\n  \n${JSON.stringify(odd)}\n\n${JSON.stringify(rawRow(c))}`;
     const result = await loadDataset(file('d.jsonl', text));
-    expect(result.ok && result.dataset.rows.map((row) => [row.line, row.instance.instance_id])).toEqual([
+    expect(result.ok && result.dataset.rows.map((row) => [row.line, readInstance(row).instance_id])).toEqual([
       [1, a],
       [4, b],
       [6, c],
     ]);
-    expect(result.ok && result.dataset.rows[1]!.instance.problem_statement).toBe('line\u2028separator');
+    expect(result.ok && readInstance(result.dataset.rows[1]!).problem_statement).toBe('line\u2028separator');
   });
 
   test('rows of a large JSONL stay in the file, and are the same rows', async () => {
@@ -60,15 +66,14 @@ describe('files', () => {
     if (!held.ok || !left.ok) throw new Error('not loaded');
     expect(left.dataset.fileHash).toBe(held.dataset.fileHash);
     expect(left.dataset.rows.map((row) => headOf(row).instance_id)).toEqual([a, b, c]);
-    expect(left.dataset.rows.every((row) => !Object.hasOwn(row, 'instance'))).toBe(true);
-    expect(left.dataset.rows.map(({ instance, rowHash, line }) => ({ instance, rowHash, line }))).toEqual(
-      held.dataset.rows,
-    );
+    expect(left.dataset.rows.every((row) => 'file' in row)).toBe(true);
+    const whole = (row: LoadedRow) => [readInstance(row), readRowHash(row), row.line];
+    expect(left.dataset.rows.map(whole)).toEqual(held.dataset.rows.map(whole));
     expect(left.dataset.rows.map(recordedRow)).toEqual(held.dataset.rows.map(recordedRow));
     expect(datasetHash(left.dataset.rows)).toBe(datasetHash(held.dataset.rows));
     writeFileSync(path, text.replace('é', 'e'));
-    expect(() => left.dataset.rows[1]!.instance).toThrow(/changed while it was in use/);
-    expect(left.dataset.rows[0]!.instance.instance_id).toBe(a);
+    expect(() => readInstance(left.dataset.rows[1]!)).toThrow(/changed while it was in use/);
+    expect(readInstance(left.dataset.rows[0]!).instance_id).toBe(a);
   });
 
   test('of a large JSONL every bad line is named as of a small one; an array in it is read as one', async () => {
@@ -78,7 +83,7 @@ describe('files', () => {
     expect(await problemsIn(bad, { heldBytes: 0 })).toEqual(told);
     const array = file('e.jsonl', `\n [${JSON.stringify(rawRow(a))}]`);
     const loaded = await loadDataset(array, { heldBytes: 0 });
-    expect(loaded.ok && loaded.dataset.rows.map((row) => row.instance.instance_id)).toEqual([a]);
+    expect(loaded.ok && loaded.dataset.rows.map((row) => headOf(row).instance_id)).toEqual([a]);
   });
 
   test('columns that are no text are told once, however many rows have them, and refuse no file', async () => {
@@ -108,7 +113,7 @@ describe('files', () => {
     const dump = { features: [{ name: 'x' }], rows: rows.map((row, row_idx) => ({ row_idx, row })), n: 2 };
     for (const value of [rows, keyed, dump]) {
       const result = await loadDataset(file('d.json', `\uFEFF\n${JSON.stringify(value, null, 2)}`));
-      expect(result.ok && result.dataset.rows.map((row) => row.instance.instance_id)).toEqual([a, b]);
+      expect(result.ok && result.dataset.rows.map((row) => headOf(row).instance_id)).toEqual([a, b]);
       const text = `\n${JSON.stringify(value, null, 2)}`.split('\n');
       for (const row of result.ok ? result.dataset.rows : []) expect(text[row.line - 1]).toMatch(/\{$/);
     }
@@ -160,7 +165,7 @@ describe('files', () => {
     const fromParquet = await loadDataset(file('d.parquet', parquet(rows)));
     const fromLines = await loadDataset(file('d.jsonl', lines(...rows)));
     if (!fromParquet.ok || !fromLines.ok) throw new Error('not loaded');
-    const hashes = (r: typeof fromLines) => r.dataset.rows.map((row) => row.rowHash);
+    const hashes = (r: typeof fromLines) => r.dataset.rows.map(readRowHash);
     expect(hashes(fromParquet)).toEqual(hashes(fromLines));
     expect(fromParquet.dataset.fileHash).not.toBe(fromLines.dataset.fileHash);
   });
@@ -168,7 +173,7 @@ describe('files', () => {
   test('template syntax and megabytes of text stay literal [T-56]', async () => {
     const statement = `{{ 7*7 }} \${HOME} {% raw %} $(touch x) ${'é'.repeat(2_500_000)}`;
     const result = await loadDataset(file('d.jsonl', lines(rawRow(a, { problem_statement: statement }))));
-    expect(result.ok && result.dataset.rows[0]!.instance.problem_statement === statement).toBe(true);
+    expect(result.ok && readInstance(result.dataset.rows[0]!).problem_statement === statement).toBe(true);
   });
 });
 

@@ -1,7 +1,9 @@
 // The published datasets themselves, where the shared folder is there.
+
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { readInstance } from '../../src/dataset/dataset.ts';
 import { imageOf } from '../../src/dataset/instance.ts';
 import { selectInstances } from '../../src/dataset/select.ts';
 import { loadDataset } from '../../src/suites/loadDataset.ts';
@@ -26,7 +28,7 @@ describe.skipIf(!existsSync(dataDir))('published datasets (needs ../shared/data/
     async (source, split, count) => {
       const { rows } = await load(source, split);
       expect(rows).toHaveLength(count);
-      for (const { instance } of rows) {
+      for (const instance of rows.map(readInstance)) {
         expect(instance.FAIL_TO_PASS.length + instance.PASS_TO_PASS.length).toBeGreaterThan(0);
         expect(instance.eval_script).toContain('>>>>> Start Test Output');
         expect(`docker.io/${imageOf(instance)}`.replace('docker.io/docker.io', 'docker.io')).toBe(
@@ -39,10 +41,10 @@ describe.skipIf(!existsSync(dataDir))('published datasets (needs ../shared/data/
   test('the classic columns of Lite dev are those of its Parquet, but for two test ids that a revision changed', async () => {
     const classic = await load(join(dataDir, 'SWE-bench_Lite_dev.classic-columns.jsonl'));
     const parquet = new Map(
-      (await load('lite', 'dev')).rows.map((row) => [row.instance.instance_id, row.instance]),
+      (await load('lite', 'dev')).rows.map((row) => [readInstance(row).instance_id, readInstance(row)]),
     );
     const drifted: string[] = [];
-    for (const { instance } of classic.rows) {
+    for (const instance of classic.rows.map(readInstance)) {
       const { eval_script, log_parser, eval_type, image, ...published } = parquet.get(instance.instance_id)!;
       expect({ ...instance, FAIL_TO_PASS: [] }).toEqual({ ...published, FAIL_TO_PASS: [] });
       if (instance.FAIL_TO_PASS.join() !== published.FAIL_TO_PASS.join()) drifted.push(instance.instance_id);

@@ -1,9 +1,11 @@
 // The bundled dataset without Docker: its shape, that it is what its sources give, and that its repositories are no toys.
+
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { draftRows, git } from '../../scripts/demo/draft.ts';
+import { headOf, readInstance } from '../../src/dataset/dataset.ts';
 import { DEMO_DIR, DEMO_FILE, readDemoRows, streamName } from '../../src/demo/demoDataset.ts';
 import { resolveGradeSpec } from '../../src/grading/specs/spec.ts';
 import { loadDataset } from '../../src/suites/loadDataset.ts';
@@ -38,8 +40,8 @@ describe('demo dataset', () => {
   test('loads through the reader that a run uses, and every row can be graded', async () => {
     const loaded = await loadDataset(DEMO_FILE);
     if (!loaded.ok) throw new Error(JSON.stringify(loaded));
-    expect(loaded.dataset.rows.map(({ instance }) => instance.instance_id)).toEqual(ids);
-    for (const { instance } of loaded.dataset.rows)
+    expect(loaded.dataset.rows.map((row) => headOf(row).instance_id)).toEqual(ids);
+    for (const instance of loaded.dataset.rows.map(readInstance))
       expect(resolveGradeSpec(instance)).toMatchObject({ ok: true });
   });
 

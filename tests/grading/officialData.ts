@@ -1,7 +1,9 @@
 // The official data that some tests of this folder need: rows of the published datasets, real logs and reports. It is not part of the
 // project; where it is absent the tests that use it are skipped and say so.
+
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readInstance } from '../../src/dataset/dataset.ts';
 import type { Instance } from '../../src/dataset/instance.ts';
 import type { InstanceReport } from '../../src/formats/harness/instanceReport.ts';
 import { loadDataset } from '../../src/suites/loadDataset.ts';
@@ -23,7 +25,7 @@ const splitPath = (split: string): string => join(DATA, 'datasets', `${split}.pa
 export async function rowsOf(split: string): Promise<Instance[]> {
   const loaded = await loadDataset(splitPath(split));
   if (!loaded.ok) throw new Error(loaded.problems.map((problem) => problem.message).join('\n'));
-  return loaded.dataset.rows.map((row) => row.instance);
+  return loaded.dataset.rows.map(readInstance);
 }
 
 export interface OfficialLog {

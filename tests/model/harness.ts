@@ -124,3 +124,27 @@ export async function wire(
 
 export const modelOf = (wired: Wired, instanceId = 'a__a-1') =>
   wired.factory.create({ instanceId, epoch: 1 });
+
+/** The row of a call that went well. */
+export const callRecord = (more: Partial<CallRecord> = {}): CallRecord => ({
+  ...{
+    try: 0,
+    state: 'ok',
+    startedAt: 0,
+    latencyMs: 1,
+    statusCode: 200,
+    errorCode: null,
+    errorMessage: null,
+  },
+  ...{ modelAsked: 'm', modelAnswered: 'm', responseId: null, fingerprint: null, finishReason: 'stop' },
+  ...{
+    rawUsage: null,
+    usage: null,
+    priceVersion: null,
+    costNano: 0,
+    providerCostNano: null,
+    requestBytes: 1,
+  },
+  notes: [],
+  ...more,
+});

@@ -1,9 +1,11 @@
 // Tasks by an address: fetched once, pinned by what they are, and nothing of a hostile registry or repository leads out of the cache.
+
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
+import { headOf, readInstance } from '../../src/dataset/dataset.ts';
 import { addedDatasets } from '../../src/dataset/read/addedDatasets.ts';
 import { addDataset, pinTasks, requireDataset } from '../../src/run/datasets.ts';
 import { newestVersion } from '../../src/suites/harbor/registry.ts';
@@ -42,7 +44,7 @@ function place(): Place {
 const silent = () => {};
 const idsOf = async (source: string, env: Record<string, string>) => {
   const { rows } = await requireDataset(source, { env });
-  return rows.map(({ instance }) => instance.instance_id);
+  return rows.map((row) => headOf(row).instance_id);
 };
 const registry = ({ env }: Place, datasets: unknown) =>
   writeFileSync(env.SWEBATCH_HARBOR_REGISTRY!, JSON.stringify(datasets));
@@ -56,7 +58,7 @@ test('a folder of a repository at a commit is fetched once, and found again with
   const source = `git+${url}#tasks/one@${commit}`;
   const said: string[] = [];
   const first = await requireDataset(source, { env }, (text) => said.push(text));
-  expect(first.rows.map(({ instance }) => instance.instance_id)).toEqual(['one']);
+  expect(first.rows.map((row) => headOf(row).instance_id)).toEqual(['one']);
   expect([first.source, first.revision]).toEqual([source, commit]);
   expect(said).toEqual([`fetching ${source}`]);
   renameSync(join(dir, 'suite.git'), join(dir, 'away'));
@@ -109,9 +111,9 @@ test('a name of a registry is its tasks at their commits, in the newest version 
     ]),
   ]);
   const found = await requireDataset('harbor:made/suite', { env });
-  expect(found.rows.map(({ instance }) => instance.instance_id)).toEqual(['local', 'one', 'two']);
+  expect(found.rows.map((row) => headOf(row).instance_id)).toEqual(['local', 'one', 'two']);
   expect(found.revision).toBe('1.10');
-  expect(found.rows[2]!.instance.problem_statement).toContain('Write "hello"');
+  expect(readInstance(found.rows[2]!).problem_statement).toContain('Write "hello"');
   expect(await idsOf('harbor:made/suite@1.9', env)).toEqual(['one']);
   await expect(requireDataset('harbor:made/suit', { env })).rejects.toThrow('did you mean made/suite?');
   await expect(requireDataset('harbor:made/suite@2', { env })).rejects.toThrow('it has 1.9, 1.10');
@@ -135,9 +137,7 @@ test('a repository of task folders on the hub is copied whole, at its commit', a
     };
     const hubEnv = { ...env, HF_ENDPOINT: hub.url };
     const found = await requireDataset('hf:made/tasks', { env: hubEnv });
-    expect(found.rows.map(({ instance, refused }) => [instance.instance_id, refused])).toEqual([
-      ['one', undefined],
-    ]);
+    expect(found.rows.map((row) => [headOf(row).instance_id, row.refused])).toEqual([['one', undefined]]);
     expect(found.revision).toBe(commit);
   } finally {
     await hub.close();

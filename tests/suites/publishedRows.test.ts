@@ -1,7 +1,9 @@
 // Rows as their makers publish them: what a dataset is that no suite grades, and what it lacks, in one sentence and not as a broken row.
+
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { readInstance } from '../../src/dataset/dataset.ts';
 import { loadDataset } from '../../src/suites/loadDataset.ts';
 import { planGrading } from '../../src/suites/suites.ts';
 import { tempDir } from '../support/cli.ts';
@@ -74,7 +76,7 @@ test.each([
 ])('%s: its rows can be run, and each says why it cannot be graded', async (says, foreign) => {
   const loaded = await load(foreign);
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
-  const plan = planGrading(loaded.dataset.rows[0]!.instance);
+  const plan = planGrading(readInstance(loaded.dataset.rows[0]!));
   expect(plan).toEqual({ ok: false, reason: expect.stringContaining(says) });
 });
 
@@ -86,9 +88,9 @@ test('SWE-PolyBench is read from the CSV that it is published as, with line brea
   writeFileSync(path, `${quoted(Object.keys(cells))}\r\n${quoted(Object.values(cells))}\r\n`);
   const loaded = await loadDataset(path, { env: {} });
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
-  const [{ instance } = { instance: undefined }] = loaded.dataset.rows;
+  const instance = readInstance(loaded.dataset.rows[0]!);
   expect(instance).toMatchObject({ problem_statement: cells.problem_statement, patch: PATCH });
-  expect(planGrading(instance!)).toEqual({
+  expect(planGrading(instance)).toEqual({
     ok: false,
     reason: expect.stringContaining('SWE-PolyBench rows have F2P'),
   });
@@ -142,14 +144,14 @@ test('a row of Multi-SWE-bench is one also where its file has an id for it', asy
   };
   const [plain, named] = await Promise.all([load(multi), load({ ...multi, instance_id: 'cli__cli-1' })]);
   if (!plain.ok || !named.ok) throw new Error('it was not read');
-  expect(named.dataset.rows[0]!.instance).toEqual(plain.dataset.rows[0]!.instance);
-  expect(named.dataset.rows[0]!.instance).toMatchObject({
+  expect(readInstance(named.dataset.rows[0]!)).toEqual(readInstance(plain.dataset.rows[0]!));
+  expect(readInstance(named.dataset.rows[0]!)).toMatchObject({
     repo: 'cli/cli',
     base_commit: COMMIT,
     problem_statement: 't\nb',
   });
   // What was written as rows once is read as it is.
-  const { extra, ...columns } = plain.dataset.rows[0]!.instance;
+  const { extra, ...columns } = readInstance(plain.dataset.rows[0]!);
   const again = await load({ ...columns, ...extra });
-  expect(again.ok && again.dataset.rows[0]!.instance).toEqual(plain.dataset.rows[0]!.instance);
+  expect(again.ok && readInstance(again.dataset.rows[0]!)).toEqual(readInstance(plain.dataset.rows[0]!));
 });

@@ -1,4 +1,5 @@
 // The verdict of a Harbor task on what an agent's commands left, without a run around it. In real containers.
+import { readInstance } from '../../src/dataset/dataset.ts';
 import { createDockerFactory } from '../../src/environment/docker/dockerFactory.ts';
 import type { EnvironmentFactory } from '../../src/environment/environment.ts';
 import { environmentConfigSchema } from '../../src/environment/environments.ts';
@@ -37,7 +38,7 @@ export async function verdictIn(
   const folder = harborTask(tempDir(), 'task', { 'task.toml': toml, ...files });
   const loaded = await loadDataset(folder);
   if (!loaded.ok) throw new Error('the task was not read');
-  const { instance } = loaded.dataset.rows[0]!;
+  const instance = readInstance(loaded.dataset.rows[0]!);
   const { openFolders } = needsOf(instance).container!;
   const environment = await agents.start({ instanceId: 'task', image, owner, container: { openFolders } });
   let work: string;

@@ -13,6 +13,7 @@ import type {
   WireRequest,
 } from '../../model/model.ts';
 import type { NanoDollars } from '../../money.ts';
+import type { CallLimits, ReachedLimit } from '../limitsTold.ts';
 import type { GatewayConfig } from './gatewayConfig.ts';
 
 /** The gateway with the rules of an arm. */
@@ -46,7 +47,7 @@ export interface SessionSpec {
   readonly attempt: string;
   readonly model: Model;
   /** 0 is off. */
-  readonly limits: { readonly steps: number; readonly costDollars: number; readonly tokens: number };
+  readonly limits: CallLimits;
   readonly config: GatewayConfig;
   /** Every name of a model means this one. */
   readonly anyModel?: boolean;
@@ -103,7 +104,7 @@ export interface ProgramAnswer {
 
 /** Why the gateway wants the attempt to end. */
 export type GatewayEnd =
-  | { readonly kind: 'limit'; readonly limit: 'steps' | 'cost' | 'tokens'; readonly message: string }
+  | ({ readonly kind: 'limit' } & ReachedLimit)
   | { readonly kind: 'model'; readonly failure: ModelErrorResponse }
   /** The budget of the run, or a record that cannot be written: what a listener threw. */
   | { readonly kind: 'thrown'; readonly error: unknown };

@@ -4,9 +4,15 @@ import { createHash } from 'node:crypto';
 import { createRoom, type Room } from '../../base/async/room.ts';
 import { within } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
+import {
+  createTally,
+  type Funds,
+  type MeteredCall,
+  meteredCall,
+  type Settle,
+} from '../../model/meteredCall.ts';
 import type {
   CallListener,
-  CallRecord,
   ModelErrorResponse,
   ModelFailureKind,
   ModelReply,
@@ -14,8 +20,9 @@ import type {
   WireAnswer,
   WireRequest,
 } from '../../model/model.ts';
-import { estimatedTokens, tokensOfCall } from '../../model/prices.ts';
+import { estimatedTokens } from '../../model/prices.ts';
 import { type NanoDollars, nanoToDollars } from '../../money.ts';
+import { limitReached } from '../limitsTold.ts';
 import { type Answer, type AnswerOutcome, createAnswer } from './answer.ts';
 import { createThreads, createTurns } from './conversation.ts';
 import type {
@@ -54,12 +61,12 @@ interface Session {
   readonly spec: SessionSpec;
   readonly wire: Wire;
   readonly policy: Policy;
-  readonly meter: SessionMeter;
+  readonly meter: ReturnType<typeof createSessionMeter>;
   readonly turns: ReturnType<typeof createTurns>;
   readonly threads: ReturnType<typeof createThreads>;
   readonly translator: ReturnType<typeof createTranslator>;
   readonly book: ReturnType<typeof createCallBook>;
-  readonly waiting: ReturnType<typeof createWaitingCalls>;
+  readonly open: Set<WaitingCall>;
   readonly end: PromiseWithResolvers<GatewayEnd>;
   readonly signal: AbortSignal;
   readonly streamed: WeakSet<Answer>;
@@ -103,12 +110,19 @@ function note({ spec, told }: Session, text: string): void {
 
 function makeNoMore(session: Session, message: string): void {
   session.over ??= message;
-  session.waiting.end(session.over);
+  for (const call of session.open)
+    if (!call.metered?.isOut()) call.stopWaiting.abort(new CallNotMade(session.over));
 }
 
 function stop(session: Session, why: GatewayEnd, message: string): void {
   makeNoMore(session, message);
   session.end.resolve(why);
+}
+
+/** A call whose end is not told yet. Where the attempt ends, it stops waiting for its turn, and is read to its end where it is out. */
+interface WaitingCall {
+  readonly stopWaiting: AbortController;
+  metered?: MeteredCall;
 }
 
 /** Throws where the attempt is over, also when a limit was reached by calls that ended while this one waited. Its step is counted already. */
@@ -163,12 +177,24 @@ function tell(
 async function send(session: Session, call: OpenCall): Promise<void> {
   const { spec, wire, meter } = session;
   const { answer, facts, translation } = call;
-  const { signal, listen, left } = session.waiting.enter(session.signal);
-  let metered: ReturnType<SessionMeter['listen']> | undefined;
+  const open: WaitingCall = { stopWaiting: new AbortController() };
+  session.open.add(open);
+  const signal = AbortSignal.any([session.signal, open.stopWaiting.signal]);
   try {
-    metered = meter.listen(spec.listener(facts), tokensAtMost(call));
-    const told = translatedRows(wire, call, metered.listener);
-    const listener = listen(told, () => mayBeMade(session, facts.label));
+    const metered = meteredCall({
+      funds: meter.funds(tokensAtMost(call)),
+      tally: meter.tally,
+      to: translatedRows(wire, call, spec.listener(facts)),
+    });
+    open.metered = metered;
+    const listener: CallListener = {
+      ...metered,
+      async wanted(...asked) {
+        mayBeMade(session, facts.label);
+        await metered.wanted(...asked);
+        mayBeMade(session, facts.label);
+      },
+    };
     const { answered } = session;
     const sink = translation ? null : answer.sink;
     const speaker = facts.label.kind === 'subagent' ? facts.label.id : facts.label.kind;
@@ -192,8 +218,8 @@ async function send(session: Session, call: OpenCall): Promise<void> {
     const said = ended ? (session.over ?? OVER) : message;
     answer.finish(answer.head() ? { kind: 'cut' } : { kind: 'error', refusal: 'payment', message: said });
   } finally {
-    metered?.left();
-    left();
+    open.metered?.lose();
+    session.open.delete(open);
   }
 }
 
@@ -279,9 +305,9 @@ const summaryOf = ({ meter, calls, asked, turns, refusal }: Session): GatewaySum
   steps: meter.turns,
   calls,
   asked,
-  costNano: meter.costNano,
-  spentNano: meter.spentNano,
-  tokens: meter.tokens,
+  costNano: meter.tally.costNano,
+  spentNano: meter.tally.spentNano,
+  tokens: meter.tally.tokens,
   lastFailure: turns.lastFailure(),
   refusal,
 });
@@ -302,7 +328,7 @@ export function createSessionCore(spec: SessionSpec, wire: Wire): SessionCore {
     threads: createThreads(),
     translator: createTranslator(),
     book: createCallBook(),
-    waiting: createWaitingCalls(),
+    open: new Set(),
     end: Promise.withResolvers<GatewayEnd>(),
     signal: spec.signal ? AbortSignal.any([spec.signal, aborter.signal]) : aborter.signal,
     streamed: new WeakSet(),
@@ -369,43 +395,6 @@ function createCallBook() {
 /** A call that was not made, because the attempt ended before its turn. */
 class CallNotMade extends Error {
   override readonly name = 'AbortError';
-}
-
-function createWaitingCalls() {
-  const waiting = new Set<AbortController>();
-  return {
-    enter(signal: AbortSignal) {
-      const mine = new AbortController();
-      waiting.add(mine);
-      return {
-        /** Fires when the call has to stop waiting, and when the session's signal does. */
-        signal: AbortSignal.any([signal, mine.signal]),
-        left: () => void waiting.delete(mine),
-        /** Around its listener. `mayBeMade` throws where the call must not begin; it is asked before and after the wait for money. */
-        listen: (to: CallListener, mayBeMade: () => void): CallListener => ({
-          ...to,
-          async wanted(amount, stop, waits) {
-            mayBeMade();
-            await to.wanted?.(amount, stop, waits);
-            mayBeMade();
-          },
-          began(call) {
-            const recorded = to.began(call);
-            waiting.delete(mine);
-            return recorded;
-          },
-          ended(call) {
-            to.ended(call);
-            waiting.add(mine);
-          },
-        }),
-      };
-    },
-    /** No call that waits is made. */
-    end(message: string): void {
-      for (const one of waiting) one.abort(new CallNotMade(message));
-    },
-  };
 }
 
 const isStep = (label: CallLabel): boolean => label.kind === 'main' || label.kind === 'subagent';
@@ -513,28 +502,9 @@ function answerOf(answer: Answer): ProgramAnswer {
   };
 }
 
-// What an attempt has used at the gateway, against its limits. 0 is off, for every limit.
+// What an attempt has used at the gateway, against its limits.
 
 type LimitEnd = Extract<GatewayEnd, { kind: 'limit' }>;
-
-interface SessionMeter {
-  /** Calls with tools. */
-  readonly steps: number;
-  /** The same, or calls without tools where there were no others: some programs ask for commands in plain text. */
-  readonly turns: number;
-  readonly costNano: NanoDollars | null;
-  readonly spentNano: NanoDollars;
-  readonly tokens: number;
-  begin(isStep: boolean): void;
-  /** The provider broke the call off: what its program asks again is the same step. */
-  takeBack(isStep: boolean): void;
-  /** Around the ledger's listener of one call, which may use so many tokens. `left` is told when the call is over, made or not. */
-  listen(to: CallListener, tokens: number): { readonly listener: CallListener; left(): void };
-  /** The limit that forbids a further call; a call without tools is no step where others have them. */
-  reached(isStep: boolean): LimitEnd | null;
-  /** The limit of money or tokens that was reached. */
-  usedUp(): LimitEnd | null;
-}
 
 /** What a call may use, as far as that can be said before it. */
 interface Amount {
@@ -546,7 +516,7 @@ interface Amount {
  * Calls that are out together could pass a limit together, so one goes out only where its estimate fits beside what is used and what is out.
  * One alone always may: the limit itself is checked elsewhere.
  */
-function roomWithin(limits: SessionSpec['limits'], used: () => Amount): Room<Amount, () => void> {
+function roomWithin(limits: SessionSpec['limits'], used: () => Amount): Room<Amount, Settle> {
   const out = new Set<Amount>();
   const within = (limit: number, part: (amount: Amount) => number, amount: Amount): boolean =>
     limit <= 0 || [used(), ...out, amount].reduce((sum, one) => sum + part(one), 0) <= limit;
@@ -554,8 +524,7 @@ function roomWithin(limits: SessionSpec['limits'], used: () => Amount): Room<Amo
     out.size === 0 ||
     (within(limits.costDollars, ({ nano }) => nanoToDollars(nano), amount) &&
       within(limits.tokens, ({ tokens }) => tokens, amount));
-  /** A share gives itself back. */
-  const room = createRoom<Amount, () => void>((amount) => {
+  const room = createRoom<Amount, Settle>((amount) => {
     if (!fits(amount)) return { laterMs: undefined };
     out.add(amount);
     const leave = (): void => {
@@ -566,86 +535,44 @@ function roomWithin(limits: SessionSpec['limits'], used: () => Amount): Room<Amo
   return room;
 }
 
-/** A call's listener, which takes room before the call and gives it back after it. */
-function listening(
-  to: CallListener,
-  mayUse: number,
-  room: Room<Amount, () => void>,
-  count: (call: CallRecord, estimate: NanoDollars | null) => void,
-): { listener: CallListener; left(): void } {
-  let estimate: NanoDollars | null = null;
-  let left = (): void => {};
-  const listener: CallListener = {
-    ...to,
-    async wanted(amount, signal, waits) {
-      const asked = { nano: amount ?? 0, tokens: mayUse };
-      left = await room.enter(asked, signal, waits);
-      await to.wanted?.(amount, signal, waits);
-    },
-    began(call) {
-      estimate = call.estimateNano;
-      return to.began(call);
-    },
-    ended(call) {
-      count(call, estimate);
-      left();
-      to.ended(call);
-    },
-  };
-  return { listener, left: () => left() };
-}
-
-function createSessionMeter(limits: SessionSpec['limits']): SessionMeter {
+function createSessionMeter(limits: SessionSpec['limits']) {
+  const tally = createTally();
   let steps = 0;
   let withoutTools = 0;
-  let spent = 0;
-  let unknown = false;
-  let tokens = 0;
-  const room = roomWithin(limits, () => ({ nano: spent, tokens }));
-  const count = (call: CallRecord, estimate: NanoDollars | null): void => {
-    spent += call.costNano ?? (call.state === 'ok' ? (estimate ?? 0) : 0);
-    unknown ||= call.costNano === null;
-    tokens += tokensOfCall(call);
+  const room = roomWithin(limits, () => ({ nano: tally.spentNano, tokens: tally.tokens }));
+  const end = (counted: number): LimitEnd | null => {
+    const reached = limitReached(limits, {
+      steps: counted,
+      spentNano: tally.spentNano,
+      tokens: tally.tokens,
+    });
+    return reached && { kind: 'limit', ...reached };
   };
-  const end = (limit: LimitEnd['limit'], what: string): LimitEnd => ({
-    kind: 'limit',
-    limit,
-    message: `the limit of ${what} was reached`,
-  });
-  const over = (limit: number, used: number): boolean => 0 < limit && limit <= used;
-  const usedUp = (): LimitEnd | null => {
-    if (over(limits.costDollars, nanoToDollars(spent))) return end('cost', `$${limits.costDollars}`);
-    return over(limits.tokens, tokens) ? end('tokens', `${limits.tokens} tokens`) : null;
+  const count = (isStep: boolean, by: number): void => {
+    if (isStep) steps += by;
+    else withoutTools += by;
   };
   return {
+    tally,
+    /** Calls with tools. */
     get steps() {
       return steps;
     },
-    get costNano() {
-      return unknown ? null : spent;
-    },
-    get spentNano() {
-      return spent;
-    },
-    get tokens() {
-      return tokens;
-    },
+    /** The same, or calls without tools where there were no others: some programs ask for commands in plain text. */
     get turns() {
       return steps > 0 ? steps : withoutTools;
     },
-    begin(isStep) {
-      if (isStep) steps += 1;
-      else withoutTools += 1;
-    },
-    takeBack(isStep) {
-      if (isStep) steps -= 1;
-      else withoutTools -= 1;
-    },
-    listen: (to, mayUse) => listening(to, mayUse, room, count),
-    reached(isStep) {
-      const used = isStep ? steps : steps > 0 ? 0 : withoutTools;
-      return over(limits.steps, used) ? end('steps', `${limits.steps} steps`) : usedUp();
-    },
-    usedUp,
+    begin: (isStep: boolean) => count(isStep, 1),
+    /** The provider broke the call off: what its program asks again is the same step. */
+    takeBack: (isStep: boolean) => count(isStep, -1),
+    /** For a call that may use so many tokens. */
+    funds: (tokens: number): Funds => ({
+      reserve: (nano, signal, waits) => room.enter({ nano: nano ?? 0, tokens }, signal, waits),
+      reserveNow: () => () => {},
+    }),
+    /** The limit that forbids a further call; a call without tools is no step where others have them. */
+    reached: (isStep: boolean) => end(isStep ? steps : steps > 0 ? 0 : withoutTools),
+    /** The limit of money or tokens that was reached. */
+    usedUp: () => end(0),
   };
 }

@@ -1,19 +1,18 @@
 /**
- * Counts what an attempt has used, and what went wrong too often in a row (malformed replies, empty replies, commands that time out), and says
- * when a limit is reached. 0 is off, for every limit.
+ * What an attempt of the loop has used, against its limits; and what went wrong too often in a row: malformed replies, empty replies, commands
+ * that time out.
  */
 import type { CommandResult } from '../../environment/environment.ts';
-import type { CallListener, CallRecord, ModelReply } from '../../model/model.ts';
-import { tokensOfCall } from '../../model/prices.ts';
-import { type NanoDollars, nanoToDollars } from '../../money.ts';
+import { createTally, meteredCall, UNLIMITED } from '../../model/meteredCall.ts';
+import type { CallListener, ModelReply } from '../../model/model.ts';
 import type { AgentConfig } from '../agentConfig.ts';
 import type { Behaviour } from '../compat/behaviour.ts';
+import { limitReached } from '../limitsTold.ts';
 import {
   CommandTimeoutsExceeded,
   EmptyReply,
   EmptyResponsesExceeded,
   FormatError,
-  type Limit,
   LimitsExceeded,
   type NonTerminatingException,
   RepeatedFormatError,
@@ -21,70 +20,52 @@ import {
 } from './exceptions.ts';
 
 export function createMeter() {
+  const tally = createTally();
   let steps = 0;
-  let spent = 0;
-  let unknown = false;
-  let tokens = 0;
   let reported = false;
-
-  const count = (cost: NanoDollars | null, estimate: NanoDollars | null, used: number): void => {
-    spent += cost ?? estimate ?? 0;
-    unknown ||= cost === null;
-    tokens += used;
-  };
-
   return {
     /** Queries begun. */
     get steps() {
       return steps;
     },
-    /** Known cost, with estimates where a call's cost is unknown: what limits are checked against. */
     get spentNano() {
-      return spent;
+      return tally.spentNano;
     },
-    /** null once the cost of any call is unknown. */
-    get costNano(): NanoDollars | null {
-      return unknown ? null : spent;
+    get costNano() {
+      return tally.costNano;
     },
     get tokens() {
-      return tokens;
+      return tally.tokens;
     },
     beginStep(): void {
       steps += 1;
       reported = false;
     },
-    /** Wraps the recorder's listener: every try counts, also failed and billed ones. */
+    /** Around the recorder's listener: every try counts, also failed and billed ones. */
     listen(to: CallListener): CallListener {
-      const estimates = new Map<number, NanoDollars | null>();
+      const call = meteredCall({ funds: UNLIMITED, to, tally });
       return {
-        ...to,
-        began(call) {
-          estimates.set(call.try, call.estimateNano);
-          return to.began(call);
-        },
-        ended(call: CallRecord) {
+        ...call,
+        ended(record) {
           reported = true;
-          const estimate = call.state === 'ok' ? (estimates.get(call.try) ?? null) : 0;
-          count(call.costNano, estimate, tokensOfCall(call));
-          to.ended(call);
+          call.ended(record);
         },
       };
     },
     /** For models that do not report their calls. */
     countReply(reply: ModelReply): void {
-      if (!reported) count(reply.costNano, null, tokensOfCall({ ...reply, state: 'ok', requestBytes: 0 }));
+      if (!reported) tally.count({ ...reply, state: 'ok', requestBytes: 0 }, null);
     },
-    check(config: Pick<AgentConfig, 'step_limit' | 'cost_limit' | 'token_limit'>): void {
-      const over = (limit: number, used: number): boolean => 0 < limit && limit <= used;
-      if (over(config.step_limit, steps)) throw reached('steps', `${config.step_limit} steps`);
-      if (over(config.cost_limit, nanoToDollars(spent))) throw reached('cost', `$${config.cost_limit}`);
-      if (over(config.token_limit, tokens)) throw reached('tokens', `${config.token_limit} tokens`);
+    check({ step_limit, cost_limit, token_limit }: Limits): void {
+      const limits = { steps: step_limit, costDollars: cost_limit, tokens: token_limit };
+      const { spentNano, tokens } = tally;
+      const end = limitReached(limits, { steps, spentNano, tokens });
+      if (end) throw new LimitsExceeded(end.limit, end.message);
     },
   };
 }
 
-const reached = (limit: Limit, what: string): LimitsExceeded =>
-  new LimitsExceeded(limit, `the limit of ${what} was reached`);
+type Limits = Pick<AgentConfig, 'step_limit' | 'cost_limit' | 'token_limit'>;
 
 export type Streaks = ReturnType<typeof createStreaks>;
 

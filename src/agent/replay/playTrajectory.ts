@@ -6,10 +6,10 @@
 import { z } from 'zod';
 import { isRecord, recordOf } from '../../base/isRecord.ts';
 import { timestampOrNull } from '../../base/plausible.ts';
+import { contentText } from '../../base/text/contentText.ts';
 import type { CommandResult, Environment } from '../../environment/environment.ts';
 import { readCompletion } from '../../model/dialects/completion.ts';
 import { asChatBody } from '../../model/dialects/everyDialect.ts';
-import { contentText } from '../../model/dialects/shapes.ts';
 import type { Model, ModelReply, ToolCall } from '../../model/model.ts';
 import { pricesSchema } from '../../model/modelConfig.ts';
 import { costOf, isFreeName } from '../../model/prices.ts';

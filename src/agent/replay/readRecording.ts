@@ -1,13 +1,14 @@
 /** A trajectory as something that this agent can play: its configuration in our words, and its messages. */
 
 import { z } from 'zod';
+import { contentText } from '../../base/text/contentText.ts';
 import {
   parseTrajectory,
   type TrajectoryFormat,
   type TrajectoryMessage,
 } from '../../formats/miniSweAgent/trajectory.ts';
 import { asChatBody } from '../../model/dialects/everyDialect.ts';
-import { asObject, contentText } from '../../model/dialects/shapes.ts';
+import { asObject } from '../../model/dialects/shapes.ts';
 import { type AgentConfig, agentConfigSchema } from '../agentConfig.ts';
 
 const record = z.record(z.string(), z.unknown());

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { dirname, extname } from 'node:path';
 import { inert } from '../../base/text/inert.ts';
 import { plural } from '../../base/text/numbers.ts';
-import { type Dataset, datasetText } from '../../dataset/dataset.ts';
+import { type Dataset, datasetText, headOf, readInstance } from '../../dataset/dataset.ts';
 import { hubAccess, pullDataset, verifySnapshot } from '../../dataset/hub.ts';
 import { IMAGE_BUILDERS } from '../../dataset/imageNames.ts';
 import { addedDatasets } from '../../dataset/read/addedDatasets.ts';
@@ -98,13 +98,13 @@ const countBy = (values: readonly string[]): [string, number][] =>
 
 /** Tasks that no run takes, and why. */
 const refusedOf = ({ rows }: Dataset) =>
-  rows.flatMap(({ instance, refused }) =>
-    refused === undefined ? [] : [{ instance_id: instance.instance_id, reason: refused }],
+  rows.flatMap((row) =>
+    row.refused === undefined ? [] : [{ instance_id: headOf(row).instance_id, reason: row.refused }],
   );
 
 async function show(options: Options): Promise<number> {
   const dataset = await load(options);
-  const instances = dataset.rows.map((row) => row.instance);
+  const instances = dataset.rows.map(readInstance);
   const refused = refusedOf(dataset);
   const summary = {
     source: dataset.source,
@@ -221,10 +221,7 @@ async function convert(options: Options): Promise<number> {
   const dataset = await load(options);
   if (dataset.needsFolders)
     throw new UserError(`${dataset.path} holds task folders, which cannot be written as rows`);
-  const text = datasetText(
-    dataset.rows.map((row) => row.instance),
-    form,
-  );
+  const text = datasetText(dataset.rows.map(readInstance), form);
   await writeFile(options.out!, text, { flag: 'wx' });
   say(`wrote ${plural(dataset.rows.length, 'instance')} to ${options.out}`);
   return EXIT.done;

@@ -14,8 +14,6 @@ import { junitXml } from '../../report/gate/gateDocument.ts';
 import { jsonText } from '../../report/render/document.ts';
 import { trialsCsv } from '../../report/render/trialsCsv.ts';
 import {
-  type Box,
-  CHECKLIST,
   parseMetadata,
   SPLITS,
   type Split,
@@ -60,18 +58,12 @@ const asExample = (formats: typeof WRITTEN_FORMATS) =>
   ] as const;
 
 const splits = Object.keys(SPLITS) as [Split, ...Split[]];
-const boxes = Object.keys(CHECKLIST) as [Box, ...Box[]];
 
 const submissionFlags = flags({
   arm: string('submission: which arm; needed with several'),
   split: { choices: splits, describe: 'submission: default from the dataset name' },
   system: filledText('submission: name of the system in the folder name'),
   metadata: string('submission: metadata.yaml to check and use'),
-  claim: {
-    choices: boxes,
-    list: true,
-    describe: 'submission: boxes that must be ticked; refused when the record contradicts one',
-  },
   acceptModelChange: { type: 'boolean', describe: 'submission: several answering models are meant' },
   acceptFindings: { type: 'boolean', describe: 'submission: findings of the secrets scan were looked at' },
 });
@@ -214,7 +206,6 @@ async function submit(
     split: args.split ?? splitOf(run.dataset_source),
     system: args.system ?? 'swebatch',
     metadata: args.metadata === undefined ? null : readMetadata(args.metadata),
-    ...(args.claim ? { claims: Object.fromEntries(args.claim.map((box) => [box, true])) } : {}),
     acceptModelChange: args.acceptModelChange ?? false,
     acceptFindings: args.acceptFindings ?? false,
     redactor: redactorOfArms(process.env, run, arms),
@@ -257,8 +248,6 @@ function tell(result: SubmissionResult, json: boolean): number {
   }
   if (!json) printData(result.folder);
   for (const warning of result.warnings) say(`warning: ${inert(warning)}`);
-  for (const answer of result.review.checklist)
-    say(`[${answer.ticked ? 'x' : ' '}] ${answer.text}\n      ${inert(answer.because)}`);
   say(
     `${result.resolved}/${result.total} resolved · ${result.files} files · ${(result.bytes / 1e6).toFixed(1)} MB · hashes in ${result.manifest}`,
   );

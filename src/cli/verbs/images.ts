@@ -6,6 +6,7 @@ import { MOST, setting } from '../../base/plausible.ts';
 import { inert } from '../../base/text/inert.ts';
 import { plural } from '../../base/text/numbers.ts';
 import { parseSize } from '../../base/text/units.ts';
+import { headOf, readInstance } from '../../dataset/dataset.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { selectInstances } from '../../dataset/select.ts';
 import { buildDemoImages } from '../../demo/demoDataset.ts';
@@ -115,9 +116,9 @@ async function imagesOf(args: ImagesArgs): Promise<string[]> {
   const usable = selection.rows.filter(({ row }) => row.refused === undefined);
   // A large dataset has its rows in its file, and is read again only where an image is built.
   const built = usable.flatMap(({ row }) =>
-    row.head && !isMadeHere(imageOf(row.head)) ? [] : rememberBuilds(row.instance),
+    'file' in row && !isMadeHere(imageOf(row)) ? [] : rememberBuilds(readInstance(row)),
   );
-  const images = usable.map(({ row }) => imageOf(row.instance));
+  const images = usable.map(({ row }) => imageOf(headOf(row)));
   return [...new Set([...images, ...built])];
 }
 

@@ -7,6 +7,7 @@ import { errorText } from '../../base/text/errorText.ts';
 import { inert } from '../../base/text/inert.ts';
 import { plural } from '../../base/text/numbers.ts';
 import { PACKAGE_CONFIGS } from '../../config/readConfig.ts';
+import { headOf } from '../../dataset/dataset.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { canBuild, DEMO_IMAGES } from '../../demo/baseImage.ts';
 import { engineClient } from '../../environment/places/chosenEngine.ts';
@@ -81,7 +82,7 @@ export const runVerb = defineVerb({
     if (resolved.replacedBy !== null && !resolved.replacedBy.startsWith(PACKAGE_CONFIGS))
       await tellReplaced(resolved, resolved.replacedBy, caller);
     await preflight({ ...resolved, selected: request.selected }, caller, !hasBegun(root, request.name));
-    await buildBundledImages(request.selected.map(({ instance }) => imageOf(instance)));
+    await buildBundledImages(request.selected.map((row) => imageOf(headOf(row))));
     using store = makeAndOpen(root);
     if (args.baseline) {
       const { mustPassWarning, REMEASURE_DEFAULT, requireBaseline } = await nights();

@@ -7,8 +7,9 @@ import { isRecord } from '../../base/isRecord.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { jsonChildren, jsonErrorLine, lineAt } from '../../base/text/jsonChildren.ts';
+import type { RowFile, RowInFile } from '../dataset.ts';
 import { DatasetChangedError } from '../datasetChanged.ts';
-import type { Instance, InstanceHead } from '../instance.ts';
+import type { Instance } from '../instance.ts';
 import { type NormalisedRow, rowHashOf } from './row.ts';
 
 interface RawEntry {
@@ -266,18 +267,10 @@ export interface RowReading {
   withImage(instance: Instance): Instance;
 }
 
-/** The columns of its head lie in the row itself: half a million objects less. */
-interface LeftRow extends InstanceHead {
-  readonly start: number;
-  readonly length: number;
-  /** Number among the rows of its file. */
-  readonly at: number;
-}
-
 /** Throws when the file has changed since the row was read first. */
 function readAgain(
   path: string,
-  { start, length }: LeftRow,
+  { start, length }: RowInFile,
   reading: RowReading,
   unchanged: (line: Uint8Array) => boolean,
 ): Instance {
@@ -315,49 +308,39 @@ function createHashes() {
 /** Keeps of each row only its head, and how its line was. Texts that many rows share are kept once. */
 export function leaveInFile(path: string, reading: RowReading) {
   const lineHashes = createHashes();
-  const read = (row: LeftRow) =>
+  const read = (row: RowInFile) =>
     readAgain(path, row, reading, (line) => sha256(line) === lineHashes.get(row.at));
   /** Of the normalised rows that were asked for: a plan asks for none, and each costs as much as its reading. */
   const rowHashes = new Map<number, string>();
-  /** Rows of one file share it, and a copy of a row does not read the row. */
-  const file = {
-    get head(): InstanceHead {
-      const { instance_id, repo, difficulty, image } = this as unknown as LeftRow;
-      return { instance_id, repo, difficulty, ...(image !== undefined && { image }) };
-    },
-    get instance(): Instance {
-      return reading.withImage(read(this as unknown as LeftRow));
-    },
-    get rowHash(): string {
-      const row = this as unknown as LeftRow;
+  const file: RowFile = {
+    instance: (row) => reading.withImage(read(row)),
+    rowHash(row) {
       const hash = rowHashes.get(row.at) ?? rowHashOf(read(row));
       rowHashes.set(row.at, hash);
       return hash;
     },
   };
-  let count = 0;
+  let at = 0;
   const texts = new Map<string, string>();
   const once = (text: string) => {
     const known = texts.get(text);
     if (known === undefined) texts.set(text, text);
     return known ?? text;
   };
-  return ({ line, start, bytes }: RawEntry, instance: Instance) => {
-    const { instance_id, repo, difficulty, image } = instance;
-    const at = count++;
+  return ({ line, start, bytes }: RawEntry, instance: Instance): RowInFile => {
+    const { instance_id, image } = instance;
+    const [repo, difficulty] = [once(instance.repo), once(instance.difficulty)];
     lineHashes.set(at, sha256(bytes!));
-    // One literal: with a spread V8 keeps a row in more memory.
-    const row = {
-      __proto__: file,
+    return {
       instance_id,
-      repo: once(repo),
-      difficulty: once(difficulty),
+      repo,
+      difficulty,
       image,
-      at,
+      file,
+      at: at++,
       line,
       start: start!,
       length: bytes!.length,
     };
-    return row as unknown as Pick<typeof row, 'line'> & Pick<typeof file, 'head' | 'instance' | 'rowHash'>;
   };
 }

@@ -2,11 +2,13 @@
  * Columns under the names of SWE-bench become an Instance; everything else is kept in `extra`. Text stays text; nothing in a row is ever
  * rendered or evaluated here.
  */
+
 import { type ZodError, z } from 'zod';
 import { parseReference } from '../../base/imageReference.ts';
 import { isRecord } from '../../base/isRecord.ts';
 import { PythonLiteralError, parsePythonLiteral } from '../../base/python/literal.ts';
 import { sha256 } from '../../base/sha256.ts';
+import { stringOf } from '../../base/text/contentText.ts';
 import { kindOf } from '../../base/text/errorText.ts';
 import { type Instance, imageOf, instanceSchema } from '../instance.ts';
 export type RawRow = Readonly<Record<string, unknown>>;
@@ -48,8 +50,6 @@ const columnsSchema = instanceSchema.extend({
 });
 
 const COLUMNS: ReadonlySet<string> = new Set([...TEXT_COLUMNS, ...IMAGE_COLUMNS]);
-
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** A commit or ref is an argument of git, so it must not look like an option. */
 const GIT_REVISION = /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,254}$/;
@@ -114,7 +114,7 @@ export function normaliseColumns(raw: RawRow, kind?: string, headIsBase = false)
     messages.push(
       `instance_id ${JSON.stringify(parsed.data.instance_id)} makes no image name, and the row names no image`,
     );
-  const commit = textOf(candidate.base_commit);
+  const commit = stringOf(candidate.base_commit);
   if (commit !== '' && !GIT_REVISION.test(commit))
     messages.push(`base_commit ${JSON.stringify(commit.slice(0, 80))} is not a commit`);
   if (!headIsBase && (candidate.base_commit === undefined || candidate.base_commit === ''))

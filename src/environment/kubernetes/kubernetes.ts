@@ -1,5 +1,4 @@
 /** Pods of a Kubernetes cluster. */
-import { recordOf } from '../../base/isRecord.ts';
 import type { EnvironmentKind } from '../environmentKind.ts';
 import { clusterConfigSchema, clusterOf } from './clusterConfig.ts';
 
@@ -47,8 +46,4 @@ export const kubernetes: EnvironmentKind = {
     const { reapClusters } = await import('./podReaper.ts');
     return reapClusters(environments.map(clusterOf), how);
   },
-  openNetwork: (environment) =>
-    recordOf(environment.kubernetes).allow_open_network === true
-      ? 'the cluster was allowed to leave the network open'
-      : undefined,
 };

@@ -18,5 +18,4 @@ export const local: EnvironmentKind = {
     const { createLocalFactory } = await import('./localFactory.ts');
     return createLocalFactory(config);
   },
-  openNetwork: () => 'commands ran on the host, with its network',
 };

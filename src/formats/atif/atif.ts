@@ -7,6 +7,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
 import { timestampOrNull, tokensOrNull } from '../../base/plausible.ts';
+import { contentText } from '../../base/text/contentText.ts';
 import { plausibleNano } from '../../money.ts';
 import { readForeignFile } from '../foreignFile.ts';
 import {
@@ -67,9 +68,6 @@ const atifSchema = z.looseObject({
 });
 type Step = z.infer<typeof stepSchema>;
 
-const textOf = (given: z.infer<typeof content>): string =>
-  typeof given === 'string' ? given : (given ?? []).map(({ text }) => text ?? '').join('');
-
 const ROLES = { system: 'system', user: 'user', agent: 'assistant' } as const;
 
 function messagesOf(step: Step): Readonly<Record<string, unknown>>[] {
@@ -80,13 +78,13 @@ function messagesOf(step: Step): Readonly<Record<string, unknown>>[] {
   }));
   const said = {
     role: ROLES[step.source],
-    content: textOf(step.message),
+    content: contentText(step.message),
     ...(step.reasoning_content && { reasoning_content: step.reasoning_content }),
     ...(calls.length > 0 && { tool_calls: calls }),
   };
   const seen = (step.observation?.results ?? []).map(({ source_call_id, content: output }) => ({
     ...(source_call_id ? { role: 'tool', tool_call_id: source_call_id } : { role: 'user' }),
-    content: textOf(output),
+    content: contentText(output),
   }));
   return [said, ...seen];
 }

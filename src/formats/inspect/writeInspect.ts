@@ -3,6 +3,7 @@
 import { crc32, deflateRawSync } from 'node:zlib';
 import { recordOf } from '../../base/isRecord.ts';
 import { sha256 } from '../../base/sha256.ts';
+import { contentText } from '../../base/text/contentText.ts';
 import { pathName } from '../../base/text/fileName.ts';
 import type { ExitReason } from '../../outcome.ts';
 import {
@@ -206,7 +207,7 @@ function messageOf(data: string, id: string): Json[] {
     reasoning_content: thought,
   } = recordOf(JSON.parse(data));
   if (!ROLES.has(role)) return [];
-  const text = textOf(content);
+  const text = contentText(content);
   const parts =
     typeof thought === 'string' && thought !== ''
       ? [
@@ -223,12 +224,6 @@ function messageOf(data: string, id: string): Json[] {
       ...(role === 'tool' && typeof answers === 'string' && { tool_call_id: answers }),
     },
   ];
-}
-
-function textOf(content: unknown): string {
-  if (typeof content === 'string') return content;
-  const parts = Array.isArray(content) ? content.map(recordOf) : [];
-  return parts.map(({ text }) => (typeof text === 'string' ? text : '')).join('');
 }
 
 function callOf(given: unknown): Json {

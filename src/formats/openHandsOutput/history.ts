@@ -4,6 +4,7 @@
  */
 import { isRecord, recordOf } from '../../base/isRecord.ts';
 import { timestampOrNull, tokensOrNull } from '../../base/plausible.ts';
+import { contentText, stringOf } from '../../base/text/contentText.ts';
 import { plausibleNano } from '../../money.ts';
 import { type RecordedCall, wholeCall } from '../foreignFormat.ts';
 
@@ -47,16 +48,8 @@ function secondsOf(timestamp: unknown): number | null {
   );
 }
 
-const stringOf = (value: unknown): string => (typeof value === 'string' ? value : '');
-
-/** Text, or parts of which some are text. */
-function textOf(content: unknown): string {
-  if (typeof content === 'string') return content;
-  if (isRecord(content)) return stringOf(content.text);
-  return Array.isArray(content)
-    ? content.map((part) => (isRecord(part) ? stringOf(part.text) : stringOf(part))).join('')
-    : '';
-}
+/** A content, its parts, or a part that stands alone. */
+const saidIn = (content: unknown): string => contentText(isRecord(content) ? [content] : content);
 
 const calledBy = (id: unknown, name: unknown, given: unknown): Json => ({
   ...{ id: stringOf(id), type: 'function' },
@@ -69,11 +62,11 @@ const calledBy = (id: unknown, name: unknown, given: unknown): Json => ({
 /** Of the SDK (2025 and later). */
 function sdkMessages(event: Json): Json[] {
   const { kind } = event;
-  if (kind === 'SystemPromptEvent') return [{ role: 'system', content: textOf(event.system_prompt) }];
+  if (kind === 'SystemPromptEvent') return [{ role: 'system', content: saidIn(event.system_prompt) }];
   if (kind === 'MessageEvent') {
     const { role, content } = recordOf(event.llm_message);
     return [
-      { role: stringOf(role) || (event.source === 'agent' ? 'assistant' : 'user'), content: textOf(content) },
+      { role: stringOf(role) || (event.source === 'agent' ? 'assistant' : 'user'), content: saidIn(content) },
     ];
   }
   if (kind === 'ActionEvent') {
@@ -83,8 +76,8 @@ function sdkMessages(event: Json): Json[] {
     return [
       {
         role: 'assistant',
-        content: textOf(event.thought),
-        ...(event.reasoning_content ? { reasoning_content: textOf(event.reasoning_content) } : {}),
+        content: saidIn(event.thought),
+        ...(event.reasoning_content ? { reasoning_content: saidIn(event.reasoning_content) } : {}),
         tool_calls: [calledBy(id, named.name ?? event.tool_name, named.arguments ?? event.action)],
       },
     ];
@@ -93,7 +86,7 @@ function sdkMessages(event: Json): Json[] {
   if (kind !== 'ObservationEvent' && !failed) return [];
   const seen = recordOf(event.observation);
   const said = [seen.content, seen.output, seen.text, seen.message, event.error, event.rejection_reason].map(
-    textOf,
+    saidIn,
   );
   return [
     {
@@ -110,7 +103,7 @@ function eventMessages(event: Json, seen: Set<unknown>): Json[] {
   const args = recordOf(event.args);
   if (typeof event.observation === 'string') {
     if (event.observation === 'null') return [];
-    const content = textOf(event.content) || stringOf(event.message);
+    const content = saidIn(event.content) || stringOf(event.message);
     const id = stringOf(meta.tool_call_id);
     return [id ? { role: 'tool', tool_call_id: id, content } : { role: 'user', content }];
   }
@@ -138,7 +131,7 @@ function eventMessages(event: Json, seen: Set<unknown>): Json[] {
   return [
     {
       role: 'assistant',
-      content: first ? textOf(reply.content) || thought : '',
+      content: first ? saidIn(reply.content) || thought : '',
       ...(typeof id === 'string' && {
         tool_calls: [call ?? calledBy(id, meta.function_name, withoutThought(args))],
       }),

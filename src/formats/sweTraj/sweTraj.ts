@@ -7,6 +7,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
 import { stepsOrNull, tokensOrNull } from '../../base/plausible.ts';
+import { contentText } from '../../base/text/contentText.ts';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
 import { hasKeys, readForeignFile, SourceError } from '../foreignFile.ts';
@@ -90,18 +91,11 @@ function modelOf({ replay_config: config }: Trajectory): string | null {
   return modelOfConfig.safeParse(value).data?.agent.model.name ?? null;
 }
 
-function textOf(content: z.infer<typeof messageSchema>['content']): string {
-  if (typeof content === 'string') return content;
-  return (content ?? [])
-    .map((part) => (isRecord(part) && typeof part.text === 'string' ? part.text : ''))
-    .join('');
-}
-
 function messagesOf({ history, trajectory }: Trajectory): Readonly<Record<string, unknown>>[] {
   if (history.length > 0)
     return history.map(({ role, content, tool_calls, tool_call_ids, is_demo }) => ({
       role,
-      content: textOf(content),
+      content: contentText(content),
       ...(tool_calls && tool_calls.length > 0 && { tool_calls }),
       ...(tool_call_ids?.[0] !== undefined && { tool_call_id: tool_call_ids[0] }),
       ...(is_demo === true && { is_demo }),

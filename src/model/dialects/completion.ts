@@ -1,6 +1,8 @@
 /** Reads a chat completion, whatever a server calls one: validated by zod before anything uses it (servers answer 200 with anything). */
+
 import { z } from 'zod';
 import { tokenCount as count } from '../../base/plausible.ts';
+import { contentText } from '../../base/text/contentText.ts';
 import type { Message, ToolCall } from '../model.ts';
 import {
   type AnswerFacts,
@@ -12,7 +14,7 @@ import {
 } from './dialect.ts';
 import { finishOf, TOO_LONG_END } from './finish.ts';
 import { providerError } from './providerError.ts';
-import { asObject, asText, contentText, firstIssue } from './shapes.ts';
+import { asObject, asText, firstIssue } from './shapes.ts';
 
 const text = z.string().nullish().catch(null);
 

@@ -12,12 +12,3 @@ export const firstIssue = (error: ZodError): string => {
   const issue = error.issues[0];
   return issue ? `${issue.path.join('.') || 'body'}: ${issue.message}` : 'unknown form';
 };
-
-/** Text of a content that may be a list of parts. */
-export function contentText(content: unknown): string {
-  if (typeof content === 'string') return content;
-  if (!Array.isArray(content)) return '';
-  return content
-    .map((part) => (typeof part === 'string' ? part : (asText(asObject(part)?.text) ?? '')))
-    .join('');
-}

@@ -1,41 +1,25 @@
-/**
- * Whether a run may be submitted: counts reconcile, and the four boxes are answered from the record. A box that somebody ticks against
- * the record is refused.
- */
+/** Whether a run may be submitted: its counts reconcile, every instance has a patch and a verdict, and the model that was asked for answered. */
 
 import { z } from 'zod';
-import { isAllowList } from '../../base/allowList.ts';
 import { compact } from '../../base/compact.ts';
 import { stripChars } from '../../base/python/text.ts';
 import { plural } from '../../base/text/numbers.ts';
-import { environmentKindOf } from '../../environment/environments.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { type Missing, type ScoredTrial, scoredTrials } from '../measure/score.ts';
-export const CHECKLIST = {
-  pass_at_1: 'Is a pass@1 submission (does not attempt the same task instance more than once)',
-  no_test_knowledge: 'Does not use SWE-bench test knowledge (`PASS_TO_PASS`, `FAIL_TO_PASS`)',
-  no_hints: 'Does not use the `hints` field in SWE-bench',
-  no_web_browsing:
-    'Does not have web-browsing OR has taken steps to prevent lookup of SWE-bench solutions via web-browsing',
-} as const;
-export type Box = keyof typeof CHECKLIST;
 
 interface ReviewInput {
   readonly data: RunData;
   readonly arm: string;
   /** Instances with an earlier attempt that already was a result. */
   readonly redone: readonly string[];
-  readonly metadata: SubmissionMetadata | null;
-  /** Boxes that the submitter wants ticked or not, where they say so. */
-  readonly claims?: Partial<Record<Box, boolean>>;
   readonly acceptModelChange?: boolean;
 }
 
 export type Review = ReturnType<typeof reviewSubmission>;
 
 export function reviewSubmission(input: ReviewInput) {
-  const { data, arm, metadata } = input;
-  // An entry holds one prediction for each instance, from the first epoch. The checklist says that there were more.
+  const { data, arm } = input;
+  // An entry holds one prediction for each instance, from the first epoch.
   const ofArm = data.trials.filter((t) => t.arm === arm);
   const rows = scoredTrials(ofArm.filter((t) => t.epoch === 1));
   const epochs = new Set(ofArm.map((t) => t.epoch)).size;
@@ -48,8 +32,7 @@ export function reviewSubmission(input: ReviewInput) {
     ...new Set(data.ledger.filter((l) => l.arm === arm && l.calls > l.failedCalls).map((l) => l.model)),
   ];
   const others = otherModels(data, arm, models);
-  const checklist = answers(input);
-  const attempts: '1' | '2+' = checklist.find((a) => a.box === 'pass_at_1')!.ticked ? '1' : '2+';
+  const attempts: '1' | '2+' = epochs <= 1 && input.redone.length === 0 ? '1' : '2+';
   return {
     problems: compact([
       rows.length === 0 && `arm ${arm} planned nothing`,
@@ -59,20 +42,8 @@ export function reviewSubmission(input: ReviewInput) {
       others !== null &&
         !input.acceptModelChange &&
         `${others}; --accept-model-change says that this is meant`,
-      ...checklist.flatMap((a) =>
-        input.claims?.[a.box] === true && !a.ticked
-          ? [`the record contradicts "${a.text}": ${a.because}`]
-          : [],
-      ),
-      metadata?.tags.system.attempts === '1' &&
-        attempts === '2+' &&
-        'metadata tags.system.attempts is "1", but the record shows more than one attempt on an instance',
     ]),
-    warnings: compact([
-      epochs > 1 && `the run has ${epochs} epochs; the entry holds the first`,
-      ...(metadata ? metadataWarnings(metadata, models) : []),
-    ]),
-    checklist,
+    warnings: compact([epochs > 1 && `the run has ${epochs} epochs; the entry holds the first`]),
     models,
     attempts,
     predictions,
@@ -126,64 +97,6 @@ const firstIds = (rows: readonly ScoredTrial[]): string =>
     .join(', ');
 
 const ids = (rows: readonly ScoredTrial[]): string => `${firstIds(rows)}${rows.length > 5 ? ', ...' : ''}`;
-
-/** `because`: what in the record says so. */
-function answers({ data, arm, redone }: ReviewInput) {
-  const { agent, environment } = data.arms.find((a) => a.name === arm)?.config ?? {};
-  const open = environment && environmentKindOf(environment).openNetwork?.(environment);
-  const exposed = Array.isArray(agent?.expose_fields) ? agent.expose_fields.map(String) : null;
-  const epochs = new Set(data.trials.filter((t) => t.arm === arm).map((t) => t.epoch)).size;
-  const answer = (box: Box, ticked: boolean, because: string) =>
-    ({ box, text: CHECKLIST[box], ticked, because }) as const;
-  const fields = (names: readonly string[]) => exposed?.filter((f) => names.includes(f)) ?? [];
-  const tests = fields(['FAIL_TO_PASS', 'PASS_TO_PASS', 'test_patch', 'patch', 'eval_script']);
-  const hints = fields(['hints_text', 'hints']);
-  const record = exposed === null ? 'the record does not say which fields templates could see' : '';
-  return [
-    answer(
-      'pass_at_1',
-      epochs <= 1 && redone.length === 0,
-      epochs > 1
-        ? `${epochs} epochs`
-        : redone.length
-          ? `attempted again after a result: ${redone.slice(0, 5).join(', ')}`
-          : 'one epoch, and only infrastructure failures were tried again',
-    ),
-    answer(
-      'no_test_knowledge',
-      exposed !== null && tests.length === 0,
-      record || (tests.length ? `templates could see ${tests.join(', ')}` : 'no test field was exposed'),
-    ),
-    answer(
-      'no_hints',
-      exposed !== null && hints.length === 0,
-      record || (hints.length ? `templates could see ${hints.join(', ')}` : 'hints were not exposed'),
-    ),
-    answer(
-      'no_web_browsing',
-      environment?.network === 'none' && open === undefined,
-      open ??
-        (environment?.network === 'none'
-          ? 'containers had no network'
-          : isAllowList(environment?.network)
-            ? `containers reached ${environment.network.allow.join(', ') || 'hosts of their tasks'}`
-            : `containers had network ${String(environment?.network ?? 'unknown')}`),
-    ),
-  ];
-}
-
-const metadataWarnings = ({ info, tags }: SubmissionMetadata, answered: readonly string[]): string[] =>
-  compact([
-    info.report === '' && 'info.report is empty: entries without a technical report were rejected',
-    info.site === '' && 'info.site is empty',
-    tags.checked && 'tags.checked is for the maintainers to set',
-    ...tags.model
-      .filter((m) => m !== 'Undisclosed' && !answered.some((a) => sameModel(m, a) || sameModel(a, m)))
-      .map((m) => `tags.model "${m}" is not one of the models that answered: ${answered.join(', ')}`),
-    ...tags.model
-      .filter((m) => /latest$/i.test(m))
-      .map((m) => `tags.model "${m}" is an alias, not a snapshot`),
-  ]);
 
 const text = z.string().min(1);
 const list = z.array(text);

@@ -30,7 +30,6 @@ import { predictionsOf } from '../predictionsOf.ts';
 import { rate } from '../render/document.ts';
 import { proportion } from '../statistics/proportions.ts';
 import {
-  type Box,
   draftMetadata,
   entryName,
   type Review,
@@ -50,7 +49,6 @@ export interface SubmissionRequest {
   readonly split: Split;
   readonly system: string;
   readonly metadata: SubmissionMetadata | null;
-  readonly claims?: Partial<Record<Box, boolean>>;
   readonly acceptModelChange?: boolean;
   /** Shapes that look like a key, in test output for example, were looked at. Never covers this machine's own secrets. */
   readonly acceptFindings?: boolean;
@@ -83,8 +81,6 @@ export async function writeSubmission(request: SubmissionRequest): Promise<Submi
     redone: redoneTrials(request.store, data.run.id)
       .filter((r) => r.arm === request.arm)
       .map((r) => r.instanceId),
-    metadata: request.metadata,
-    ...(request.claims ? { claims: request.claims } : {}),
     acceptModelChange: request.acceptModelChange ?? false,
   });
   const entry = entryName(data.run.createdAt, request.system, review.models[0] ?? 'unknown');
@@ -299,14 +295,6 @@ function submissionReadme(
     ...pinsOf(data, arm, review).map(([key, value]) => `| ${key} | ${markdown(value)} |`),
     '',
     `Instances tried again: ${retried.length}${retried.length ? ` (${retried.map((t) => markdown(t.instanceId)).join(', ')}); ${review.attempts === '1' ? 'an attempt is repeated only when infrastructure failed, and all' : 'some were repeated after a result, and all'} attempts are in the record` : ''}.`,
-    '',
-    '## Checklist',
-    '',
-    ...review.checklist.map((a) => `- [${a.ticked ? 'x' : ' '}] ${a.text}`),
-    '',
-    'Answered from the record of the run:',
-    '',
-    ...review.checklist.map((a) => `- ${a.box.replaceAll('_', ' ')}: ${markdown(a.because)}`),
     '',
   ].join('\n');
 }

@@ -5,7 +5,7 @@ import { sha256 } from '../../base/sha256.ts';
 import { fileErrorText } from '../../base/text/errorText.ts';
 import { runConfigSchema } from '../../config/configSchema.ts';
 import type { SuiteConfig } from '../../config/suiteConfig.ts';
-import type { Dataset, LoadedRow } from '../../dataset/dataset.ts';
+import { type Dataset, headOf, type LoadedRow } from '../../dataset/dataset.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { environmentConfigSchema } from '../../environment/environments.ts';
 import { type Prediction, parsePredictions } from '../../formats/predictions.ts';
@@ -60,7 +60,7 @@ function predictionsOf(target: string, rows: readonly LoadedRow[], tell: Tell): 
   const read = parsePredictions(bytes, target);
   if (!read.ok) throw new UserError(read.problems.join('\n'));
   for (const warning of read.warnings) tell({ level: 'warning', text: warning });
-  const unknown = unknownIds(read.predictions, new Set(rows.map((row) => row.instance.instance_id)));
+  const unknown = unknownIds(read.predictions, new Set(rows.map((row) => headOf(row).instance_id)));
   if (unknown.length > 0)
     throw new UserError(
       `${target}: ${unknown.length} prediction(s) are for instances that the dataset does not have: ${unknown.slice(0, 5).join(', ')}${unknown.length > 5 ? ', …' : ''}`,
@@ -117,7 +117,7 @@ function chosenPredictions(
   only: ReadonlySet<string> | undefined,
   tell: Tell,
 ): readonly Prediction[] {
-  const ids = new Set(rows.map((row) => row.instance.instance_id));
+  const ids = new Set(rows.map((row) => headOf(row).instance_id));
   const strangers = [...(only ?? [])].filter((id) => !ids.has(id));
   if (strangers.length > 0) throw new UserError(`the dataset has no instance ${strangers.join(', ')}`);
   const predictions = predictionsOf(target, rows, tell).filter((p) => !only || only.has(p.instance_id));
@@ -141,7 +141,7 @@ function recordedRun(store: Store, { name, target, dataset, predictions, config,
   const recorded = recordPredictions(store, {
     name,
     predictions,
-    rows: new Map(dataset.rows.map((row) => [row.instance.instance_id, row])),
+    rows: new Map(dataset.rows.map((row) => [headOf(row).instance_id, row])),
     dataset: { source, revision },
     config: JSON.stringify({ run: runConfigSchema.parse({}), grading: config, suite, arms: [] }),
     configHash: sha256(JSON.stringify(config)),
@@ -154,10 +154,10 @@ function recordedRun(store: Store, { name, target, dataset, predictions, config,
 }
 
 function wholeOf({ rows }: Dataset, only: ReadonlySet<string> | undefined): GradedWhole {
-  const whole = rows.filter((row) => !only || only.has(row.instance.instance_id));
+  const whole = rows.filter((row) => !only || only.has(headOf(row).instance_id));
   return {
-    ids: whole.map(({ instance }) => instance.instance_id),
-    images: whole.map(({ instance }) => imageOf(instance)),
+    ids: whole.map((row) => headOf(row).instance_id),
+    images: whole.map((row) => imageOf(headOf(row))),
   };
 }
 
@@ -205,7 +205,7 @@ async function evaluateGold(
   const run = requireRun(store, request.name);
   const lost = outcome.counts.infra ?? 0;
   const ungraded = (outcome.graded?.ungraded ?? 0) + lost;
-  const ids = new Set(selected.map(({ instance }) => instance.instance_id));
+  const ids = new Set(selected.map((row) => headOf(row).instance_id));
   return {
     ...(await evaluationOf({ store, root, run, config }, ungraded, outcome.interruptedBy)),
     calibration: calibration(store).filter((row) => ids.has(row.instance_id)),

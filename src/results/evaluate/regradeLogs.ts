@@ -1,5 +1,6 @@
 /** Verdicts from saved logs, without containers. */
 import { existsSync } from 'node:fs';
+import { headOf, readInstance } from '../../dataset/dataset.ts';
 import type { Instance } from '../../dataset/instance.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { type Regraded, regradeFolder } from '../../grading/regradeFolder.ts';
@@ -52,7 +53,9 @@ async function rowsOf(
 ): Promise<ReadonlyMap<string, Instance>> {
   const rows = new Map<string, Instance>();
   for (const choice of datasets)
-    for (const { instance } of (await requireSubset(choice, env)).rows)
-      if (!rows.has(instance.instance_id)) rows.set(instance.instance_id, instance);
+    for (const row of (await requireSubset(choice, env)).rows) {
+      const { instance_id } = headOf(row);
+      if (!rows.has(instance_id)) rows.set(instance_id, readInstance(row));
+    }
   return rows;
 }

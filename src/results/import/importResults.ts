@@ -1,4 +1,5 @@
 /** Results of other tools as a run of a results root. */
+
 import { existsSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { recordedAgentConfig } from '../../agent/replay/readRecording.ts';
@@ -7,9 +8,9 @@ import { pathInside } from '../../base/files/pathInside.ts';
 import { recordOf } from '../../base/isRecord.ts';
 import { durationOrNull } from '../../base/plausible.ts';
 import { sha256 } from '../../base/sha256.ts';
+import { contentText } from '../../base/text/contentText.ts';
 import { percent, plural } from '../../base/text/numbers.ts';
-import { recordedRow } from '../../dataset/dataset.ts';
-import type { Instance } from '../../dataset/instance.ts';
+import { headOf, type LoadedRow, recordedRow } from '../../dataset/dataset.ts';
 import { SourceError } from '../../formats/foreignFile.ts';
 import {
   counted,
@@ -175,7 +176,7 @@ async function importForeign(
     const added = importRun(store, {
       name,
       imported,
-      rows: new Map(dataset?.rows.map((r) => [r.instance.instance_id, r]) ?? []),
+      rows: new Map(dataset?.rows.map((r) => [headOf(r).instance_id, r]) ?? []),
       dataset: { source: options.dataset?.subset ?? source, revision: dataset?.revision ?? null },
       createdAt: new Date().toISOString(),
     });
@@ -330,7 +331,7 @@ interface ImportRequest {
   readonly name: string;
   readonly imported: ForeignRun;
   /** Rows by id, where the dataset is at hand: without one an instance can be reported but not graded. */
-  readonly rows: ReadonlyMap<string, { readonly instance: Instance; readonly rowHash: string }>;
+  readonly rows: ReadonlyMap<string, LoadedRow>;
   readonly dataset: { readonly source: string; readonly revision: string | null };
   readonly createdAt: string;
 }
@@ -452,15 +453,10 @@ const isoOf = (seconds: number | null, fallback: string): string =>
 /** What a message says. In the Responses API an output is a field of its own, and what a reply says is inside its items. */
 function textOf(message: Readonly<Record<string, unknown>>): unknown {
   if (message.type === 'function_call_output') return message.output;
-  if (message.type === 'message') return textsIn(message.content);
+  if (message.type === 'message') return contentText(message.content);
   if (message.object !== 'response' || !Array.isArray(message.output)) return message.content;
-  return message.output.map((item) => textsIn(recordOf(item).content)).join('');
+  return message.output.map((item) => contentText(recordOf(item).content)).join('');
 }
-
-const textsIn = (parts: unknown): string =>
-  typeof parts === 'string'
-    ? parts
-    : (Array.isArray(parts) ? parts : []).map((part) => String(recordOf(part).text ?? '')).join('');
 
 function importInstance(store: Store, trialId: number, instance: ForeignInstance, fallback: string): void {
   leaseTrial(store, trialId, 'import', 0);

@@ -95,8 +95,8 @@ function configFor(
 ): AgentConfig | { readonly limit: string } {
   const used = {
     step_limit: ['steps', steps],
-    cost_limit: ['cost', nanoToDollars(recorder.spentNano())],
-    token_limit: ['tokens', recorder.tokens()],
+    cost_limit: ['cost', nanoToDollars(recorder.tally.spentNano)],
+    token_limit: ['tokens', recorder.tally.tokens],
     wall_time_limit_seconds: ['wall_time', elapsedS],
   } as const;
   const left: Record<string, number> = {};

@@ -3,14 +3,12 @@
  * What was spent comes from the ledger: a restart grants no money.
  */
 import { createRoom } from '../../base/async/room.ts';
+import type { Settle } from '../../model/meteredCall.ts';
 import { formatCost, type NanoDollars } from '../../money.ts';
 import type { Store } from '../../store/open.ts';
 import { type RunRow, spentNano } from '../../store/records/runs.ts';
 import type { RunEvents } from '../events.ts';
 import { StopReason } from '../exit.ts';
-
-/** Ends a reservation with what the call cost; null is unknown, and counts as the reservation. */
-export type Settle = (costNano: NanoDollars | null) => void;
 
 export type RunBudget = ReturnType<typeof createBudget>;
 

@@ -11,8 +11,8 @@ import type { VariableValues } from '../../base/hostVariables.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { SuiteConfig } from '../../config/suiteConfig.ts';
 import type { Given, JudgeSession } from '../../grading/given.ts';
+import { type MeteredCall, meteredCall } from '../../model/meteredCall.ts';
 import {
-  type CallListener,
   type Model,
   type ModelFactory,
   type ModelFailureKind,
@@ -23,21 +23,12 @@ import {
 } from '../../model/model.ts';
 import { createModelFactory } from '../../model/modelFactory.ts';
 import { clientVariable, MAKERS_ADDRESSES } from '../../model/names.ts';
-import { onDisk } from '../../store/onDisk.ts';
 import type { Store } from '../../store/open.ts';
-import {
-  beginCall,
-  endCall,
-  GRADING,
-  insertJudgeCall,
-  type JudgeCallRow,
-  judgeCallsOf,
-  loseCall,
-} from '../../store/records/modelCalls.ts';
+import { GRADING, insertJudgeCall, type JudgeCallRow, judgeCallsOf } from '../../store/records/modelCalls.ts';
 import type { Variables } from '../caller.ts';
-import type { RunBudget, Settle } from '../control/budget.ts';
+import type { RunBudget } from '../control/budget.ts';
 import { modelAccess } from '../modelAccess.ts';
-import { endedRow } from '../record/ledgerRow.ts';
+import { ledgerRows } from '../record/ledgerRow.ts';
 
 /** Whose tests ask. */
 interface Graded {
@@ -206,18 +197,12 @@ function recordOfJudge({ attemptId, instanceId }: Graded, { store, redactor, bud
   const known = new Map<string, JudgeCallRow[]>();
   for (const row of judgeCallsOf(store, attemptId)) known.set(row.key, [...(known.get(row.key) ?? []), row]);
   let played = 0;
-  /** Money for calls that have not begun, and calls without an end. */
-  const granted = new Set<Settle>();
-  const out = new Map<number, Settle>();
+  const calls: MeteredCall[] = [];
   return {
     played: () => played,
     /** When no call is made any more. */
     close(): void {
-      for (const settle of granted) settle(0);
-      for (const [id, settle] of out) {
-        loseCall(store, id);
-        settle(null);
-      }
+      for (const call of calls) call.lose();
     },
     around: (wire: Wire): Wire => ({
       dialect: wire.dialect,
@@ -267,42 +252,18 @@ function recordOfJudge({ attemptId, instanceId }: Graded, { store, redactor, bud
         return told;
       },
     }),
-    listener(): CallListener {
-      let mine: Settle | undefined;
-      /** By try. */
-      const begun = new Map<number, number>();
-      return {
-        async wanted(estimate, signal) {
-          // The clock of the tests is in their container, and goes on.
-          const waits = () => note(`${instanceId}: the judge waits until the run's budget has room`);
-          mine = await budget.reserve(estimate, signal, waits);
-          granted.add(mine);
+    listener(): MeteredCall {
+      // The clock of the tests is in their container, and goes on.
+      const waits = () => note(`${instanceId}: the judge waits until the run's budget has room`);
+      const call = meteredCall({
+        funds: {
+          reserve: (estimate, signal) => budget.reserve(estimate, signal, waits),
+          reserveNow: budget.reserveNow,
         },
-        began({ try: tried, startedAt, modelAsked, estimateNano }) {
-          const settle = mine ?? budget.reserveNow(estimateNano);
-          granted.delete(settle);
-          mine = undefined;
-          const id = beginCall(store, {
-            attempt_id: attemptId,
-            step: 0,
-            try: tried,
-            label: GRADING,
-            started_at: new Date(startedAt).toISOString(),
-            model_asked: modelAsked,
-            estimate_nano: estimateNano,
-          });
-          out.set(id, settle);
-          begun.set(tried, id);
-          return onDisk(store);
-        },
-        ended(call) {
-          const id = begun.get(call.try);
-          if (id === undefined) throw new Error(`model call ${call.try} ended without having begun`);
-          endCall(store, id, endedRow(call, redactor));
-          out.get(id)?.(call.costNano);
-          out.delete(id);
-        },
-      };
+        ...ledgerRows({ store, redactor }, { attempt_id: attemptId, step: 0, label: GRADING }),
+      });
+      calls.push(call);
+      return call;
     },
   };
 }

@@ -1,8 +1,8 @@
 /** A continued run must be the same run: a change is refused with a readable difference, or recorded as a boundary. */
 import { recordOf } from '../../base/isRecord.ts';
 import { FIELD_CLASSES } from '../../config/configSchema.ts';
-import { datasetHash } from '../../dataset/dataset.ts';
-import { headOf, instanceSchema } from '../../dataset/instance.ts';
+import { datasetHash, headOf, readInstance, readRowHash } from '../../dataset/dataset.ts';
+import { instanceSchema } from '../../dataset/instance.ts';
 import { locateDataset } from '../../dataset/read/locate.ts';
 import { gradingHashOf } from '../../dataset/read/row.ts';
 import { shownAddress } from '../../model/describe.ts';
@@ -174,9 +174,10 @@ function changedRows(store: Store, run: RunRow, request: RunRequest, tell: Tell)
     const { instance_id } = headOf(row);
     const was = planned.get(instance_id);
     if (was === undefined) return [`${instance_id} was not planned in this run`];
-    if (was.row_hash === row.rowHash) return [];
+    if (was.row_hash === readRowHash(row)) return [];
     // Revisions of the official datasets differ in tests and scripts, which is what a verdict rests on.
-    const verdict = gradingHashOf(instanceSchema.parse(JSON.parse(was.row))) !== gradingHashOf(row.instance);
+    const verdict =
+      gradingHashOf(instanceSchema.parse(JSON.parse(was.row))) !== gradingHashOf(readInstance(row));
     const what = verdict ? 'its tests or eval script differ, so verdicts may too' : 'its text differs';
     return [`${instance_id}: the row has changed (${what})`];
   });

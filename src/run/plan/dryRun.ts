@@ -5,7 +5,8 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { headOf, imageOf } from '../../dataset/instance.ts';
+import { headOf } from '../../dataset/dataset.ts';
+import { imageOf } from '../../dataset/instance.ts';
 import { shownEndpoint } from '../../model/describe.ts';
 import { isFreeName } from '../../model/prices.ts';
 import {

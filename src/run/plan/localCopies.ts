@@ -1,6 +1,7 @@
 /** Images that are on an engine already, and are of a platform that trials there cannot have: a copy is not pulled again by itself. */
 import { bad, type Finding } from '../../base/finding.ts';
-import { headOf, imageOf } from '../../dataset/instance.ts';
+import { headOf } from '../../dataset/dataset.ts';
+import { imageOf } from '../../dataset/instance.ts';
 import { onEngines } from '../../environment/environments.ts';
 import type { EngineClient } from '../../environment/places/chosenEngine.ts';
 import { dockerImageEngine } from '../../environment/places/imageEngine.ts';

@@ -11,7 +11,8 @@ import { templatesOf } from '../../agent/loop/templates.ts';
 import { BASH_TOOL } from '../../agent/tool.ts';
 import { PACKAGE_ROOT, VERSION } from '../../base/files/packageFile.ts';
 import { sha256 } from '../../base/sha256.ts';
-import { headOf, imageOf } from '../../dataset/instance.ts';
+import { headOf, readRowHash } from '../../dataset/dataset.ts';
+import { imageOf } from '../../dataset/instance.ts';
 import { DEFAULT_SEED } from '../../dataset/select.ts';
 import { type EngineInfo, engineInfo } from '../../environment/places/engineInfo.ts';
 import { describeOverrides, describeRequests } from '../../model/describe.ts';
@@ -172,7 +173,7 @@ function datasetFacts(request: RunRequest) {
     count: ids.length,
     instance_ids: ids,
     ids_sha256: sha256(ids.join('\n')),
-    row_hashes: Object.fromEntries(request.selected.map((s) => [headOf(s).instance_id, s.rowHash])),
+    row_hashes: Object.fromEntries(request.selected.map((s) => [headOf(s).instance_id, readRowHash(s)])),
     weights:
       request.dataset.wanted.sample === undefined
         ? null

@@ -52,10 +52,7 @@ export interface RunRequest {
     /** Selected, and left out because they cannot run here. */
     readonly unsupported?: readonly { readonly instance_id: string; readonly reason: string }[];
   };
-  readonly selected: readonly (Pick<LoadedRow, 'instance' | 'head' | 'rowHash'> & {
-    /** How many instances of its stratum it stands for; 1 where nothing is said. */
-    readonly weight?: number;
-  })[];
+  readonly selected: readonly LoadedRow[];
   /** For a sample: every stratum of the dataset, including those without a sampled instance. */
   readonly strata?: readonly {
     readonly key: readonly string[];

@@ -10,7 +10,7 @@ import type { ResolvedConfig } from './resolveConfig.ts';
 
 /** Where tasks of several suites stand in one dataset, they share the default. */
 function promptsOf(rows: readonly LoadedRow[]): { kind: string; prompts: SuitePrompts } | undefined {
-  const kinds = new Set(rows.map((row) => (row.head ? undefined : row.instance.kind)));
+  const kinds = new Set(rows.map((row) => ('file' in row ? undefined : row.instance.kind)));
   const [kind] = kinds;
   const prompts = kinds.size === 1 && kind !== undefined ? suiteOf({ kind }).prompts : undefined;
   return prompts && { kind: kind!, prompts };

@@ -5,8 +5,8 @@ import { agentNamed, nameWithoutModel, refusalOfServers } from '../../agent/agen
 import { namesEquipment } from '../../agent/equipment.ts';
 import { inert } from '../../base/text/inert.ts';
 import { plural } from '../../base/text/numbers.ts';
-import type { LoadedRow } from '../../dataset/dataset.ts';
-import { headOf, type Instance } from '../../dataset/instance.ts';
+import { type HeldRow, headOf, type RowInFile, readInstance } from '../../dataset/dataset.ts';
+import type { Instance } from '../../dataset/instance.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import { environmentKindOf, environmentNames } from '../../environment/environments.ts';
 import { type EngineInfo, engineInfo } from '../../environment/places/engineInfo.ts';
@@ -26,7 +26,7 @@ interface UnsupportedTask {
   readonly reason: string;
 }
 
-type Task = Pick<LoadedRow, 'instance' | 'head' | 'refused'>;
+type Task = (Pick<HeldRow, 'instance'> | RowInFile) & { readonly refused?: string };
 
 /** More would push what matters off the screen. */
 const SHOWN = 20;
@@ -67,16 +67,16 @@ export async function beyondGraders<R extends Task>(
   const registry = await loadParsers(parsers, cwd).catch(() => null);
   if (!registry) return rows;
   return rows.map((row) => {
-    const { instance } = row;
+    const instance = readInstance(row);
     const planned = planGrading(instance, { harness, parsers: registry });
     if (planned.ok) return row;
     const reason = planned.reason.replace(`${instance.instance_id} cannot be graded: `, '');
-    return Object.assign(Object.create(Object.getPrototypeOf(row) as object) as R, row, { refused: reason });
+    return { ...row, refused: reason };
   });
 }
 
 /** Tasks that want what this machine does not give them. */
-export async function beyondVariables<R extends LoadedRow>(
+export async function beyondVariables<R extends Task>(
   rows: readonly R[],
   { suite, arms }: Pick<ResolvedConfig, 'suite' | 'arms'>,
   env: Variables,
@@ -87,7 +87,9 @@ export async function beyondVariables<R extends LoadedRow>(
   const given = { suite, env, solves: solves.includes(true) };
   return rows.map((row) => {
     if (!isOpen(row)) return row;
-    const reasons = new Set((needsOf(row.instance).variables ?? []).flatMap((one) => lackOf(one, given)));
+    const reasons = new Set(
+      (needsOf(readInstance(row)).variables ?? []).flatMap((one) => lackOf(one, given)),
+    );
     return reasons.size === 0 ? row : { ...row, refused: [...reasons].join('; ') };
   });
 }
@@ -177,9 +179,9 @@ async function refusalOfSolving(instance: Instance, { agent }: ArmFacts): Promis
 }
 
 /** A row that was left in its file is of a kind that has none, and of a refused one nothing was read. */
-const isOpen = (row: Task): boolean => !row.head && row.refused === undefined;
+const isOpen = (row: Task): boolean => !('file' in row) && row.refused === undefined;
 
-export async function beyondAgents<R extends LoadedRow>(
+export async function beyondAgents<R extends Task>(
   rows: readonly R[],
   arms: readonly ArmFacts[],
 ): Promise<readonly R[]> {
@@ -187,9 +189,9 @@ export async function beyondAgents<R extends LoadedRow>(
   return Promise.all(
     rows.map(async (row) => {
       if (!isOpen(row)) return row;
-      const needs = needsOf(row.instance);
+      const needs = needsOf(readInstance(row));
       const { toolServers = [], skillsFolder, keepsEndStates, gpus = 0, opensHosts = false } = needs;
-      const built = suiteOf(row.instance).builds?.(row.instance) ?? [];
+      const built = suiteOf(readInstance(row)).builds?.(readInstance(row)) ?? [];
       const reasons = new Set<string>();
       for (const arm of arms) {
         const refusals = [
@@ -203,7 +205,7 @@ export async function beyondAgents<R extends LoadedRow>(
           opensHosts ? refusalOfHosts(arm) : undefined,
           gpus > 0 ? refusalOfGpus(arm) : undefined,
           skillsFolder === undefined ? undefined : await refusalOfSkills(arm),
-          await refusalOfSolving(row.instance, arm),
+          await refusalOfSolving(readInstance(row), arm),
         ];
         for (const reason of refusals) if (reason !== undefined) reasons.add(reason);
       }
@@ -219,8 +221,8 @@ const NOTHING = { processors: 0, memoryMb: 0 };
 
 /** A row that was left in its file is of a kind that asks for nothing, and of a refused one nothing was read. */
 function askedBy(row: Task): { readonly processors: number; readonly memoryMb: number } {
-  if (row.head || row.refused !== undefined) return NOTHING;
-  const { processors = 0, memoryMb = 0 } = needsOf(row.instance);
+  if ('file' in row || row.refused !== undefined) return NOTHING;
+  const { processors = 0, memoryMb = 0 } = needsOf(readInstance(row));
   return { processors, memoryMb };
 }
 
@@ -272,7 +274,7 @@ export async function withinEngines<R extends Task>(
   return beyondGpus(beyondServices(fitting, { graded, engines }), answered);
 }
 
-const gpusOf = (row: Task): number => (isOpen(row) ? (needsOf(row.instance).gpus ?? 0) : 0);
+const gpusOf = (row: Task): number => (isOpen(row) ? (needsOf(readInstance(row)).gpus ?? 0) : 0);
 
 /** An engine with NVIDIA's runtime says nothing of how many it has; with CDI it names each. */
 export const beyondGpus = <R extends Task>(
@@ -294,7 +296,9 @@ export const beyondGpus = <R extends Task>(
   });
 
 const hasServices = (row: Task): boolean =>
-  !row.head && row.refused === undefined && needsOf(row.instance).container?.services !== undefined;
+  !('file' in row) &&
+  row.refused === undefined &&
+  needsOf(readInstance(row)).container?.services !== undefined;
 
 /** `engines`: what those that are used are. */
 export function beyondServices<R extends Task>(

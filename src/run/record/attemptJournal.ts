@@ -10,27 +10,26 @@ import type { CapturedPatch, EnvironmentInfo } from '../../environment/environme
 import { environmentKindOf } from '../../environment/environments.ts';
 import type { EvaluationResult } from '../../grading/gradingFrame.ts';
 import { type AttemptSuspicion, createScan } from '../../grading/suspicion/commands.ts';
+import { createTally, type MeteredCall, meteredCall } from '../../model/meteredCall.ts';
 import type { Message } from '../../model/model.ts';
 import type { NanoDollars } from '../../money.ts';
 import { exitClassOf } from '../../outcome.ts';
 import { isLong } from '../../store/longText.ts';
-import { onDisk } from '../../store/onDisk.ts';
 import * as steps from '../../store/records/attemptBodies.ts';
 import { noteWork } from '../../store/records/evaluations.ts';
-import { beginCall, endCall, insertProgramCall, loseCall } from '../../store/records/modelCalls.ts';
+import { insertProgramCall } from '../../store/records/modelCalls.ts';
 import { wholeArm } from '../../store/records/runs.ts';
 import * as trials from '../../store/records/trials.ts';
 import { written } from '../../store/writing.ts';
 import { isJudgedByState } from '../../suites/suites.ts';
 import type { Run } from '../contract.ts';
-import type { Settle } from '../control/budget.ts';
 import { crashPoint } from '../control/crash.ts';
 import { phaseDeadlines, trackPhases } from '../control/phases.ts';
 import type { Ending, PatchFacts } from '../exit.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 import type { Turn } from '../schedule/trialQueue.ts';
 import { connectionRecord } from './connectionRecord.ts';
-import { endedRow } from './ledgerRow.ts';
+import { ledgerRows } from './ledgerRow.ts';
 import { createProgramRecord } from './programRecord.ts';
 import { tellVerdict, writeVerdict } from './verdicts.ts';
 
@@ -203,7 +202,7 @@ export function openJournal(run: Run, { trial, slot, waitedMs }: Turn, abort: Ab
         message,
         sealed: settlement === 'seal',
         steps: stepCount,
-        costNano: recorder.costNano(),
+        costNano: recorder.tally.costNano,
         elapsedMs: phases.elapsedMs(),
         patchBytes: Buffer.byteLength(patch.modelPatch),
         ...(noPatch && { noPatch }),
@@ -247,19 +246,16 @@ interface Heard extends Pick<AgentCallbacks, 'onNote' | 'onError' | 'onDebug'> {
 
 export type Recorder = ReturnType<typeof createRecorder>;
 
-/** Writes down what an agent says, as it says it. Money is reserved before a call, in the ledger as it begins, settled as it ends. */
+/** Writes down what an agent says, as it says it. */
 export function createRecorder({ store, redactor, budget, answered }: Run, attemptId: number, heard: Heard) {
   let closed = false;
   let stepCount = 0;
   let oomKills = 0;
-  let cost: NanoDollars | null = 0;
-  let spent: NanoDollars = 0;
-  let tokens = 0;
+  const tally = createTally();
   /** Commands whose observation has not come yet. */
   const unlinked: steps.PrintedCommand[] = [];
-  const open = new Map<string, { id: number; settle: Settle; estimateNano: NanoDollars | null }>();
-  /** Money for the calls that begin next; a program may have several out at a time. */
-  const granted = new Map<number, Settle>();
+  /** By their number; a program may have several out at a time. */
+  const calls = new Map<number, MeteredCall>();
   const program = createProgramRecord(redactor);
   /** What comes next in the record: an agent that runs again in the attempt counts from 0, and is recorded behind what there is. */
   const next = { messages: 0, calls: 0 };
@@ -283,7 +279,15 @@ export function createRecorder({ store, redactor, budget, answered }: Run, attem
       next.calls = Math.max(next.calls, call + callsBefore + 1);
       return call + callsBefore;
     };
-    const keyOf = (ctx: AgentContext, tried: number): string => `${callOf(ctx) ?? 0}.${tried}`;
+    const metered = (ctx: AgentContext): MeteredCall => {
+      const call = callOf(ctx) ?? null;
+      const known = calls.get(call ?? 0);
+      if (known && !known.isOver()) return known;
+      const row = { attempt_id: attemptId, step: ctx.step + stepsBefore, label: ctx.label ?? null, call };
+      const made = meteredCall({ funds: budget, tally, ...ledgerRows({ store, redactor }, row) });
+      calls.set(call ?? 0, made);
+      return made;
+    };
     return {
       onMessage(_ctx, said, index) {
         mustBeOpen();
@@ -329,49 +333,22 @@ export function createRecorder({ store, redactor, budget, answered }: Run, attem
       },
       async onCallWanted(ctx, estimateNano, signal, waits) {
         mustBeOpen();
-        const settle = await budget.reserve(estimateNano, signal, waits);
-        if (closed) settle(0);
-        else granted.set(callOf(ctx) ?? 0, settle);
+        await metered(ctx).wanted(estimateNano, signal, waits);
       },
-      onCallBegan(ctx, { try: tried, startedAt, modelAsked, estimateNano }) {
+      onCallBegan(ctx, call) {
         mustBeOpen();
-        const call = callOf(ctx);
-        const settle = granted.get(call ?? 0) ?? budget.reserveNow(estimateNano);
-        granted.delete(call ?? 0);
-        const id = beginCall(store, {
-          attempt_id: attemptId,
-          step: ctx.step + stepsBefore,
-          try: tried,
-          label: ctx.label ?? null,
-          call: call ?? null,
-          started_at: new Date(startedAt).toISOString(),
-          model_asked: modelAsked,
-          estimate_nano: estimateNano,
-        });
-        open.set(keyOf(ctx, tried), { id, settle, estimateNano });
-        // A free call need not wait for the disk.
-        const safe = estimateNano === 0 ? written(store) : onDisk(store);
-        return safe.then(() => crashPoint('call_began'));
+        return metered(ctx).began(call);
       },
+      // Also after the end of the attempt.
       onCallEnded(ctx, call) {
-        const key = keyOf(ctx, call.try);
-        const began = open.get(key);
-        if (!began) throw new Error(`model call ${call.try} ended without having begun`);
-        open.delete(key);
-        // Also after the end of the attempt, because a late answer was paid for too.
-        endCall(store, began.id, endedRow(call, redactor));
-        began.settle(call.costNano);
+        metered(ctx).ended(call);
         if (closed) return;
         if (call.modelAnswered !== null) answered(call.modelAsked, call.modelAnswered);
-        spent += call.costNano ?? (call.state === 'ok' ? (began.estimateNano ?? 0) : 0);
-        const { usage } = call;
-        if (usage) tokens += usage.input + usage.cacheRead + usage.cacheWrite + usage.output;
-        cost = cost === null || call.costNano === null ? null : cost + call.costNano;
         recorded('call_ended');
       },
       onStep(ctx) {
         stepCount = ctx.step + stepsBefore;
-        heard.onStep(stepCount, cost);
+        heard.onStep(stepCount, tally.costNano);
       },
       onPhase: (_ctx, phase) => heard.onPhase(phase),
       ...(heard.onNote && { onNote: heard.onNote }),
@@ -384,22 +361,14 @@ export function createRecorder({ store, redactor, budget, answered }: Run, attem
     /** For an agent that runs once: all that it says. */
     callbacks: callbacksFor(undefined, 0),
     callbacksFor,
-    tokens: () => tokens,
-    /** Known cost, with estimates where that of a call is unknown. */
-    spentNano: () => spent,
-    /** Cost of the attempt so far; null once a part is unknown. */
-    costNano: () => cost,
+    /** What its calls came to so far. */
+    tally,
     steps: () => stepCount,
     oomKills: () => oomKills,
     /** Ends the attempt: calls in flight are recorded as lost, unless their answer still arrives. */
     close() {
       closed = true;
-      for (const settle of granted.values()) settle(0);
-      granted.clear();
-      for (const { id, settle } of open.values()) {
-        loseCall(store, id);
-        settle(null);
-      }
+      for (const call of calls.values()) call.lose();
     },
   };
 }

@@ -1,6 +1,45 @@
+/** Calls as rows of the money ledger, and back. */
 import type { Redactor } from '../../base/text/redact.ts';
-import type { CallRecord, ModelErrorCode, Usage } from '../../model/model.ts';
-import type { CallEnded, EndedCallRow } from '../../store/records/modelCalls.ts';
+import type { CallListener, CallRecord, ModelErrorCode, Usage } from '../../model/model.ts';
+import { onDisk } from '../../store/onDisk.ts';
+import type { Store } from '../../store/open.ts';
+import {
+  beginCall,
+  type CallBegan,
+  type CallEnded,
+  type EndedCallRow,
+  endCall,
+  loseCall,
+} from '../../store/records/modelCalls.ts';
+import { written } from '../../store/writing.ts';
+import { crashPoint } from '../control/crash.ts';
+
+/** The rows of one call, one for each of its tries. */
+export function ledgerRows(
+  { store, redactor }: { readonly store: Store; readonly redactor: Redactor },
+  call: Pick<CallBegan, 'attempt_id' | 'step' | 'label' | 'call'>,
+): { readonly to: CallListener; readonly lost: (tried: number) => void } {
+  const ids = new Map<number, number>();
+  return {
+    to: {
+      began({ try: tried, startedAt, modelAsked, estimateNano }) {
+        const id = beginCall(store, {
+          ...call,
+          try: tried,
+          started_at: new Date(startedAt).toISOString(),
+          model_asked: modelAsked,
+          estimate_nano: estimateNano,
+        });
+        ids.set(tried, id);
+        // A free call need not wait for the disk.
+        const safe = estimateNano === 0 ? written(store) : onDisk(store);
+        return safe.then(() => crashPoint('call_began'));
+      },
+      ended: (ended) => void endCall(store, ids.get(ended.try)!, endedRow(ended, redactor)),
+    },
+    lost: (tried) => void loseCall(store, ids.get(tried)!),
+  };
+}
 
 export const callOf = (row: EndedCallRow): CallRecord => ({
   try: row.try,
@@ -37,7 +76,7 @@ function usageOf(row: EndedCallRow): Usage | null {
 }
 
 /** Any text of a server may quote the key, so all are redacted. */
-export function endedRow(call: CallRecord, redactor: Redactor): CallEnded {
+function endedRow(call: CallRecord, redactor: Redactor): CallEnded {
   const clean = (text: string | null): string | null => (text === null ? null : redactor.text(text));
   const { rawUsage, usage } = call;
   return {

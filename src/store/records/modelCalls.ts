@@ -44,7 +44,7 @@ export interface ModelCallRow {
   unreadable: string | null;
 }
 
-type CallBegan = Pick<
+export type CallBegan = Pick<
   ModelCallRow,
   'attempt_id' | 'step' | 'try' | 'started_at' | 'model_asked' | 'estimate_nano'
 > &

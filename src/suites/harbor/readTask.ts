@@ -1,4 +1,5 @@
 /** One Harbor task folder becomes an instance. What cannot be read or honoured becomes a reason; nothing here throws for a task. */
+
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
@@ -6,6 +7,7 @@ import { isAllowList, sameNetwork } from '../../base/allowList.ts';
 import { parseReference } from '../../base/imageReference.ts';
 import { type Services, servicesSchema } from '../../base/services.ts';
 import { sha256 } from '../../base/sha256.ts';
+import { stringOf } from '../../base/text/contentText.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { instanceIdProblem } from '../../base/text/instanceId.ts';
 import { shellWord } from '../../base/text/shellWord.ts';
@@ -144,11 +146,9 @@ export const harborTaskOf = ({ extra }: Instance): HarborTask => harborTaskSchem
 
 // From the folder to the instance.
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
-
 /** The address of the repository, else the organisation of the task. */
 function repoOf({ metadata, task }: TaskToml): string {
-  const parts = textOf(metadata.repository_url).split('/').filter(Boolean).slice(-2);
+  const parts = stringOf(metadata.repository_url).split('/').filter(Boolean).slice(-2);
   const address = parts.length === 2 ? parts.join('/').replace(/\.git$/, '') : undefined;
   return address ?? task?.name ?? '';
 }
@@ -195,7 +195,7 @@ function instanceOf(folder: Folder, id: string, compose: Compose | undefined): I
     kind: HARBOR,
     repo: repoOf(toml),
     problem_statement: statementOf(folder),
-    difficulty: textOf(toml.metadata.difficulty),
+    difficulty: stringOf(toml.metadata.difficulty),
     image,
     extra: { harbor: task, metadata: toml.metadata },
   });

@@ -5,6 +5,7 @@
 
 import { z } from 'zod';
 import { tokens, withoutAnsi } from '../../base/python/text.ts';
+import { stringOf } from '../../base/text/contentText.ts';
 import { type Instance, imageOf } from '../../dataset/instance.ts';
 import type { RawRow } from '../../dataset/read/row.ts';
 import type { Environment } from '../../environment/environment.ts';
@@ -33,13 +34,12 @@ export const live: Suite = {
   grading,
 };
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 const IMAGE_COLUMNS = ['image', 'image_name', 'docker_image'] as const;
 
 /** Most rows name no image; the convention differs from the official one only in the namespace. */
 function columns(raw: RawRow): RawRow {
   if (IMAGE_COLUMNS.some((name) => raw[name] != null)) return raw;
-  const id = textOf(raw.instance_id).toLowerCase().replaceAll('__', '_1776_');
+  const id = stringOf(raw.instance_id).toLowerCase().replaceAll('__', '_1776_');
   return { ...raw, image: `starryzhang/sweb.eval.x86_64.${id}` };
 }
 

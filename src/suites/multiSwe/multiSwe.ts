@@ -6,6 +6,7 @@
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
 import { keyed } from '../../base/keyed.ts';
+import { stringOf } from '../../base/text/contentText.ts';
 import type { Instance } from '../../dataset/instance.ts';
 import type { RawRow } from '../../dataset/read/row.ts';
 import type { PlannedGrading } from '../../grading/gradingFrame.ts';
@@ -29,11 +30,10 @@ export const multiSwe: Suite = {
 };
 
 const FIXED = ['fixed_tests', 'f2p_tests', 's2p_tests', 'n2p_tests'] as const;
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 function columns(raw: RawRow): RawRow {
   const { org, number } = raw;
-  const repo = textOf(raw.repo);
+  const repo = stringOf(raw.repo);
   // A row that was converted before names its repository with its owner. Its makers write an id into some of their files.
   if (repo.includes('/')) return raw;
   const issues = Array.isArray(raw.resolved_issues) ? raw.resolved_issues.filter(isRecord) : [];
@@ -44,7 +44,9 @@ function columns(raw: RawRow): RawRow {
     instance_id: raw.instance_id ?? `${org}__${repo}-${number}`,
     repo: `${org}/${repo}`,
     base_commit: isRecord(raw.base) ? raw.base.sha : undefined,
-    problem_statement: statement.map((issue) => `${textOf(issue.title)}\n${textOf(issue.body)}`).join('\n\n'),
+    problem_statement: statement
+      .map((issue) => `${stringOf(issue.title)}\n${stringOf(issue.body)}`)
+      .join('\n\n'),
     hints_text: raw.hints,
     patch: raw.fix_patch,
     FAIL_TO_PASS: Object.assign({}, ...fixed),

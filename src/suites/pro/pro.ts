@@ -1,4 +1,5 @@
 /** SWE-bench Pro: rows of the hub, and its own repository, which keeps the scripts that grade them. */
+
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -6,6 +7,7 @@ import { OWN_HOST } from '../../base/imageReference.ts';
 import { isRecord } from '../../base/isRecord.ts';
 import { strip } from '../../base/python/text.ts';
 import { sha256 } from '../../base/sha256.ts';
+import { stringOf } from '../../base/text/contentText.ts';
 import { instanceIdProblem } from '../../base/text/instanceId.ts';
 import type { Instance } from '../../dataset/instance.ts';
 import { csvRows } from '../../dataset/read/readCsv.ts';
@@ -54,9 +56,9 @@ function proColumns(raw: RawRow): RawRow {
   // A row that names its image was converted before: its statement is whole.
   if (raw.image != null) return raw;
   const parts = [unquoted(raw.problem_statement)];
-  if (textOf(raw.requirements)) parts.push(`Requirements:\n${unquoted(raw.requirements)}`);
-  if (textOf(raw.interface)) parts.push(`New interfaces introduced:\n${unquoted(raw.interface)}`);
-  const tag = textOf(raw.dockerhub_tag) || proTag(textOf(raw.instance_id), textOf(raw.repo));
+  if (stringOf(raw.requirements)) parts.push(`Requirements:\n${unquoted(raw.requirements)}`);
+  if (stringOf(raw.interface)) parts.push(`New interfaces introduced:\n${unquoted(raw.interface)}`);
+  const tag = stringOf(raw.dockerhub_tag) || proTag(stringOf(raw.instance_id), stringOf(raw.repo));
   return {
     ...raw,
     problem_statement: typeof raw.problem_statement === 'string' ? parts.join('\n\n') : raw.problem_statement,
@@ -205,11 +207,9 @@ function proBuilds(instance: Instance): readonly ImageBuild[] {
 
 const WORKSPACE = '/workspace';
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
-
 /** Some columns arrive as JSON text of a string. */
 function unquoted(value: unknown): string {
-  const text = textOf(value);
+  const text = stringOf(value);
   if (!/^".*"$/s.test(text)) return text;
   try {
     const parsed: unknown = JSON.parse(text);
@@ -313,7 +313,7 @@ export function withoutBinaryHunks(patch: string): string {
 
 function gradePro(instance: Instance, { harness }: SpecOptions): PlannedGrading {
   const { extra, base_commit } = instance;
-  const [runScript, parser] = [textOf(extra.run_script), textOf(extra.parser)];
+  const [runScript, parser] = [stringOf(extra.run_script), stringOf(extra.parser)];
   if (runScript === '' || parser === '')
     return notGradable(
       instance,
@@ -325,7 +325,7 @@ function gradePro(instance: Instance, { harness }: SpecOptions): PlannedGrading 
     baseCommit: base_commit,
     beforeRepoSetCmd: unquoted(extra.before_repo_set_cmd),
     testFiles: selected.ids,
-    dockerfiles: [textOf(extra.base_dockerfile), textOf(extra.instance_dockerfile)],
+    dockerfiles: [stringOf(extra.base_dockerfile), stringOf(extra.instance_dockerfile)],
   });
   return planOwnRules(
     {

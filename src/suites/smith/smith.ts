@@ -4,6 +4,7 @@
  */
 
 import { z } from 'zod';
+import { stringOf } from '../../base/text/contentText.ts';
 import { errorFirst } from '../../base/text/errorFirst.ts';
 import { shellWord } from '../../base/text/shellWord.ts';
 import type { Instance } from '../../dataset/instance.ts';
@@ -36,8 +37,7 @@ export const smith: Suite = {
   grading,
 };
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
-const bugOf = ({ extra }: Pick<Instance, 'extra'>): string => textOf(extra.bug_patch);
+const bugOf = ({ extra }: Pick<Instance, 'extra'>): string => stringOf(extra.bug_patch);
 /** Whoever has written an eval script and images for these rows has them graded as rows of SWE-bench. */
 const bringsItsOwn = ({ eval_script }: Pick<Instance, 'eval_script'>): boolean => eval_script != null;
 
@@ -45,9 +45,9 @@ const bringsItsOwn = ({ eval_script }: Pick<Instance, 'eval_script'>): boolean =
 function columns(raw: RawRow): RawRow {
   const { patch, ...row } = raw;
   // A row that was written out by us.
-  const bug_patch = textOf(raw.bug_patch) || patch;
+  const bug_patch = stringOf(raw.bug_patch) || patch;
   // The convention of the package, in lower case there.
-  const [, name = ''] = textOf(raw.repo).split('/');
+  const [, name = ''] = stringOf(raw.repo).split('/');
   const image = raw.image ?? raw.image_name ?? raw.docker_image;
   const named = `swebench/swesmith.x86_64.${name.replaceAll('__', '_1776_')}`.toLowerCase();
   return { ...row, ...(raw.eval_script ? { patch } : { bug_patch }), ...(!image && { image_name: named }) };

@@ -1,4 +1,4 @@
-// A submission is complete or it is refused, and a box is never ticked against the record (T-60's last sentence).
+// A submission is complete or it is refused (T-60's last sentence).
 import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,15 +29,11 @@ afterAll(() => rmSync(home, { recursive: true }));
 let serial = 0;
 
 const ids = Array.from({ length: 20 }, (_, i) => `a__a-${String(i + 1).padStart(2, '0')}`);
-const honest = {
-  agent: { expose_fields: [] },
-  environment: { network: 'none', environment_class: 'docker' },
-};
 const good: Happened = { outcome: 'resolved' };
 
 function prepared(planned: Partial<PlannedRun>, log = 'test output'): { db: Store; runId: number } {
   const db = openMemory();
-  const runId = recordRun(db, { ids, armConfig: honest, happened: () => [good], ...planned });
+  const runId = recordRun(db, { ids, happened: () => [good], ...planned });
   // Reports and logs as the grader leaves them.
   for (const e of db.prepare('SELECT id, instance_id, resolved FROM evaluations').all() as {
     id: number;
@@ -128,7 +124,6 @@ describe('a night with an unresolved outage', () => {
     const readme = readFileSync(join(found.folder, 'README.md'), 'utf8');
     expect(readme).toContain('19/20 = 95.0 % [76.4, 99.1]');
     expect(readme).toContain('Instances tried again: 1 (a\\_\\_a-06)');
-    expect(readme.match(/- \[x\]/g)).toHaveLength(4);
     // The manifest lies outside the folder and covers every file.
     const manifest = readFileSync(found.manifest, 'utf8').trim().split('\n');
     expect(manifest).toHaveLength(files.length);
@@ -154,54 +149,22 @@ describe('a night with an unresolved outage', () => {
   });
 });
 
-describe('the checklist', () => {
+describe('the review', () => {
   const review = (planned: Partial<PlannedRun>, more: object = {}) => {
     const { db, runId } = prepared(planned);
     return reviewSubmission({
       data: loadRunData(db, runId)!,
       arm: 'default',
       redone: [],
-      metadata: null,
       ...more,
     });
   };
-  const ticked = (r: ReturnType<typeof review>) =>
-    Object.fromEntries(r.checklist.map((a) => [a.box, a.ticked]));
-
-  test('an honest run ticks all four', () => {
-    expect(ticked(review({}))).toEqual({
-      pass_at_1: true,
-      no_test_knowledge: true,
-      no_hints: true,
-      no_web_browsing: true,
-    });
-  });
-  test('what the record contradicts is not ticked, and a claim against it is a problem', () => {
-    const dishonest = {
-      armConfig: {
-        agent: { expose_fields: ['hints_text', 'FAIL_TO_PASS'] },
-        environment: { network: 'bridge' },
-      },
-      epochs: 2,
-    };
-    const claims = { pass_at_1: true, no_hints: true, no_test_knowledge: true, no_web_browsing: true };
-    const found = review(dishonest, { claims });
-    expect(Object.values(ticked(found))).toEqual([false, false, false, false]);
-    expect(found.problems.filter((p) => p.startsWith('the record contradicts'))).toHaveLength(4);
-    expect(review(dishonest).problems).toEqual([]);
-  });
-  test('a result that was tried again is no pass@1, and metadata may not say so', () => {
-    const metadata = { ...draftMetadata({ models: ['m'], attempts: '1', place: 'verified/e' }).metadata };
-    const found = review({}, { redone: ['a__a-01'], metadata });
-    expect(ticked(found).pass_at_1).toBe(false);
-    expect(found.problems.join()).toContain('tags.system.attempts');
-  });
-  test('a record that does not say which fields were exposed ticks nothing about them', () => {
-    const found = review({ armConfig: {} });
-    expect(ticked(found)).toMatchObject({
-      no_test_knowledge: false,
-      no_hints: false,
-      no_web_browsing: false,
+  test('a run that worked on an instance again after a result states two attempts', () => {
+    expect(review({}).attempts).toBe('1');
+    expect(review({}, { redone: ['a__a-01'] }).attempts).toBe('2+');
+    expect(review({ epochs: 2 })).toMatchObject({
+      attempts: '2+',
+      warnings: [expect.stringContaining('2 epochs')],
     });
   });
   test('unsealed history and changing models are refused', () => {
@@ -209,13 +172,12 @@ describe('the checklist', () => {
     db.prepare("UPDATE attempts SET history = 'failed' WHERE id = 1").run();
     db.prepare("UPDATE model_calls SET model_answered = 'other' WHERE id = 1").run();
     const data = loadRunData(db, runId)!;
-    const problems = reviewSubmission({ data, arm: 'default', redone: [], metadata: null }).problems;
+    const problems = reviewSubmission({ data, arm: 'default', redone: [] }).problems;
     expect(problems.join('\n')).toMatch(/history was not sealed for 1 instance.*\n.*--accept-model-change/);
     const accepted = reviewSubmission({
       data,
       arm: 'default',
       redone: [],
-      metadata: null,
       acceptModelChange: true,
     });
     expect(accepted.problems).toHaveLength(1);
@@ -223,8 +185,7 @@ describe('the checklist', () => {
   test('another model than the one that was asked for is refused, also when it answered from the first call on', () => {
     const { db, runId } = prepared({});
     const problems = () =>
-      reviewSubmission({ data: loadRunData(db, runId)!, arm: 'default', redone: [], metadata: null })
-        .problems;
+      reviewSubmission({ data: loadRunData(db, runId)!, arm: 'default', redone: [] }).problems;
     expect(problems()).toEqual([]);
     db.prepare("UPDATE model_calls SET model_answered = 'vendor/turbo'").run();
     expect(problems().join()).toContain('vendor/default was asked for and vendor/turbo answered');
@@ -236,16 +197,6 @@ describe('the checklist', () => {
     expect(sameModel('gpt-5', 'gpt-5-mini')).toBe(false);
     expect(sameModel('gpt-5-2026-08-07', 'gpt-5-2026-10-01')).toBe(false);
   });
-  test('metadata that the record does not bear out is said', () => {
-    const draft = draftMetadata({ models: ['vendor/default'], attempts: '1', place: 'verified/e' }).metadata;
-    const said = (tags: object) =>
-      review({}, { metadata: { ...draft, tags: { ...draft.tags, ...tags } } }).warnings.join('\n');
-    expect(said({})).not.toMatch(/tags\./);
-    expect(said({ model: ['Undisclosed'] })).not.toMatch(/tags\./);
-    expect(said({ model: ['better-model'], checked: true })).toMatch(
-      /tags\.checked is for the maintainers[\s\S]*"better-model" is not one of the models that answered: vendor\/default-2026-01-15/,
-    );
-  });
   test('a verdict without its patch is refused', () => {
     const { db, runId } = prepared({});
     db.prepare('UPDATE attempts SET model_patch = NULL WHERE id = 3').run();
@@ -253,7 +204,6 @@ describe('the checklist', () => {
       data: loadRunData(db, runId)!,
       arm: 'default',
       redone: [],
-      metadata: null,
     });
     expect(problems.join()).toContain('the patch of 1 instance is not known: a__a-03');
   });

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Dataset } from '../../../src/dataset/dataset.ts';
+import { type Dataset, headOf, readInstance, readRowHash } from '../../../src/dataset/dataset.ts';
 import { harborTaskOf } from '../../../src/suites/harbor/readTask.ts';
 import { loadDataset } from '../../../src/suites/loadDataset.ts';
 import { harborTask } from '../../support/kinds/harborTask.ts';
@@ -36,8 +36,8 @@ describe('a folder of tasks', () => {
     });
     mkdirSync(join(dir, 'not-a-task'));
     const { rows } = await loaded(dir);
-    expect(rows.map(({ instance }) => instance.instance_id)).toEqual(['first', 'second']);
-    expect(rows[0]!.instance).toMatchObject({
+    expect(rows.map((row) => headOf(row).instance_id)).toEqual(['first', 'second']);
+    expect(readInstance(rows[0]!)).toMatchObject({
       kind: 'harbor',
       image: 'debian:12',
       repo: 'org/name',
@@ -50,12 +50,12 @@ describe('a folder of tasks', () => {
     const dir = root();
     const one = harborTask(join(dir, 'tasks'), 'one');
     for (const source of [one, dir])
-      expect((await loaded(source)).rows.map(({ instance }) => instance.instance_id)).toEqual(['one']);
+      expect((await loaded(source)).rows.map((row) => headOf(row).instance_id)).toEqual(['one']);
   });
 
   test('the hash of a row changes with each file that counts, and with no path of this machine', async () => {
     const hashWith = async (files: Record<string, string>) =>
-      (await loaded(harborTask(root(), 'task', files))).rows[0]!.rowHash;
+      readRowHash((await loaded(harborTask(root(), 'task', files))).rows[0]!);
     const same = await hashWith({});
     expect(await hashWith({})).toBe(same);
     for (const path of ['instruction.md', 'tests/test.sh', 'solution/solve.sh', 'environment/data.txt'])
@@ -82,7 +82,7 @@ timeout_sec = 600
 user = 1000
 `,
     );
-    expect(needsOf(row.instance).container).toMatchObject({
+    expect(needsOf(readInstance(row)).container).toMatchObject({
       cwd: '/app',
       network: 'none',
       cpus: 3,
@@ -98,7 +98,7 @@ user = 1000
 
   test('sizes of older schemas, and the network that is the default of the format', async () => {
     const { row } = await taskWith('[environment]\ndocker_image = "debian:12"\nmemory = "2G"\n');
-    expect(needsOf(row.instance).container).toMatchObject({
+    expect(needsOf(readInstance(row)).container).toMatchObject({
       memoryMb: 2048,
       network: 'public',
       cwd: 'image',
@@ -119,14 +119,14 @@ network_mode = "no-network"
 `);
     expect(row.refused).toBeUndefined();
     const setup = { allow: ['PyPI.org', '*.example.com', '192.0.2.0/24'] };
-    const needs = needsOf(row.instance);
+    const needs = needsOf(readInstance(row));
     expect(needs).toMatchObject({
       container: { network: { allow: ['files.example.com'] }, setupNetwork: setup },
       opensHosts: true,
     });
     // Its list is another in the same container while the tests run.
     expect(needs.judgedApart).toBeUndefined();
-    expect(harborTaskOf(row.instance).verifier.network).toBe('none');
+    expect(harborTaskOf(readInstance(row)).verifier.network).toBe('none');
   });
 
   test.each([
@@ -148,9 +148,9 @@ network_mode = "no-network"
     ['', '[agent]\nnetwork_mode = "no-network"', { network: 'none' }, 'public'],
   ])('%j and %j', async (environment, phases, container, verifier) => {
     const { row } = await taskWith(`${IMAGE}${environment}\n${phases}\n`);
-    const { network, setupNetwork } = needsOf(row.instance).container!;
+    const { network, setupNetwork } = needsOf(readInstance(row)).container!;
     expect({ network, ...(setupNetwork !== undefined && { setupNetwork }) }).toEqual(container);
-    expect(harborTaskOf(row.instance).verifier.network).toEqual(verifier);
+    expect(harborTaskOf(readInstance(row)).verifier.network).toEqual(verifier);
   });
 
   test('the MCP servers that its agent is to have, also one of its own container without network', async () => {
@@ -168,7 +168,7 @@ transport = "http"
 url = "http://127.0.0.1:8000/mcp"
 `);
     expect(row.refused).toBeUndefined();
-    expect(needsOf(row.instance).toolServers).toEqual([
+    expect(needsOf(readInstance(row)).toolServers).toEqual([
       { name: 'files', transport: 'stdio', command: 'python3', args: ['/srv/files.py'] },
       { name: 'web', transport: 'streamable-http', url: 'http://127.0.0.1:8000/mcp' },
     ]);
@@ -178,7 +178,7 @@ url = "http://127.0.0.1:8000/mcp"
     const { row } = await taskWith(`${IMAGE}[verifier]\nenvironment_mode = "separate"\n`, {
       'tests/Dockerfile': 'FROM debian:12\n',
     });
-    expect(harborTaskOf(row.instance).verifier.separate).toMatchObject({
+    expect(harborTaskOf(readInstance(row)).verifier.separate).toMatchObject({
       image: expect.stringMatching(/^swebatch\.internal\/harbor:[0-9a-f]{32}$/),
       bundled: true,
     });
@@ -201,7 +201,7 @@ url = "http://127.0.0.1:8000/mcp"
       `artifacts = ["/a", { source = "/b", colour = "red" }]\n${IMAGE}`,
     );
     expect(warnings).toEqual(['task: task.toml has a key that is not known here: artifacts.1.colour']);
-    expect(harborTaskOf(row.instance).artifacts).toEqual([
+    expect(harborTaskOf(readInstance(row)).artifacts).toEqual([
       { source: '/a', exclude: [] },
       { source: '/b', exclude: [] },
     ]);
@@ -266,9 +266,9 @@ url = "http://127.0.0.1:8000/mcp"
   ])('%j is refused: %s', async (toml, reason) => {
     const { row } = await taskWith(toml);
     expect(row.refused).toContain(reason);
-    expect(row.instance.instance_id).toBe('task');
+    expect(readInstance(row).instance_id).toBe('task');
     // A file of predictions may have one for it, and gold has.
-    expect(planGrading(row.instance)).toEqual({
+    expect(planGrading(readInstance(row))).toEqual({
       ok: false,
       reason: `task cannot be graded: ${row.refused}`,
     });
@@ -331,7 +331,7 @@ test.skipIf(!existsSync(REAL))(
     expect(rows).toHaveLength(23);
     expect(rows.filter(({ refused }) => refused !== undefined)).toEqual([]);
     expect(warnings).toEqual([]);
-    for (const { instance } of rows)
+    for (const instance of rows.map(readInstance))
       expect(harborTaskOf(instance)).toMatchObject({
         network: 'none',
         agent: { timeout_s: 5400 },

@@ -1,9 +1,11 @@
 // What of a task's folder counts: `.harborignore` as git reads its own file, and folders that hold nothing.
+
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { readInstance, readRowHash } from '../../../src/dataset/dataset.ts';
 import { harborFiles } from '../../../src/suites/harbor/harborIgnore.ts';
 import { loadDataset } from '../../../src/suites/loadDataset.ts';
 import { harborTask } from '../../support/kinds/harborTask.ts';
@@ -111,11 +113,10 @@ describe('.harborignore', () => {
     symlinkSync('test.sh', join(task, 'tests', 'other.sh'));
     expect(pathsIn(task, 'tests')).toEqual(['other.sh', 'test.sh']);
     const read = await loadDataset(task);
-    const { refused, instance } = read.ok
-      ? read.dataset.rows[0]!
-      : { refused: 'unread', instance: undefined };
-    expect(refused).toBeUndefined();
-    expect(planGrading(instance!, { harness: 'v5' }).ok).toBe(true);
+    if (!read.ok) throw new Error('unread');
+    const [row] = read.dataset.rows;
+    expect(row!.refused).toBeUndefined();
+    expect(planGrading(readInstance(row!), { harness: 'v5' }).ok).toBe(true);
   });
 
   test('a task whose test.sh it leaves out, and one with a line that is no pattern, are refused by name', async () => {
@@ -145,7 +146,7 @@ test('folders that hold nothing are kept, and change the hash', async () => {
   );
   const hash = async () => {
     const read = await loadDataset(task);
-    return read.ok && read.dataset.rows[0]!.rowHash;
+    return read.ok && readRowHash(read.dataset.rows[0]!);
   };
   const before = await hash();
   rmSync(join(bare, 'refs', 'tags'), { recursive: true });

@@ -1,8 +1,10 @@
 // What a Harbor task wants of the machine that runs it: variables, a judge, GPUs.
+
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { withVariables } from '../../../src/base/hostVariables.ts';
 import { configSchema } from '../../../src/config/configSchema.ts';
+import { readInstance } from '../../../src/dataset/dataset.ts';
 import { containerSpec } from '../../../src/environment/docker/container.ts';
 import { deviceRequests } from '../../../src/environment/docker/gpus.ts';
 import { environmentConfigSchema } from '../../../src/environment/environments.ts';
@@ -54,7 +56,7 @@ env = { K = "\${ANTHROPIC_API_KEY}", U = "\${OPENAI_BASE_URL:-x}" }
 env = { S = "\${S_KEY}" }
 `);
   const row = dataset.rows[0]!;
-  expect(needsOf(row.instance).container).toMatchObject({
+  expect(needsOf(readInstance(row)).container).toMatchObject({
     env: { B: 'b' },
     variables: { A: 'A_KEY', B: 'B_KEY' },
   });
@@ -91,7 +93,7 @@ env = { S = "\${S_KEY}" }
 test('GPUs are asked of an engine that has them, and refused before anything starts where it has none', async () => {
   const row = await rowOf(`${IMAGE}gpus = 2\ngpu_types = ["H100"]\n`);
   expect(row.refused).toBeUndefined();
-  expect(needsOf(row.instance)).toMatchObject({ gpus: 2, container: { gpus: 2 } });
+  expect(needsOf(readInstance(row))).toMatchObject({ gpus: 2, container: { gpus: 2 } });
   const engine = (info: object) => ({ info: async () => info, version: async () => ({}) }) as never;
   const gpusOf = async (info: object) => {
     const found = await engineInfo(engine(info));

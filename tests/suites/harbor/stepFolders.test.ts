@@ -4,6 +4,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { readInstance, readRowHash } from '../../../src/dataset/dataset.ts';
 import { stepsOf } from '../../../src/suites/harbor/harbor.ts';
 import { harborTaskOf } from '../../../src/suites/harbor/readTask.ts';
 import { loadDataset } from '../../../src/suites/loadDataset.ts';
@@ -67,7 +68,7 @@ cpus = 6
 `);
     expect(row.refused).toBeUndefined();
     expect(warnings).toEqual([]);
-    expect(harborTaskOf(row.instance)).toMatchObject({
+    expect(harborTaskOf(readInstance(row))).toMatchObject({
       strategy: 'final',
       steps: [
         {
@@ -94,9 +95,11 @@ cpus = 6
         },
       ],
     });
-    expect(needsOf(row.instance).processors).toBe(6);
-    expect(needsOf(row.instance).container!.lifetimeS).toBeGreaterThan(40 + 20 + 100 + 600);
-    expect(row.instance.problem_statement).toBe('# Step 1: one\n\nDo one.\n\n# Step 2: two\n\nDo two.\n');
+    expect(needsOf(readInstance(row)).processors).toBe(6);
+    expect(needsOf(readInstance(row)).container!.lifetimeS).toBeGreaterThan(40 + 20 + 100 + 600);
+    expect(readInstance(row).problem_statement).toBe(
+      '# Step 1: one\n\nDo one.\n\n# Step 2: two\n\nDo two.\n',
+    );
   });
 
   test('find the images of their verifiers as Harbor does: of the nearest folder or name, the mode of the nearest that says one', async () => {
@@ -104,7 +107,7 @@ cpus = 6
       `${IMAGE}[verifier]\nenvironment_mode = "separate"\n${STEPS}[steps.verifier]\nenvironment_mode = "shared"\n`,
       { 'steps/one/tests/Dockerfile': 'FROM debian:12\n' },
     );
-    const { steps, builds } = harborTaskOf(row.instance);
+    const { steps, builds } = harborTaskOf(readInstance(row));
     expect(steps!.map(({ verifier }) => verifier.separate?.bundled)).toEqual([true, undefined]);
     expect(builds).toEqual([
       { image: steps![0]!.verifier.separate!.image, folder: 'steps/one/tests', timeout_s: 600 },
@@ -113,7 +116,7 @@ cpus = 6
 
   test('bring files into the work tree, as long as the folder is what it was', async () => {
     const { row, folder } = await task(`${IMAGE}${STEPS}`);
-    const [one, two] = stepsOf(row.instance)!;
+    const [one, two] = stepsOf(readInstance(row))!;
     expect(one!.files().map(({ path }) => path)).toEqual(['setup.sh']);
     expect(two!.files()).toEqual([]);
     writeFileSync(join(folder, 'steps', 'two', 'instruction.md'), 'Do something else.\n');
@@ -123,11 +126,11 @@ cpus = 6
   test('have solutions, also where the task itself has none', async () => {
     const own = { 'solution/solve.sh': null, 'steps/two/solution/solve.sh': '#!/bin/bash\n' };
     const { row } = await task(`${IMAGE}${STEPS}`, own);
-    expect([undefined, 'one', 'two'].map((step) => solutionOf(row.instance, step) !== undefined)).toEqual([
-      ...[true, false, true],
-    ]);
+    expect(
+      [undefined, 'one', 'two'].map((step) => solutionOf(readInstance(row), step) !== undefined),
+    ).toEqual([...[true, false, true]]);
     const { row: without } = await task(`${IMAGE}${STEPS}`, { 'solution/solve.sh': null });
-    expect(solutionOf(without.instance)).toBeUndefined();
+    expect(solutionOf(readInstance(without))).toBeUndefined();
   });
 
   test('have lists of hosts of their own, where the container has no network of the engine', async () => {
@@ -143,27 +146,30 @@ network_mode = "allowlist"
 allowed_hosts = ["two.example.com"]
 `);
     expect(row.refused).toBeUndefined();
-    expect(stepsOf(row.instance)!.map(({ networks }) => networks)).toEqual([
+    expect(stepsOf(readInstance(row))!.map(({ networks }) => networks)).toEqual([
       { setup: 'none', agent: 'none' },
       { setup: 'none', agent: { allow: ['two.example.com'] } },
     ]);
     // From its beginning it has the way that the second step needs.
-    expect(needsOf(row.instance)).toMatchObject({ container: { network: { allow: [] } }, opensHosts: true });
+    expect(needsOf(readInstance(row))).toMatchObject({
+      container: { network: { allow: [] } },
+      opensHosts: true,
+    });
     const plain = await task(`${IMAGE}${STEPS}`);
-    expect(stepsOf(plain.row.instance)!.map(({ networks }) => networks)).toEqual([undefined, undefined]);
+    expect(stepsOf(readInstance(plain.row))!.map(({ networks }) => networks)).toEqual([undefined, undefined]);
   });
 
   test('count in the hash of the task', async () => {
-    const plain = (await task(`${IMAGE}${STEPS}`)).row.rowHash;
-    expect((await task(`${IMAGE}${STEPS}`)).row.rowHash).toBe(plain);
+    const plain = readRowHash((await task(`${IMAGE}${STEPS}`)).row);
+    expect(readRowHash((await task(`${IMAGE}${STEPS}`)).row)).toBe(plain);
     for (const path of ['steps/one/workdir/more', 'steps/two/tests/more', 'steps/one/solution/solve.sh'])
-      expect((await task(`${IMAGE}${STEPS}`, { [path]: 'x' })).row.rowHash).not.toBe(plain);
+      expect(readRowHash((await task(`${IMAGE}${STEPS}`, { [path]: 'x' })).row)).not.toBe(plain);
   });
 
   test('an empty list is a task of one step', async () => {
     const { row } = await task(`steps = []\n${IMAGE}`, { 'instruction.md': 'Do it.\n' });
-    expect(stepsOf(row.instance)).toBeUndefined();
-    expect(row.instance.problem_statement).toBe('Do it.\n');
+    expect(stepsOf(readInstance(row))).toBeUndefined();
+    expect(readInstance(row).problem_statement).toBe('Do it.\n');
   });
 });
 

@@ -1,9 +1,11 @@
 // Images of SWE-bench Pro that are built from the two Dockerfiles of an instance.
+
 import { execFile } from 'node:child_process';
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, test } from 'vitest';
+import { headOf, readInstance, readRowHash } from '../../../src/dataset/dataset.ts';
 import { loadDataset } from '../../../src/suites/loadDataset.ts';
 import { proDockerfile } from '../../../src/suites/pro/pro.ts';
 import { rememberBuilds } from '../../../src/suites/suites.ts';
@@ -72,8 +74,8 @@ test('without the choice a tag is pulled; with it each has the image of its reci
   const tagged = await loadDataset(at, {});
   const built = await loadDataset(at, { images: 'built' });
   if (!tagged.ok || !built.ok) throw new Error('not read');
-  expect(tagged.dataset.rows.flatMap(({ instance }) => rememberBuilds(instance))).toEqual([]);
-  const images = built.dataset.rows.map(({ instance }) => instance.image);
+  expect(tagged.dataset.rows.flatMap((row) => rememberBuilds(readInstance(row)))).toEqual([]);
+  const images = built.dataset.rows.map((row) => headOf(row).image);
   expect(images).toEqual([
     expect.stringMatching(/^swebatch\.internal\/pro:[0-9a-f]{32}$/),
     expect.stringMatching(/^swebatch\.internal\/pro:[0-9a-f]{32}$/),
@@ -83,9 +85,7 @@ test('without the choice a tag is pulled; with it each has the image of its reci
   expect(built.dataset.rows.map(({ refused }) => refused)).toEqual([
     ...[undefined, undefined, 'its image cannot be built, for no Dockerfile comes with it'],
   ]);
-  expect(built.dataset.rows.map(({ rowHash }) => rowHash)).toEqual(
-    tagged.dataset.rows.map(({ rowHash }) => rowHash),
-  );
+  expect(built.dataset.rows.map(readRowHash)).toEqual(tagged.dataset.rows.map(readRowHash));
 });
 
 const suites = process.env.SWEBATCH_SUITES ?? '';
@@ -120,7 +120,7 @@ describe.skipIf(!(await dockerAvailable()))('on a real engine', () => {
     const built = await cli(['images', 'build', 'clone'], { env });
     const loaded = await loadDataset('clone', { env });
     if (!loaded.ok) throw new Error('not read');
-    const image = loaded.dataset.rows[0]!.instance.image!;
+    const image = readInstance(loaded.dataset.rows[0]!).image!;
     made.push(image);
     expect(built.code).not.toBe(0);
     expect(built.stdout + built.stderr).toContain(`${mark} goes wrong`);

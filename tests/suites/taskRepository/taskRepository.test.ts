@@ -1,7 +1,9 @@
 // Task repositories of SWE-bench 5: what is read of them, what is refused, how their images are made, and what the harness's rules say of runs.
+
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { headOf, readInstance } from '../../../src/dataset/dataset.ts';
 import { recipeOf } from '../../../src/environment/places/buildRecipes.ts';
 import { loadDataset } from '../../../src/suites/loadDataset.ts';
 import { planGrading } from '../../../src/suites/suites.ts';
@@ -88,7 +90,7 @@ describe('reading', () => {
     });
     const { rows, split } = await loaded(root);
     expect(split).toBe('test');
-    expect(rows[0]!.instance).toMatchObject({
+    expect(readInstance(rows[0]!)).toMatchObject({
       ...{ instance_id: ID, kind: 'swe-bench-tasks', patch: crlf, problem_statement: 'add subtracts\n' },
       ...{
         hints_text: 'look at the sign\n',
@@ -99,8 +101,8 @@ describe('reading', () => {
       FAIL_TO_PASS: ['tests/test_add.py::test_add'],
       extra: { published_image: 'swebench/sweb.eval.x86_64.demo_1776_sum-1:latest', datasets: ['demo/sum'] },
     });
-    expect(planGrading(rows[0]!.instance)).toMatchObject({ ok: true });
-    const { image } = rows[0]!.instance;
+    expect(planGrading(readInstance(rows[0]!))).toMatchObject({ ok: true });
+    const { image } = readInstance(rows[0]!);
     expect(image).toMatch(/^swebatch\.internal\/task:[0-9a-f]{32}$/);
     expect(
       recipeOf(image!)!
@@ -115,7 +117,7 @@ describe('reading', () => {
     addTask(root, 'demo__sum-2', { yaml: { split: 'dev' } });
     addTask(root, 'demo__sum-3', { yaml: { split: 'deprecated' } });
     const ids = async (split?: string) =>
-      (await loaded(root, split)).rows.map(({ instance }) => instance.instance_id);
+      (await loaded(root, split)).rows.map((row) => headOf(row).instance_id);
     expect([await ids(), await ids('dev'), await ids('deprecated')]).toEqual([
       [ID],
       ['demo__sum-2'],
@@ -155,20 +157,20 @@ describe('reading', () => {
     const root = repository();
     addTask(root, 'demo__bad-1', made);
     addTask(root, ID);
-    const refused = (await loaded(root)).rows.map((row) => [row.instance.instance_id, row.refused]);
+    const refused = (await loaded(root)).rows.map((row) => [readInstance(row).instance_id, row.refused]);
     expect(refused[0]).toEqual(['demo__bad-1', expect.stringContaining(why)]);
     expect(refused[1]).toEqual([ID, undefined]);
   });
 
   test('a Dockerfile that copies gets its folder, and tests of one that does not make no other image', async () => {
     const root = repository();
-    const image = async () => (await loaded(root)).rows.map(({ instance }) => instance.image!);
+    const image = async () => (await loaded(root)).rows.map((row) => headOf(row).image!);
     addTask(root, ID);
     addTask(root, 'demo__sum-2', {
       files: { Dockerfile: 'FROM x\nCOPY big.patch /tmp/\n', 'big.patch': 'a' },
     });
     const before = await image();
-    for (const { instance } of (await loaded(root)).rows) planGrading(instance);
+    for (const row of (await loaded(root)).rows) planGrading(readInstance(row));
     expect(
       recipeOf(before[1]!)!
         .files()

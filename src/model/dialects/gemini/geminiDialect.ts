@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { tokenCount as count } from '../../../base/plausible.ts';
 import { unicodeLine } from '../../../base/python/json.ts';
+import { contentText } from '../../../base/text/contentText.ts';
 import type { Message, ToolCall, ToolSpec } from '../../model.ts';
 import type { ModelConfig } from '../../modelConfig.ts';
 import {
@@ -20,7 +21,7 @@ import { finishOf } from '../finish.ts';
 import { extraHeaders, sentParameters } from '../kwargs.ts';
 import { createListWriter, createTail, stringify, systemContents, type Unit } from '../listWriter.ts';
 import { providerError } from '../providerError.ts';
-import { asObject, asText, contentText, firstIssue } from '../shapes.ts';
+import { asObject, asText, firstIssue } from '../shapes.ts';
 export const geminiDialect: Dialect = {
   name: 'gemini',
   wrote: ({ candidates }) => Array.isArray(candidates),

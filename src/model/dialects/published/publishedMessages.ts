@@ -3,8 +3,9 @@
  * reply: litellm's form of chat completions for Messages and Gemini, and the response itself for Responses. Chat is kept as it came.
  */
 
+import { contentText } from '../../../base/text/contentText.ts';
 import { DIALECTS, type DialectLine } from '../dialects.ts';
-import { asObject, contentText } from '../shapes.ts';
+import { asObject } from '../shapes.ts';
 import { type Json, type KeptReply, PROMPT, type PublishedForm, withoutNative } from './publishedForm.ts';
 
 /** Classes that ask a service themselves keep its bodies as they are; the others have litellm's. */

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { contentText } from '../../../base/text/contentText.ts';
 import { knownModel } from '../../knownModels.ts';
 import type { Message, ToolCall, ToolSpec } from '../../model.ts';
 import type { ModelConfig } from '../../modelConfig.ts';
@@ -20,7 +21,7 @@ import { finishOf, TOO_LONG_END } from '../finish.ts';
 import { extraHeaders, sentParameters } from '../kwargs.ts';
 import { createListWriter, createTail, stringify } from '../listWriter.ts';
 import { providerError } from '../providerError.ts';
-import { asObject, asText, contentText, firstIssue } from '../shapes.ts';
+import { asObject, asText, firstIssue } from '../shapes.ts';
 export const responsesDialect: Dialect = {
   name: 'responses',
   wrote: ({ object, output }) => object === 'response' && Array.isArray(output),

@@ -1,6 +1,7 @@
 /** Responses in a trajectory of mini-swe-agent: items of the API, in litellm's form or as they came. */
+import { contentText } from '../../../base/text/contentText.ts';
 import { type Json, type KeptReply, PROMPT, type PublishedForm } from '../published/publishedForm.ts';
-import { asObject, contentText } from '../shapes.ts';
+import { asObject } from '../shapes.ts';
 import { asLitellm, type Item } from './responsesDialect.ts';
 
 export const responsesPublished: PublishedForm = (history, raw) =>
