@@ -11,14 +11,17 @@ import {
   type CapturedPatch,
   EnvironmentError,
   type EnvironmentErrorCode,
+  LOGIN_SHELL,
   OPEN_NETWORK,
   REFUSED_OPTION,
+  WRONG_ENVIRONMENT,
 } from '../environment/environment.ts';
 import { PULL_FAILURES } from '../environment/places/pullFailure.ts';
 import type { ModelFailureKind } from '../model/model.ts';
 import { EXIT_REASONS, type ExitReason, exitClassOf, type PatchSource, type PatchState } from '../outcome.ts';
 import type { Settlement } from '../store/records/trials.ts';
 import { blamed } from '../userModule.ts';
+import { StopReason } from './control/stop.ts';
 
 export interface Ending {
   readonly reason: ExitReason;
@@ -126,25 +129,9 @@ export function endingOfResult(result: AgentResult): Ending {
   };
 }
 
-/** Why our own AbortSignal fired. */
-export class StopReason extends Error {
-  override readonly name = 'StopReason';
-  readonly reason: ExitReason;
-  readonly detail: string | null;
-  constructor(reason: ExitReason, message: string, detail: string | null = null) {
-    super(message);
-    this.reason = reason;
-    this.detail = detail;
-  }
-}
-
 /** Detail of `disk_full` when the run stopped the attempt because this machine's disk was low; the trial is not the cause. */
 export const HOST_FLOOR = 'host_floor';
 
-/** The exit detail of an attempt that the probe ended. */
-export const WRONG_ENVIRONMENT = 'wrong_env';
-/** Why it did, where the configuration is the proven cause: every instance would end like this. */
-export const LOGIN_SHELL = 'login_shell';
 const OF_CONFIGURATION: ReadonlySet<string> = new Set([LOGIN_SHELL, OPEN_NETWORK, REFUSED_OPTION]);
 
 /** Detail of an attempt that the container engine took with it when it went away. */

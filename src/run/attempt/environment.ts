@@ -14,6 +14,8 @@ import {
   EnvironmentError,
   isLoss,
   type Kept,
+  LOGIN_SHELL,
+  WRONG_ENVIRONMENT,
 } from '../../environment/environment.ts';
 import { environmentKindOf } from '../../environment/environments.ts';
 import { type EvaluationResult, imagesOfWork } from '../../grading/gradingFrame.ts';
@@ -25,7 +27,7 @@ import type { ArmRuntime } from '../arms.ts';
 import type { Run } from '../contract.ts';
 import { crashPoint } from '../control/crash.ts';
 import { orAbort } from '../control/stop.ts';
-import { type AgentEnd, LOGIN_SHELL, patchOfAttempt, WRONG_ENVIRONMENT } from '../exit.ts';
+import { type AgentEnd, patchOfAttempt } from '../exit.ts';
 import { type PlannedTrial, startRequestOf } from '../plannedTrial.ts';
 import type { AttemptJournal } from '../record/attemptJournal.ts';
 import type { Turn } from '../schedule/trialQueue.ts';

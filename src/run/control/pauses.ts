@@ -4,14 +4,16 @@
  */
 import { nameWithoutModel } from '../../agent/agents.ts';
 import type { RunConfig } from '../../config/configSchema.ts';
+import { WRONG_ENVIRONMENT } from '../../environment/environment.ts';
 import { didYouMean } from '../../model/prices.ts';
 import { type ExitReason, exitClassOf } from '../../outcome.ts';
 import { isJudgedByState } from '../../suites/suites.ts';
 import type { Run } from '../contract.ts';
-import { ENGINE_LOST, type Ending, HOST_FLOOR, pullMayHelp, StopReason, WRONG_ENVIRONMENT } from '../exit.ts';
+import { ENGINE_LOST, type Ending, HOST_FLOOR, pullMayHelp } from '../exit.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 import type { Delays, TrialQueue } from '../schedule/trialQueue.ts';
 import { createBreaker } from './breaker.ts';
+import { StopReason } from './stop.ts';
 
 /** An image that is gone does not come back by itself: other instances are asked at once whether theirs are there. */
 const waitMayHelp = ({ reason, detail }: Ending): boolean =>

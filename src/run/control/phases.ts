@@ -6,7 +6,7 @@
 import { startTimer } from '../../base/async/timer.ts';
 import type { RunConfig } from '../../config/configSchema.ts';
 import type { ArmRuntime } from '../arms.ts';
-import { StopReason } from '../exit.ts';
+import { StopReason } from './stop.ts';
 
 /** Phases of waiting, which do not count as work of the attempt. */
 const NOT_WORKING: ReadonlySet<string> = new Set(['queue', 'pull', 'rate_wait', 'backoff']);

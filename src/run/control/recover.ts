@@ -21,7 +21,7 @@ import {
 } from '../../store/records/trials.ts';
 import type { Tell } from '../caller.ts';
 import { choosePatch } from '../exit.ts';
-import { partFolder } from '../record/exportRun.ts';
+import { partFolder } from '../record/partFolder.ts';
 
 /** Call only while holding the run's lock. Says what was recovered. */
 export function recover(store: Store, root: string, row: RunRow, tell: Tell): void {

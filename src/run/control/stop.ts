@@ -8,7 +8,18 @@ import { startTimer } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import type { ExitReason } from '../../outcome.ts';
 import { StorageError } from '../../store/open.ts';
-import { StopReason } from '../exit.ts';
+
+/** Why our own AbortSignal fired. */
+export class StopReason extends Error {
+  override readonly name = 'StopReason';
+  readonly reason: ExitReason;
+  readonly detail: string | null;
+  constructor(reason: ExitReason, message: string, detail: string | null = null) {
+    super(message);
+    this.reason = reason;
+    this.detail = detail;
+  }
+}
 
 export type StopLadder = ReturnType<typeof createStopLadder>;
 

@@ -9,7 +9,6 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
-import { pathName } from '../../base/text/fileName.ts';
 import { writeYaml } from '../../base/text/yaml.ts';
 import { armNameOf } from '../../config/loadConfig.ts';
 import { attemptWriterOf } from '../../formats/formats.ts';
@@ -33,18 +32,12 @@ import {
   predictionRows,
 } from '../../store/records/attemptBodies.ts';
 import { endedCalls } from '../../store/records/modelCalls.ts';
-import {
-  armsOf,
-  type RunRow,
-  runById,
-  storedConfig,
-  storedManifest,
-  wholeConfig,
-} from '../../store/records/runs.ts';
+import { type RunRow, runById, storedManifest, wholeConfig } from '../../store/records/runs.ts';
 import { crashPoint } from '../control/crash.ts';
 import { plannedArms } from '../plan/planRecord.ts';
 import { reportData } from '../standing.ts';
 import { UserError } from '../userError.ts';
+import { partFolder } from './partFolder.ts';
 import { programsSeen } from './programRecord.ts';
 import { recordFile } from './recordFile.ts';
 import { pricesOfRun } from './tokenPrices.ts';
@@ -82,13 +75,6 @@ export async function exportPredictionsFile({ store, run }: ExportTarget, path: 
   const predictions = predictionsOf(parts[0]?.rows ?? [], run.emit_empty === 1);
   await writeAtomically(path, path.endsWith('.jsonl') ? predsJsonl(predictions) : predsJson(predictions));
   return path;
-}
-
-/** Where the files of an attempt's arm and epoch lie, relative to the run's folder. */
-export function partFolder(store: Store, run: RunRow, arm: string, epoch: number): string {
-  const epochs = storedConfig(run).run?.epochs ?? 1;
-  const single = armsOf(store, run.id).length === 1 && epochs === 1;
-  return single ? '' : join(pathName(arm), `epoch-${epoch}`);
 }
 
 async function exportTrajectory(target: ExportTarget, attemptId: number, written: Written): Promise<void> {

@@ -10,7 +10,7 @@ import type { Store } from '../../store/open.ts';
 import { type Gradable, insertEvaluation } from '../../store/records/evaluations.ts';
 import type { RunRow } from '../../store/records/runs.ts';
 import type { RunEvents, TrialLabel } from '../events.ts';
-import { partFolder } from './exportRun.ts';
+import { partFolder } from './partFolder.ts';
 
 /** The run that a verdict is of. */
 interface JudgedRun {
