@@ -117,17 +117,6 @@ const widthWhenNeeded: Plugin = {
   },
 };
 
-/** yargs lays out the help of a verb before it has run, in case it is asked for afterwards. That is a fifth of `ls`, and nobody asks. */
-const helpWhenAsked: Plugin = {
-  name: 'help-when-asked',
-  transform(code, id) {
-    if (!/[\\/]yargs[\\/]build[\\/]lib[\\/]command\.js$/.test(id)) return null;
-    const changed = code.replace('yargs.getInternalMethods().getUsageInstance().cacheHelpMessage();', '');
-    if (changed === code) throw new Error(`${id} is not what this build knows`);
-    return { code: changed, map: null };
-  },
-};
-
 /** Modules of Node that start slowly, and that a verb which only reads the record mostly does not use: each is loaded at the first call into it. */
 const SLOW_MODULES = [
   ...['node:crypto', 'node:zlib', 'node:worker_threads', 'node:child_process', 'node:util'],
@@ -284,7 +273,6 @@ export async function bundle(): Promise<void> {
       engineInBundle,
       whenNeeded,
       widthWhenNeeded,
-      helpWhenAsked,
       builtinsWhenNeeded,
     ],
   });
@@ -305,7 +293,9 @@ export async function bundle(): Promise<void> {
     rmSync(join(TARGET, `${file.fileName}.map`), { force: true });
   }
   removeOldParts(new Set(output.map(({ fileName }) => fileName)));
-  await listVerbs();
+  // What help lists, so that it need not load every verb.
+  const { LISTED_VERBS, listVerbs } = await import('../src/cli/verbs.ts');
+  writeFileSync(join(TARGET, 'cli', LISTED_VERBS), `${JSON.stringify(await listVerbs(), null, 1)}\n`);
   const modules = [
     ...output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : [])),
     ...(await bundleRequired()),
@@ -326,14 +316,6 @@ function removeOldParts(made: ReadonlySet<string>): void {
       statSync(join(TARGET, file), { throwIfNoEntry: false }) ?? {};
     if (Date.now() - mtimeMs > OLD_MS) rmSync(join(TARGET, file), { force: true });
   }
-}
-
-/** What help lists, so that it need not load every verb. */
-async function listVerbs(): Promise<void> {
-  const { frontVerbs, LISTED_VERBS } = await import('../src/cli/verbs.ts');
-  const listed = (await frontVerbs()).map(({ command, describe }) => ({ command, describe }));
-  mkdirSync(join(TARGET, 'cli'), { recursive: true });
-  writeFileSync(join(TARGET, 'cli', LISTED_VERBS), `${JSON.stringify(listed, null, 1)}\n`);
 }
 
 /** Their objects are swebatch's own affair: a program that uses the library needs neither package for its types. */

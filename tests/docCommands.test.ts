@@ -4,7 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse as parseYaml } from 'yaml';
-import yargs from 'yargs';
+import { everyVerb } from '../src/cli/flags/everyVerb.ts';
+import { parseWords } from '../src/cli/flags/parseWords.ts';
 import { checkArgs } from '../src/cli/flags/verb.ts';
 import { allVerbs, VERBS } from '../src/cli/verbs.ts';
 
@@ -37,44 +38,32 @@ const commandsIn = (line: string): string[][] =>
     .filter(([program]) => program === 'swebatch')
     .map(([, ...rest]) => rest);
 
-const verbs = new Map((await allVerbs()).map((verb) => [verb.command.split(/ [<[]/, 1)[0]!, verb]));
+const verbs = new Map((await allVerbs()).map((verb) => [verb.name, verb]));
 
 /** What is wrong with a command line; null where the program would take it. */
-async function refused(words: readonly string[]): Promise<string | null> {
+function refused(words: readonly string[]): string | null {
   const name = VERBS.find((verb) => `${words.join(' ')} `.startsWith(`${verb} `));
   if (name === undefined) return words[0]?.startsWith('-') ? null : `no verb "${words[0]}"`;
-  const verb = verbs.get(name)!;
-  const rest = words.slice(name.split(' ').length).map((word) => (word === '-' ? './-' : word));
-  let given: Readonly<Record<string, unknown>> = {};
+  const { usage, flags } = verbs.get(name)!;
+  const { given, mistakes } = parseWords(words.slice(name.split(' ').length), {
+    usage,
+    flags: { ...flags, ...everyVerb },
+  });
+  if (mistakes.length > 0) return mistakes.join('\n');
   try {
-    await yargs()
-      .strict()
-      .exitProcess(false)
-      .fail((message, error) => {
-        throw error ?? new Error(message);
-      })
-      .option('env-file', { type: 'string' })
-      .command({
-        command: verb.command.replace(name, 'verb'),
-        builder: (parser) => verb.builder(parser),
-        handler: (argv) => {
-          given = argv;
-        },
-      })
-      .parseAsync(['verb', ...rest], {}, () => {});
-    await checkArgs(verb.flags, given);
+    checkArgs(flags, given);
     return null;
   } catch (error) {
     return (error as Error).message;
   }
 }
 
-test('what the program does not take is found', async () => {
-  expect(await refused(wordsOf('run --subset a.jsonl -m x -w 4'))).toBeNull();
-  expect(await refused(wordsOf('run --subset a.jsonl --wrokers 4'))).toContain('wrokers');
-  expect(await refused(wordsOf('stpo last'))).toContain('no verb');
-  expect(await refused(wordsOf('report a b'))).toContain('b');
-  expect(await refused(wordsOf('run --order backwards'))).toContain('backwards');
+test('what the program does not take is found', () => {
+  expect(refused(wordsOf('run --subset a.jsonl -m x -w 4'))).toBeNull();
+  expect(refused(wordsOf('run --subset a.jsonl --wrokers 4'))).toContain('wrokers');
+  expect(refused(wordsOf('stpo last'))).toContain('no verb');
+  expect(refused(wordsOf('report a b'))).toContain('b');
+  expect(refused(wordsOf('run --order backwards'))).toContain('backwards');
   expect(commandsIn('FOO=1 npx swebatch ls last | head # the newest')).toEqual([['ls', 'last']]);
 });
 
@@ -101,10 +90,10 @@ describe.each(PAGES)('%s', (page) => {
   const named = inline.flatMap(commandsIn).filter((words) => !VERBS.includes(words.join(' ')));
   const commands = [...lines.flatMap(commandsIn), ...named];
 
-  test('its commands are taken', async () => {
+  test('its commands are taken', () => {
     const wrong: string[] = [];
     for (const words of commands) {
-      const why = await refused(words);
+      const why = refused(words);
       if (why !== null) wrong.push(`swebatch ${words.join(' ')}: ${why}`);
     }
     expect(wrong).toEqual([]);

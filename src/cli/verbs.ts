@@ -19,6 +19,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   baseline: async () => (await import('./verbs/baseline.ts')).baselineVerb,
   verify: async () => (await import('./verbs/verify.ts')).verifyVerb,
   import: async () => (await import('./verbs/import.ts')).importVerb,
+  join: async () => (await import('./verbs/join.ts')).joinVerb,
   replay: async () => (await import('./verbs/replay.ts')).replayVerb,
   datasets: async () => (await import('./verbs/datasets.ts')).datasetsVerb,
   models: async () => (await import('./verbs/models.ts')).modelsVerb,
@@ -65,7 +66,7 @@ async function findEngines(): Promise<void> {
   enginesFound = true;
   const { chooseEngine } = await import('../environment/places/chosenEngine.ts');
   const { engineOptions } = await import('../run/places/engines.ts');
-  chooseEngine((host) => engineOptions(process.env, host));
+  chooseEngine(() => engineOptions(process.env));
 }
 
 /** Node keeps idle connections open for some seconds, and the process would wait for them. */
@@ -75,31 +76,29 @@ export function closeConnections(): void {
   process.getBuiltinModule('node:http').globalAgent.destroy();
 }
 
-/** The verb of that name alone, or those of the first page of help where the word names none. */
-export async function loadVerbs(word?: string): Promise<Verb[]> {
-  if (word === undefined || !READERS.has(word)) await findEngines();
-  return word !== undefined && Object.hasOwn(loaders, word) ? [await loaders[word]!()] : frontVerbs();
+export async function loadVerb(name: string): Promise<Verb> {
+  if (!READERS.has(name)) await findEngines();
+  return loaders[name]!();
 }
-
-/** Those of the first page of help. */
-export const frontVerbs = (): Promise<Verb[]> =>
-  Promise.all(
-    Object.values(loaders)
-      .slice(0, FRONT)
-      .map((one) => one()),
-  );
 
 /** Every verb; no client of an engine is made for them, because only their tables are read. */
 export const allVerbs = (): Promise<Verb[]> => Promise.all(Object.values(loaders).map((one) => one()));
 
-/** What help lists of a verb. */
-export type ListedVerb = Pick<Verb, 'command' | 'describe'>;
+/** A verb as help lists it. */
+export type ListedVerb = Pick<Verb, 'usage' | 'describe'>;
 
 /** Written by the build, because the modules of verbs are most of the program. */
 export const LISTED_VERBS = 'verbs.json';
 
-/** For a line that names no verb: it asks for help, or is a mistake. */
+/** The verbs of the first page of help. */
 export async function listVerbs(): Promise<readonly ListedVerb[]> {
   const built = join(import.meta.dirname, LISTED_VERBS);
-  return existsSync(built) ? (JSON.parse(readFileSync(built, 'utf8')) as ListedVerb[]) : frontVerbs();
+  if (existsSync(built)) return JSON.parse(readFileSync(built, 'utf8')) as ListedVerb[];
+  return (
+    await Promise.all(
+      Object.values(loaders)
+        .slice(0, FRONT)
+        .map((one) => one()),
+    )
+  ).map(({ usage, describe }) => ({ usage, describe }));
 }

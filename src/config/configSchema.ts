@@ -5,6 +5,7 @@ import { gatewayConfigSchema } from '../agent/gateway/gatewayConfig.ts';
 import { type FieldClass, identity, runtime } from '../base/fieldClass.ts';
 import { setting } from '../base/plausible.ts';
 import { sha256 } from '../base/sha256.ts';
+import { parseShard, SHARD_FORM } from '../dataset/shard.ts';
 import { environmentConfigSchema, environmentNames } from '../environment/environments.ts';
 import { imagesConfigSchema } from '../environment/places/imagesConfig.ts';
 import { gradingConfigSchema } from '../grading/gradingConfig.ts';
@@ -111,6 +112,11 @@ export const datasetConfigSchema = z.strictObject({
   sample: count(0).optional().meta(runtime()),
   stratify: text.optional().meta(runtime()),
   seed: setting.seed(0).optional().meta(runtime('of shuffle and sample; default 42')),
+  shard: z
+    .string()
+    .refine((given) => parseShard(given) !== null, SHARD_FORM)
+    .optional()
+    .meta(runtime('K/N: every N-th selected instance from the K-th; `join` makes one run of all')),
   skip_unsupported: z
     .boolean()
     .optional()

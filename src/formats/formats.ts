@@ -3,8 +3,9 @@
  * format. A format is loaded when a path of another tool is first looked at.
  */
 import { dirname, join } from 'node:path';
-import { listingOf, readForeignBytes, SourceError } from './foreignFile.ts';
+import { listingOf, readForeignBytes } from './foreignFile.ts';
 import type { CarriedRecord, Claim, ForeignFormat, ForeignRun, Listing } from './foreignFormat.ts';
+import { SourceError } from './sourceError.ts';
 import { type AttemptWriter, RECORD_FILE, type RunWriter } from './writtenRun.ts';
 
 interface Row {

@@ -3,8 +3,8 @@
 import { existsSync, statSync } from 'node:fs';
 import { nearest } from '../base/text/closest.ts';
 import { percent, plural } from '../base/text/numbers.ts';
-import { SourceError } from '../formats/foreignFile.ts';
 import { recogniseSource } from '../formats/formats.ts';
+import { SourceError } from '../formats/sourceError.ts';
 import { type Comparisons, compareAll } from '../report/compare/compareSides.ts';
 import { readSide, type Side, sideOfArm } from '../report/compare/side.ts';
 import { RESAMPLING_SEED } from '../report/measure/summary.ts';

@@ -4,7 +4,6 @@
  */
 import type { Redactor } from '../base/text/redact.ts';
 import type { RunConfig } from '../config/configSchema.ts';
-import type { RunPool } from '../environment/places/enginePool.ts';
 import type { EngineWatch } from '../environment/places/engineWatch.ts';
 import type { GradingConfig } from '../grading/gradingConfig.ts';
 import type { SuspicionRule } from '../grading/suspicion/commands.ts';
@@ -51,10 +50,8 @@ export interface Run {
 
   /** What tasks may have of this machine. */
   readonly suite: OpenSuite;
-  /** Of the engine, or of several together; absent where there is none. */
+  /** Absent where no engine is needed. */
   readonly engine: EngineWatch | undefined;
-  /** Places on several engines; absent with one. */
-  readonly pool: RunPool | undefined;
   /** Absent where no image has to be brought: every arm is local. */
   readonly images: TrialImages | undefined;
   /** Absent when run.disk_floor is 0. */

@@ -16,9 +16,8 @@ import { clientVariable } from '../model/names.ts';
 import type { Calibrated, GoldStanding } from '../store/records/evaluations.ts';
 import { type LoadOptions, loadDataset } from '../suites/loadDataset.ts';
 import { isTaskAddress, needsOf, planGrading } from '../suites/suites.ts';
-import type { Variables } from './caller.ts';
 import { cloned, fetchTasks } from './namedTasks.ts';
-import { withinEngines } from './plan/unsupported.ts';
+import { withinEngine } from './plan/unsupported.ts';
 import { UserError } from './userError.ts';
 
 /**
@@ -197,11 +196,10 @@ export function checkDataset(dataset: Dataset, known: Iterable<Calibrated> = [])
 /** The same with what the engine of this machine refuses, as a run would. */
 export async function checkDatasetHere(
   dataset: Dataset,
-  env: Variables,
   known: Iterable<Calibrated> = [],
 ): Promise<CheckedDataset> {
   const arms = [{ environment: environmentConfigSchema.parse({}) }];
-  const rows = await withinEngines(dataset.rows, { arms, grading: { enabled: true } }, env);
+  const rows = await withinEngine(dataset.rows, { arms, grading: { enabled: true } });
   return checkDataset({ ...dataset, rows }, known);
 }
 

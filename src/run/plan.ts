@@ -1,8 +1,10 @@
 /** Plans a run from its options: configuration, dataset and selection. Reports every mistake before anything is started or paid. */
+import { plural } from '../base/text/numbers.ts';
 import { parseSize } from '../base/text/units.ts';
 import { type DatasetConfig, datasetConfigSchema } from '../config/configSchema.ts';
 import { type Dataset, datasetHash } from '../dataset/dataset.ts';
 import { selectInstances } from '../dataset/select.ts';
+import { parseShard, SHARD_FORM, shardOfRows } from '../dataset/shard.ts';
 import { shownAddress } from '../model/describe.ts';
 import { storedConfig } from '../store/records/runs.ts';
 import { trialLines } from '../store/records/trials.ts';
@@ -16,7 +18,7 @@ import {
   beyondAgents,
   beyondGraders,
   beyondVariables,
-  withinEngines,
+  withinEngine,
   withoutUnsupported,
 } from './plan/unsupported.ts';
 import { openForReading, refuseRunName, refuseSmallDisk, refuseUnwritable } from './resultsRoot.ts';
@@ -59,10 +61,12 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
   for (const text of dataset.warnings ?? []) caller.tell({ level: 'warning', text });
   const chosen = select(dataset.rows, { ...wanted, instances: ids }, caller.tell);
   const { strata } = chosen;
+  const { rows, shard } =
+    wanted.shard === undefined ? { rows: chosen.selected } : ownShard(chosen.selected, wanted.shard);
   const skip = wanted.skip_unsupported ?? false;
   const running = withoutUnsupported(
     await beyondAgents(
-      await beyondVariables(await withinEngines(chosen.selected, resolved, caller.env), resolved, caller.env),
+      await beyondVariables(await withinEngine(rows, resolved), resolved, caller.env),
       resolved.arms,
     ),
     skip,
@@ -105,6 +109,7 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
     },
     selected,
     strata,
+    shard,
     manifest: {},
   };
   return { options, resolved, request };
@@ -135,6 +140,17 @@ function select(rows: Dataset['rows'], wanted: DatasetConfig, tell: Tell) {
   for (const text of selection.warnings) tell({ level: 'warning', text });
   const selected = selection.rows.map(({ row, weight }) => (weight === 1 ? row : { ...row, weight }));
   return { selected, strata: selection.strata };
+}
+
+/** Drawn before anything is left out: what cannot run here may run on the machine of another shard. */
+function ownShard<R extends Dataset['rows'][number]>(selected: readonly R[], text: string) {
+  const shard = parseShard(text);
+  if (!shard) throw new UserError(`"${text}" ${SHARD_FORM}`);
+  const own = shardOfRows(selected, shard);
+  if (own.rows.length > 0) return own;
+  throw new UserError(`shard ${text} is empty: ${plural(selected.length, 'instance')} selected`, {
+    hint: `divide them into ${selected.length} shards at most`,
+  });
 }
 
 interface Failed {

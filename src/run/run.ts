@@ -12,14 +12,13 @@
 import { type Closing, createClosing } from '../base/async/timer.ts';
 import { VERSION } from '../base/files/packageFile.ts';
 import { pathInside } from '../base/files/pathInside.ts';
-import { errorText } from '../base/text/errorText.ts';
 import type { Redactor } from '../base/text/redact.ts';
 import { parseSize } from '../base/text/units.ts';
 import type { RunConfig } from '../config/configSchema.ts';
 import type { SuiteConfig } from '../config/suiteConfig.ts';
 import { currentOwner } from '../environment/owner.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../environment/places/imagesConfig.ts';
-import { watchEngines } from '../environment/places/places.ts';
+import { watchEngine } from '../environment/places/places.ts';
 import type { GradingConfig } from '../grading/gradingConfig.ts';
 import { suspicionRules } from '../grading/suspicion/commands.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
@@ -27,7 +26,15 @@ import { type ArmScore, armScores } from '../report/measure/score.ts';
 import type { Store } from '../store/open.ts';
 import { gradedSoFar } from '../store/records/evaluations.ts';
 import { scoreRows } from '../store/records/reportQueries.ts';
-import { armsOf, type RunRow, runByName, setRunStatus, spentNano } from '../store/records/runs.ts';
+import {
+  armsOf,
+  type RunRow,
+  runByName,
+  setRunStatus,
+  shardName,
+  shardOf,
+  spentNano,
+} from '../store/records/runs.ts';
 import { attemptById, type TrialRow, trialLines, trialsOf } from '../store/records/trials.ts';
 import { startArms } from './arms.ts';
 import { discardAbandonedWork } from './attempt/environment.ts';
@@ -45,7 +52,7 @@ import { createGrader, type GradingSummary } from './grader/grader.ts';
 import { createStepGrading } from './grader/gradeTrial.ts';
 import { openSuite } from './grader/judge.ts';
 import { openRunImages } from './places/openImages.ts';
-import { keepEngines, reapOrphans } from './places/sittingEngines.ts';
+import { reapOrphans } from './places/sittingEngines.ts';
 import { imagesOfTrials, orderForImages, type TrialImages } from './places/trialImages.ts';
 import type { ArmConfig } from './plan/planRecord.ts';
 import { plannedInstances, plannedTrial } from './plannedTrial.ts';
@@ -77,6 +84,8 @@ interface Sitting {
 export interface RunOutcome extends BatchResult {
   readonly run: string;
   readonly root: string;
+  /** "2/5", of a shard. */
+  readonly shard?: string;
   /** The folder of its exports, and the predictions there. */
   readonly dir: string;
   readonly predictions: readonly string[];
@@ -106,9 +115,11 @@ export async function workOn(sitting: Sitting, caller: Caller): Promise<RunOutco
     } finally {
       await closing.closeAll();
     }
+    const shard = shardOf(row);
     return {
       ...worked,
       run: row.name,
+      ...(shard && { shard: shardName(shard) }),
       root,
       dir: run.dir,
       spent: spentNano(store, row.id),
@@ -171,42 +182,27 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   const { log, events, stop } = listen(sitting, caller, redactor, closing);
   const note = (text: string) => events.emit({ type: 'note', text });
 
-  // Engines and images: before the arms, whose containers are there.
-  const opened = await openRunImages(
-    env,
-    sitting.arms,
-    sitting.images ?? imagesConfigSchema.parse({}),
-    events,
-    store,
-  );
-  closing.add(() => opened?.images.close());
-  // Removed after the containers of the arms, which hold them.
+  // The engine and its images: before the arms, whose containers are there. Images go after the containers, which hold them.
+  const imagesConfig = sitting.images ?? imagesConfigSchema.parse({});
+  const service = await openRunImages(env, sitting.arms, imagesConfig, events, store);
+  closing.add(() => service?.close());
   let images: TrialImages | undefined;
   closing.add(() => images?.finish());
-  const pool = opened?.pool;
-  const engine = opened && watchEngines(config.stall.engine_s, pool);
+  const engine = service && watchEngine(config.stall.engine_s);
   closing.add(() => engine?.close());
 
   // Arms: before what grades, which is where they are.
   const asks = sitting.suite?.judge !== undefined;
   const graceMs = config.stop_grace_s * 1000;
-  const around = { store, env, cwd, events, images: opened?.images, pool, engine, asks, graceMs };
-  const arms = await startArms(armsOf(store, row.id), around, closing);
-  keepEngines(
-    pool,
-    {
-      ...{ store, run: row, events, isoNow: () => new Date().toISOString() },
-      onError: (error) => stop.stopStarting('internal_error', errorText(error)),
-    },
-    closing,
-  );
+  const shared = { store, env, cwd, events, images: service, engine, asks, graceMs };
+  const arms = await startArms(armsOf(store, row.id), shared, closing);
 
   // Grading: before the images, which bring those of the gradings too.
   const budget = budgetOf(store, row, events);
   const suite = await openSuite(sitting.suite, { store, env, redactor, budget, note }, closing);
   const graded = {
     ...{ store, row, grading, dir, redactor, events, stop, suite, arms, instances, engine },
-    gradedOn: { images: opened?.images, pool: pool?.beside() },
+    ensureGraded: service?.ensure,
   };
   const grader = grading.enabled ? await createGrader(graded, cwd) : null;
   closing.add(() => grader?.close());
@@ -216,18 +212,15 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   // Trials in their order, and their images.
   const plan = (trial: TrialRow) => plannedTrial(trial, arms, instances);
   const scheduled = scheduleTrials(store, row, config, pending);
-  const { trials: ordered, here } = opened
-    ? await orderForImages(
-        { store, run: row, order: config.order, images: opened.images, events, plan },
-        scheduled,
-      )
+  const { trials: ordered, here } = service
+    ? await orderForImages({ store, run: row, order: config.order, images: service, events, plan }, scheduled)
     : { trials: scheduled, here: new Set<string>() };
   const trials = ordered.map(plan);
   images =
-    opened &&
+    service &&
     imagesOfTrials(
       {
-        ...{ service: opened.images, engine, here, arms, instances, grading: grading.enabled, events },
+        ...{ service, engine, here, arms, instances, grading: grading.enabled, events },
         onError: (message) => log('warn', message),
       },
       trials,
@@ -239,16 +232,16 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   const awayMs = () =>
     Math.max(
       engine?.awayMs() ?? 0,
-      ...[...arms.values()].map(({ environmentFactory }) => environmentFactory.awayMs?.() ?? 0),
+      ...[...arms.values()].map(({ environmentFactory }) => environmentFactory.awayMs()),
     );
   const owner = currentOwner(row.name, 'run', row.created_at);
   const run: Run = {
     ...{ store, row, dir, config, redactor, events, log, stop, budget },
-    ...{ arms, instances, trials, suite, engine, pool, images, grading, grader, stepGrading },
+    ...{ arms, instances, trials, suite, engine, images, grading, grader, stepGrading },
     leaseOwner: `${owner.host}:${owner.bootId}:${owner.pid}:${owner.pidStart}`,
     retry: { ...config.retry, made: new Map(), outages: new Map() },
     now: () => clock.now() - awayMs(),
-    disk: diskFloorOf(config, [root, await opened?.images.engineDir()]),
+    disk: diskFloorOf(config, [root, await service?.engineDir()]),
     suspicionRules: suspicionRules(config.suspicion_rules),
     exporter: createExporter({ store, run: row, dir, version: VERSION }),
     answered: tellOtherModels(note),

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { withColor } from '../../src/cli/flags/commandLine.ts';
+import { setColor } from '../../src/cli/flags/everyVerb.ts';
 import { paintErr, paintMark } from '../../src/cli/terminal/context.ts';
 import { createProgress, slotRows, slotText, wrap } from '../../src/cli/terminal/progress.ts';
 import { apply, doneText, newState, overallText, reasonsText } from '../../src/cli/terminal/progressState.ts';
@@ -211,12 +211,12 @@ describe('colours', () => {
 
   test('--color says always or never, for the variables that everything reads', () => {
     const variables: NodeJS.ProcessEnv = { NO_COLOR: '1' };
-    expect(withColor(['ls', '--color', '--json'], variables)).toEqual(['ls', '--json']);
+    setColor(true, variables);
     expect(variables).toEqual({ FORCE_COLOR: '1' });
-    expect(withColor(['--no-color', 'ls', '--', '--color'], variables)).toEqual(['ls', '--', '--color']);
+    setColor('auto', variables);
+    expect(variables).toEqual({ FORCE_COLOR: '1' });
+    setColor(false, variables);
     expect(variables).toEqual({ NO_COLOR: '1' });
-    expect(withColor(['ls', '--color=auto'], variables)).toEqual(['ls']);
-    expect(() => withColor(['--color=blue'], variables)).toThrow('--color=blue must be one of auto');
   });
 
   test('FORCE_COLOR colours what goes into a file, NO_COLOR nothing', () => {

@@ -21,7 +21,7 @@ test('a removal that takes long holds up no attempt, is awaited at the end of th
   } as unknown as EnvironmentFactory;
   const trial = { arm: { environmentFactory, row: {} }, label: {} } as unknown as PlannedTrial;
   const verdict = { outcome: 'ungradable' } as EvaluationResult;
-  const stepGrading = createStepGrading({ ...run, gradedOn: {} }, () => {});
+  const stepGrading = createStepGrading({ ...run, ensureGraded: undefined }, () => {});
   const work = JSON.stringify([{ image: 'work:stuck' }, { image: null }, { image: 'work:free' }]);
   stepGrading.judged(trial, { patch: '', work, verdict });
   expect(asked).toEqual(['work:stuck', 'work:free']);

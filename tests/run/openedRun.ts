@@ -27,7 +27,7 @@ export function openedRun({ store = freshStore(), ...more }: Partial<Run> = {}):
     arms: new Map(),
     instances: new Map(),
     trials: [],
-    ...{ pool: undefined, engine: undefined, images: undefined, disk: undefined, grader: null },
+    ...{ engine: undefined, images: undefined, disk: undefined, grader: null },
     stepGrading: {
       request: () => Promise.reject(new Error('nothing is graded here')),
       judged: () => {},

@@ -90,9 +90,9 @@ const WRONG: readonly Case[] = [
     /environment_class "podmanx" is not known/,
   ],
   [
-    'an engine whose name means nothing',
-    { settings: { environment: { hosts: [{ host: 'gopher://x', slots: 1 }] } } },
-    /gopher:\/\/ is/,
+    'several engines',
+    { settings: { environment: { hosts: [{ host: 'ssh://lab1', slots: 8 }] } } },
+    /environment\.hosts: a run has one engine.* Kubernetes.*--shard K\/N.*swebatch join/,
   ],
   [
     'a parser that is not there',

@@ -166,12 +166,12 @@ test('a task with services is refused where they are not started, and where they
       undefined,
       `its services are started with environment.environment_class docker or kubernetes alone, and not with ${other}`,
     ]);
-  expect(beyondServices(rows, { graded: true, engines: ['Docker'] })).toEqual(rows);
-  expect(refusals(beyondServices(rows, { graded: true, engines: ['Docker', 'Podman'] }))).toEqual([
+  expect(beyondServices(rows, { graded: true, engine: 'Docker' })).toEqual(rows);
+  expect(refusals(beyondServices(rows, { graded: true, engine: 'Podman' }))).toEqual([
     undefined,
     'its services are started on engines of Docker alone, and this one is Podman',
   ]);
-  expect(refusals(beyondServices(rows, { graded: false, engines: [] }))).toEqual([
+  expect(refusals(beyondServices(rows, { graded: false, engine: undefined }))).toEqual([
     undefined,
     expect.stringContaining('set grading.enabled'),
   ]);

@@ -40,7 +40,7 @@ export interface Answer {
   head(): Head | null;
   finish(outcome: AnswerOutcome): void;
   outcome(): AnswerOutcome | null;
-  /** What has come so far, as far as it is kept. */
+  /** The bytes so far, as far as they are kept. */
   bytes(): Uint8Array;
   /** Everything that has come is kept: somebody who asks for it now gets all of it. */
   isKept(): boolean;
@@ -57,7 +57,7 @@ export interface Answer {
 const KEPT_BYTES = 67_108_864;
 
 export function createAnswer(keptBytes = KEPT_BYTES): Answer {
-  /** By reader: tells it what it has not got yet, as far as it has room; the number of the next piece that it gets. */
+  /** Readers, each with a function that tells it what it has not got yet, as far as it has room, and the number of its next piece. */
   const readers = new Map<() => void, () => number>();
   const kept: Uint8Array[] = [];
   let bytesKept = 0;
@@ -74,7 +74,7 @@ export function createAnswer(keptBytes = KEPT_BYTES): Answer {
   const count = (): number => (isKept ? kept.length : passedFrom + passing.length);
   const pieceAt = (at: number): Uint8Array | undefined =>
     at < kept.length ? kept[at] : passing[at - passedFrom];
-  /** What every reader has is let go, and the provider may say more. */
+  /** Pieces that every reader has are let go, and the provider may say more. */
   const letGo = (): void => {
     const first = Math.min(count(), ...[...readers.values()].map((next) => next()));
     passedFrom += passing.splice(0, Math.max(0, first - passedFrom)).length;

@@ -3,17 +3,17 @@ import { z } from 'zod';
 import { MOST } from '../../base/plausible.ts';
 
 /** An empty value is a mistake. */
-const filled = z.string().min(1).optional();
+const filled = z.string().min(1);
 
-export const filledText = (describe: string) => ({ type: 'string', check: filled, describe }) as const;
+export const filledText = (describe: string) =>
+  ({ type: 'string', check: filled.optional(), describe }) as const;
 
 export const filledTexts = (alias: string, describe: string) =>
   ({
     alias,
     type: 'string',
     list: true,
-    bare: true,
-    check: z.array(z.string().min(1)).min(1, 'needs a value').optional(),
+    check: z.array(filled).optional(),
     describe,
   }) as const;
 

@@ -34,11 +34,14 @@ const grouped = <const T extends Flags>(group: string, table: T): T =>
 /** In dollars; none is off, as in a configuration. */
 export const costLimit = {
   type: 'string',
-  coerce: (value: string | readonly string[]) =>
-    Array.isArray(value) ? value : value === 'none' ? 0 : Number(value),
   check: z
-    .number({ error: 'must be a number of dollars, or none' })
-    .min(0, 'must be 0 or more dollars, or none')
+    .string()
+    .transform((dollars) => (dollars === 'none' ? 0 : Number(dollars)))
+    .pipe(
+      z
+        .number({ error: 'must be a number of dollars, or none' })
+        .min(0, 'must be 0 or more dollars, or none'),
+    )
     .optional(),
 } as const satisfies Flag;
 
@@ -62,6 +65,7 @@ const which = flags({
   sample: whole(0, 'N instances chosen by hash; a larger N includes a smaller one'),
   stratify: filledText('columns to spread the sample over: repo,difficulty'),
   seed: whole(0, 'seed for --shuffle and --sample; default 42', Number.MAX_SAFE_INTEGER),
+  shard: filledText('K/N: every N-th of these from the K-th; `swebatch join` makes one run of all shards'),
   failedIn: filledText('only instances that RUN or RUN/ARM did not resolve, of its dataset'),
   skipUnsupported: {
     type: 'boolean',
@@ -193,6 +197,7 @@ export function runOptionsOf(args: RunArgs): RunOptions {
       sample: args.sample,
       stratify: args.stratify,
       seed: args.seed,
+      shard: args.shard,
       skip_unsupported: args.skipUnsupported,
     },
     dataDir: args.dataDir,

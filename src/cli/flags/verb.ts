@@ -1,18 +1,19 @@
 /**
- * A table of flags says once what a verb takes: yargs' options, help, the zod schema and the type of the arguments come from it. Nothing here
- * needs zod, because `ls` has flags.
+ * `workers: { alias: 'w', type: 'number', describe: 'slots' }`: a table of flags says once what a verb takes. How words are read, help, completion
+ * and the type of the arguments come from it. Nothing here needs zod, because `ls` has flags.
  */
-import type { Argv } from 'yargs';
 import type { z } from 'zod';
 import { issueText } from '../../base/text/errorText.ts';
 import { UserError } from '../../run/userError.ts';
 
 export interface Flag {
-  /** May be left out beside `choices`; with both, help shows both. */
+  /** May be left out beside `choices`; with both, help shows both. A boolean with choices may have one of them behind `=`: `--color=never`. */
   readonly type?: 'string' | 'number' | 'boolean';
   readonly choices?: readonly string[];
-  /** Takes several values: `--name a b`, and repeats. */
+  /** Several values: `--name a b`, and repeats. */
   readonly list?: true;
+  /** One value each time it is given; a list, empty without it. */
+  readonly repeats?: true;
   readonly default?: string | number | boolean;
   readonly alias?: string | readonly string[];
   readonly describe?: string;
@@ -20,10 +21,9 @@ export interface Flag {
   readonly group?: string;
   /** A positional argument. */
   readonly place?: 'required' | 'optional';
-  /** `--name` without a value goes to `check`; without `bare`, yargs refuses it. */
-  readonly bare?: true;
-  readonly coerce?: (value: string | readonly string[]) => unknown;
-  /** The whole schema of the value, where type, choices, list and default do not say enough. */
+  /** `--name` alone is an empty value. */
+  readonly valueOptional?: true;
+  /** The schema of the whole value, where type, choices, list and default do not say enough. */
   readonly check?: z.ZodType;
 }
 
@@ -39,14 +39,14 @@ type One<F> = F extends { choices: readonly (infer Choice)[] }
       : string;
 type Value<F> = F extends { check: infer Check extends z.ZodType }
   ? z.output<Check>
-  : F extends { list: true }
+  : F extends { list: true } | { repeats: true }
     ? One<F>[]
     : One<F>;
 type AlwaysThere<F> = F extends { check: infer Check extends z.ZodType }
   ? undefined extends z.output<Check>
     ? false
     : true
-  : F extends { default: unknown } | { place: 'required' }
+  : F extends { default: unknown } | { place: 'required' } | { repeats: true }
     ? true
     : false;
 
@@ -66,7 +66,7 @@ export const string = (describe: string) => ({ type: 'string', describe }) as co
 export const toggle = (describe: string) => ({ type: 'boolean', default: false, describe }) as const;
 
 export const oneOf = <const Choices extends readonly string[]>(choices: Choices, describe: string) =>
-  ({ choices, bare: true, describe }) as const;
+  ({ choices, describe }) as const;
 
 export const output = {
   alias: 'o',
@@ -89,85 +89,66 @@ export const to = string('write to this file instead of stdout');
 
 export const kebab = (name: string): string => name.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`);
 
-type Given = Readonly<Record<string, unknown>>;
+/** A switch needs no value; one with choices may have one of them behind `=`. */
+export const isSwitch = ({ type }: Flag): boolean => type === 'boolean';
 
-/** yargs lets NaN, repeats and missing values through. Throws UserError with every problem. */
-export async function checkArgs<T extends Flags>(flags: T, argv: Given): Promise<Args<T>> {
-  if (isPlain(flags, argv))
-    return Object.fromEntries(Object.entries(argv).filter(([name]) => name in flags)) as Args<T>;
-  const parsed = (await schemaOf(flags)).safeParse(argv);
-  if (parsed.success) return parsed.data as Args<T>;
-  const problems = parsed.error.issues.map((issue) => {
-    const name = String(issue.path[0]);
-    const repeated = issue.code === 'invalid_type' && issue.path.length === 1 && Array.isArray(argv[name]);
-    const typed = flags[name]?.place ? `<${name}>` : `--${kebab(name)}`;
-    const given = issue.code === 'too_big' ? ` (it is ${argv[name]})` : '';
-    return `${typed}: ${repeated ? 'given more than once' : `${issueText(issue)}${given}`}`;
+/** Values by the names of their flags, as typed: nothing is checked but choices. */
+export type GivenValues = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
+
+/** Throws UserError with every value that is not what its flag says. */
+export function checkArgs<T extends Flags>(flags: T, given: GivenValues): Args<T> {
+  const problems: string[] = [];
+  const checked = Object.entries(flags).map(([name, flag]) => {
+    const { value, wrong } = settledValue(flag, given[name]);
+    for (const one of wrong) problems.push(`${flag.place ? `<${name}>` : `--${kebab(name)}`}: ${one}`);
+    return [name, value];
   });
-  throw new UserError(problems.join('\n'));
+  if (problems.length > 0) throw new UserError(problems.join('\n'));
+  return Object.fromEntries(checked) as Args<T>;
 }
 
-/** Loading zod takes as long as `ls` takes to answer: it is not needed where every value has the plain type that the table says. */
-const isPlain = (flags: Flags, argv: Given): boolean =>
-  Object.entries(flags).every(([name, { type, check, choices, list }]) => {
-    if (check) return false;
-    const value = argv[name];
-    return value === undefined || (type !== 'number' && !choices && !list && typeof value === type);
-  });
-
-async function schemaOf(flags: Flags): Promise<z.ZodObject> {
-  const { z } = await import('zod');
-  const schema = (flag: Flag): z.ZodType => {
-    if (flag.check) return flag.check;
-    const one = flag.choices ? z.enum(flag.choices) : z[flag.type ?? 'string']();
-    const value = flag.list ? z.array(one) : one;
-    return flag.default !== undefined || flag.place === 'required' ? value : value.optional();
-  };
-  return z.object(Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, schema(flag)])));
+/** Only a flag with a `check` has loaded zod, which takes as long as `ls` takes to answer. */
+function settledValue(flag: Flag, given: GivenValues[string]): { value?: unknown; wrong: readonly string[] } {
+  const said = given ?? (flag.repeats ? [] : flag.default);
+  if (Array.isArray(said) && !flag.list && !flag.repeats) return { wrong: ['given more than once'] };
+  const value = flag.type === 'number' && typeof said === 'string' ? numberIn(said) : said;
+  if (!flag.check) return { value, wrong: Number.isNaN(value) ? ['must be a number'] : [] };
+  const parsed = flag.check.safeParse(value);
+  if (parsed.success) return { value: parsed.data, wrong: [] };
+  const tooBig = (issue: z.core.$ZodIssue) => (issue.code === 'too_big' ? ` (it is ${value})` : '');
+  return { wrong: parsed.error.issues.map((issue) => `${issueText(issue)}${tooBig(issue)}`) };
 }
+
+const numberIn = (text: string): number => (text.trim() === '' ? Number.NaN : Number(text));
 
 export interface Verb {
-  readonly command: string;
+  readonly name: string;
+  /** `compare <sides..>`: the verb and what stands behind it. */
+  readonly usage: string;
   readonly describe: string;
   readonly flags: Flags;
-  builder(parser: Argv): Argv;
-  /** Checks what was given. Returns the exit code; throws UserError for what a person can mend. */
-  run(argv: Given): Promise<number>;
+  readonly examples: readonly (readonly [command: string, says: string])[];
+  /** Checks the values. Returns the exit code; throws UserError for what a person can mend. */
+  run(given: GivenValues): Promise<number>;
 }
 
 export const defineVerb = <T extends Flags>(verb: {
   readonly name: string;
   readonly describe: string;
   readonly flags: T;
-  readonly examples: readonly (readonly [command: string, says: string])[];
+  readonly examples: Verb['examples'];
   /** Resolves to the exit code. */
   run(args: Args<T>): Promise<number>;
 }): Verb => ({
-  command: commandOf(verb.name, verb.flags),
-  describe: verb.describe,
-  flags: verb.flags,
-  builder(parser) {
-    for (const [name, flag] of Object.entries(verb.flags))
-      if (flag.place) parser.positional(name, yargsOption(flag));
-      else parser.option(kebab(name), yargsOption(flag));
-    for (const [command, says] of verb.examples) parser.example(command, says);
-    return parser;
-  },
-  run: async (argv) => verb.run(await checkArgs(verb.flags, argv)),
+  ...verb,
+  usage: usageOf(verb.name, verb.flags),
+  run: async (given) => verb.run(checkArgs(verb.flags, given)),
 });
 
-/** `compare <sides..>`: the verb and what stands behind it. */
-function commandOf(verb: string, flags: Flags): string {
+function usageOf(verb: string, flags: Flags): string {
   const places = Object.entries(flags).flatMap(([name, { place, list }]) => {
     const words = list ? `${name}..` : name;
     return place ? [place === 'required' ? `<${words}>` : `[${words}]`] : [];
   });
   return [verb, ...places].join(' ');
-}
-
-/** yargs checks whether a key is present, not whether it has a value. */
-function yargsOption({ place, list, bare, check: _, ...told }: Flag): object {
-  if (place) return { ...told, ...(place === 'required' && { demandOption: true }) };
-  const needsValue = told.type !== 'boolean' && !bare;
-  return { ...told, ...(list && { array: true }), ...(needsValue && { requiresArg: true }) };
 }

@@ -1,6 +1,5 @@
 /** `swebatch compare A B [C...]`: the same instances, paired; with --gate a verdict and an exit code for a night. */
 import { existsSync } from 'node:fs';
-import { z } from 'zod';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { MOST } from '../../base/plausible.ts';
 import { inert } from '../../base/text/inert.ts';
@@ -58,7 +57,6 @@ const compareFlags = flags({
     ),
     place: 'required',
     list: true,
-    check: z.array(z.coerce.string()).min(1),
   },
   output,
   format,

@@ -1,5 +1,5 @@
-import { COLOR, COLOR_SAYS, ENV_FILE, ENV_FILE_SAYS } from '../flags/commandLine.ts';
-import { defineVerb, type Flags, flags, kebab, type Verb } from '../flags/verb.ts';
+import { everyVerb } from '../flags/everyVerb.ts';
+import { defineVerb, type Flags, flags, isSwitch, kebab, type Verb } from '../flags/verb.ts';
 import { EXIT, printExactly } from '../terminal/context.ts';
 
 export const completionVerb = (allVerbs: () => Promise<Verb[]>): Verb =>
@@ -12,26 +12,15 @@ export const completionVerb = (allVerbs: () => Promise<Verb[]>): Verb =>
       ['$0 completion fish | source', 'in config.fish'],
     ],
     async run({ shell }) {
-      printExactly(completionScript(shell, (await allVerbs()).map(completable)));
+      printExactly(completionScript(shell, await allVerbs()));
       return EXIT.done;
     },
   });
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
-interface Completable {
-  /** One word, or two: `config show`. */
-  readonly name: string;
-  readonly describe: string;
-  readonly flags: Flags;
-}
-
-/** `ctl [run]` is `ctl`. */
-export const completable = ({ command, describe, flags }: Verb): Completable => ({
-  name: command.split(/ [<[]/, 1)[0]!,
-  describe,
-  flags,
-});
+/** Its name is one word, or two: `config show`. */
+type Completable = Pick<Verb, 'name' | 'describe' | 'flags'>;
 
 export const completionScript = (shell: (typeof SHELLS)[number], verbs: readonly Completable[]): string =>
   shell === 'fish' ? fish(verbs) : `${shell === 'zsh' ? ZSH : ''}${bash(verbs)}`;
@@ -41,16 +30,14 @@ const ZSH = `autoload -U +X bashcompinit && bashcompinit
 (( $+functions[compdef] )) || { autoload -U compinit && compinit -i }
 `;
 
-const optionsOf = ({ flags }: Completable) => [
-  ...Object.entries(flags).flatMap(([name, { place, describe = '', choices = [], type }]) =>
-    place ? [] : [{ name: kebab(name), describe, choices, takesValue: type !== 'boolean' }],
-  ),
-  { name: COLOR, describe: COLOR_SAYS, choices: [], takesValue: false },
-  { name: ENV_FILE, describe: ENV_FILE_SAYS, choices: [], takesValue: true },
-  { name: 'help', describe: 'show help', choices: [], takesValue: false },
-];
+const optionsOf = ({ flags }: Completable) =>
+  Object.entries<Flags[string]>({ ...flags, ...everyVerb }).flatMap(([name, flag]) => {
+    const { place, describe = '', choices = [] } = flag;
+    const takesValue = !isSwitch(flag);
+    return place ? [] : [{ name: kebab(name), describe, choices: takesValue ? choices : [], takesValue }];
+  });
 
-/** What may stand behind a verb: `baseline set`, `ctl RUN pause`. */
+/** Words that may stand behind a verb: `baseline set`, `ctl RUN pause`. */
 const wordsOf = ({ flags }: Completable): readonly string[] =>
   Object.values(flags).flatMap(({ place, choices }) => (place ? (choices ?? []) : []));
 

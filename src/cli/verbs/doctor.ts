@@ -10,14 +10,9 @@ import { engineClient } from '../../environment/places/chosenEngine.ts';
 import { type EngineInfo, engineInfo } from '../../environment/places/engineInfo.ts';
 import { requireEngine } from '../../run/places/engines.ts';
 import { endpointFindings } from '../../run/plan/armChecks.ts';
-import {
-  type AskedEngine,
-  engineFindings,
-  limitFindings,
-  refusalFindings,
-} from '../../run/plan/engineFit.ts';
+import { engineFindings, limitFindings, refusalFindings } from '../../run/plan/engineFit.ts';
 import { copyFindings } from '../../run/plan/localCopies.ts';
-import { checkedPlan, enginesNeeded, platformAsked } from '../../run/plan/preflight.ts';
+import { checkedPlan, needsEngine, platformAsked } from '../../run/plan/preflight.ts';
 import { type ResolvedConfig, resolveConfig } from '../../run/plan/resolveConfig.ts';
 import { plan } from '../../run/plan.ts';
 import { databasePath, resultsRoot } from '../../run/resultsRoot.ts';
@@ -73,54 +68,35 @@ export const doctorVerb = defineVerb({
 
 const nodeVersion = (): Finding => good('Node', process.versions.node);
 
-/** Every engine that the configuration asks for; without a readable one the default engine. */
+/** The engine, where the configuration needs one or cannot be read. */
 async function docker(resolved?: ResolvedConfig): Promise<Finding[]> {
-  const hosts = resolved ? enginesNeeded(resolved) : [undefined];
-  if (hosts.length === 0) return [good('Docker', 'this configuration needs none')];
-  const asked = await Promise.all(
-    hosts.map(async (host) => ({
-      host,
-      what: engineName(host),
-      engine: await ask(host),
-    })),
-  );
+  if (resolved && !needsEngine(resolved)) return [good('Docker', 'this configuration needs none')];
+  const engine = await ask();
   const wanted = resolved ? platformAsked(resolved) : { platform: undefined, emulation: true };
-  const refused = resolved
-    ? asked.map(({ host, what, engine }) =>
-        engine.ok ? refusalFindings(engineOf(host), engine, what, resolved) : [],
-      )
-    : [];
   return [
-    ...asked.flatMap((one) => oneEngine(one, resolved)),
-    ...engineFindings(asked, wanted),
-    ...(await Promise.all(refused)).flat(),
+    ...engineState(engine, resolved),
+    ...engineFindings(engine, ENGINE, wanted),
+    ...(resolved && engine.ok ? await refusalFindings(engineClient(), engine, ENGINE, resolved) : []),
   ];
 }
 
-const engineName = (host: string | undefined): string => (host === undefined ? 'Docker' : `Docker ${host}`);
+const ENGINE = 'Docker';
 
-const engineOf = (host: string | undefined) =>
-  host === undefined ? engineClient() : requireEngine(process.env, host).docker;
-
-interface Asked extends AskedEngine {
-  readonly host: string | undefined;
-}
-
-function oneEngine({ host, what, engine }: Asked, resolved?: ResolvedConfig): Finding[] {
-  if (!engine.ok) return [bad(what, engine.message, engineFix(engine.message))];
+function engineState(engine: EngineInfo, resolved?: ResolvedConfig): Finding[] {
+  if (!engine.ok) return [bad(ENGINE, engine.message, engineFix(engine.message))];
   const gib = (engine.memoryBytes / 2 ** 30).toFixed(0);
   const name = engine.name === 'Podman' ? `Podman ${engine.rootless ? '(rootless) ' : ''}` : '';
   const facts = `${name}${engine.version}, ${engine.storageDriver}, cgroup v${engine.cgroupVersion}, ${engine.cpus} cpus, ${gib} GiB, ${engine.architecture}`;
   const found = [
-    good(what, facts),
-    ...(resolved ? limitFindings(engine, `limits of ${what}`, resolved) : []),
+    good(ENGINE, facts),
+    ...(resolved ? limitFindings(engine, `limits of ${ENGINE}`, resolved) : []),
   ];
   // A remote engine's disk cannot be seen from here, and has the same paths.
-  const { socketPath } = requireEngine(process.env, host).docker.modem as { socketPath?: string };
+  const { socketPath } = requireEngine(process.env).docker.modem as { socketPath?: string };
   if (!socketPath || !existsSync(engine.rootDir)) return found;
   const fix =
     'remove images ("swebatch images gc", "docker image prune"), or give Docker a larger disk (data-root)';
-  return [...found, disk(`disk of ${what}`, engine.rootDir, fix)];
+  return [...found, disk(`disk of ${ENGINE}`, engine.rootDir, fix)];
 }
 
 function engineFix(message: string): string {
@@ -133,9 +109,9 @@ function engineFix(message: string): string {
   return 'start the engine (systemctl start docker, or dockerd &); in a checkout on Debian or Ubuntu as root "npm run setup" installs and starts it';
 }
 
-async function ask(host: string | undefined): Promise<EngineInfo> {
+async function ask(): Promise<EngineInfo> {
   try {
-    return await engineInfo(engineOf(host), { again: true });
+    return await engineInfo(engineClient(), { again: true });
   } catch (error) {
     return { ok: false, message: (error as Error).message };
   }
@@ -174,7 +150,7 @@ const optionsOf = ({ config, model, subset, split, evaluate }: DoctorArgs) => ({
   settings: { grading: { enabled: evaluate } },
 });
 
-/** The dataset as a run would take it, and the copies of its images on the engines. */
+/** The dataset as a run would take it, and the copies of its images on the engine. */
 async function tasks(root: string, args: DoctorArgs, resolved: ResolvedConfig): Promise<Finding[]> {
   try {
     const { request } = await plan(
@@ -182,13 +158,13 @@ async function tasks(root: string, args: DoctorArgs, resolved: ResolvedConfig): 
       { ...thisProcess(), tell: () => {} },
     );
     const graded = request.grading.enabled ? ', which can all be graded' : '';
-    const copies = enginesNeeded(resolved).map(async (host) => {
-      if (!(await ask(host)).ok) return [];
-      return copyFindings(engineOf(host), `images of ${engineName(host)}`, request, platformAsked(resolved));
-    });
+    const copies =
+      needsEngine(resolved) && (await ask()).ok
+        ? await copyFindings(engineClient(), `images of ${ENGINE}`, request, platformAsked(resolved))
+        : [];
     return [
       good('dataset', `${plural(request.selected.length, 'task')} of ${request.dataset.source}${graded}`),
-      ...(await Promise.all(copies)).flat(),
+      ...copies,
     ];
   } catch (error) {
     if (!(error instanceof UserError)) throw error;

@@ -1,7 +1,6 @@
 /** `swebatch evaluate RUN | predictions | gold`, `--regrade DIR`, `--verify-gold`: verdicts, with and without containers. */
 
 import { existsSync } from 'node:fs';
-import { z } from 'zod';
 import { MOST, setting } from '../../base/plausible.ts';
 import { inert } from '../../base/text/inert.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
@@ -28,14 +27,7 @@ import { commandOn, EXIT, printData, printJson, printResult, say } from '../term
 import { documentWidth, table } from '../terminal/table.ts';
 import { listenForSignals, signalExitCode, thisProcess } from '../terminal/thisProcess.ts';
 
-/** Takes one value each time, and may repeat. */
-const texts = (describe: string) => {
-  const check = z.union([z.string(), z.array(z.string())]).optional();
-  return {
-    ...string(describe),
-    check: check.transform((value) => (value === undefined ? [] : [value].flat())),
-  };
-};
+const texts = (describe: string) => ({ ...string(describe), repeats: true }) as const;
 
 const evaluateFlags = flags({
   target: {

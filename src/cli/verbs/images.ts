@@ -42,7 +42,7 @@ const imagesFlags = flags({
   config: {
     alias: 'c',
     list: true,
-    ...string("the run's configuration; only images, environment.platform and environment.hosts are used"),
+    ...string("the run's configuration; only images and environment.platform are used"),
   },
   split: filledText('split of the dataset'),
   dataDir: filledText('folder with local copies of datasets'),
@@ -156,16 +156,11 @@ const planText = (plan: ImagePlan, free: number | undefined): string =>
     ...(free === undefined ? [] : [`free ${gb(free)}`]),
   ].join('\n');
 
-async function plan(
-  args: ImagesArgs,
-  service: ImageService,
-  images: ImagesConfig,
-  engines: number,
-): Promise<Result> {
+async function plan(args: ImagesArgs, service: ImageService, images: ImagesConfig): Promise<Result> {
   const found = await service.plan(await imagesOf(args), { check: args.action === 'check' });
   const freeBytes = await service.freeBytes();
   const floorBytes = parseSize(images.disk_low);
-  const problem = tooMuch(found, { freeBytes, floorBytes, policy: parsePolicy(images.policy), engines });
+  const problem = tooMuch(found, { freeBytes, floorBytes, policy: parsePolicy(images.policy) });
   return {
     code: args.action === 'check' && found.unknown.length > 0 ? EXIT.gate : EXIT.done,
     data: { ...found, freeBytes: freeBytes ?? null, fits: problem === undefined },
@@ -255,7 +250,7 @@ export const imagesVerb = defineVerb({
   examples: [
     ['$0 images plan verified', 'what is here, what has to come, how much disk'],
     ['$0 images pull lite --slice 0:20 --parallel 3', 'before the night starts'],
-    ['$0 images pull verified -c night.yaml', 'from the mirrors and onto the engines of that run'],
+    ['$0 images pull verified -c night.yaml', 'from the mirrors of that run'],
     ['$0 images gc --policy lru:100', 'keep the 100 GB used last, of what swebatch pulled'],
   ],
   async run(args) {
@@ -265,7 +260,7 @@ export const imagesVerb = defineVerb({
       printResult(args.json, made, () => counted);
       return EXIT.done;
     }
-    // The configuration of the run itself, so that images come from the same registries and onto the same engines as during the run.
+    // The configuration of the run itself, so that images come from the same registries as during the run.
     const { images: given, environment } = loadLayers(args.config ?? [], {}, process.cwd()).config;
     const images = {
       ...given,
@@ -273,42 +268,22 @@ export const imagesVerb = defineVerb({
       ...(args.parallel !== undefined && { max_concurrent_pulls: args.parallel }),
       ...(args.mirror && { mirrors: mirrorsOf(args.mirror) }),
     };
-    // A single undefined is the default engine.
-    const hosts = environment.hosts.length > 0 ? environment.hosts.map(({ host }) => host) : [undefined];
-    const results: { host: string | undefined; result: Result }[] = [];
-    for (const host of hosts) {
-      if (host !== undefined) say(`engine ${host}:`);
-      const service = await openImages(
-        process.env,
-        {
-          config: images,
-          pull: args.pull,
-          platform: args.platform ?? environment.platform,
-          stallSeconds: args.pullTimeout ?? environment.pull_timeout,
-          onWarning: (message) => say(`warning: ${inert(message)}`),
-          onEvent: speaker(),
-          onDisk: ({ open, message }) =>
-            say(
-              open
-                ? 'the disk has room again'
-                : `${message}: pulls wait until there is room (images.disk_low)`,
-            ),
-        },
-        host,
-      );
-      const result = await ACTIONS[args.action](args, service, images, hosts.length).finally(() =>
-        service.close(),
-      );
-      results.push({ host, result });
-      if (!args.json && result.text !== '') printData(result.text);
-      for (const line of result.said ?? []) say(line);
-    }
-    if (args.json)
-      printJson(
-        hosts[0] === undefined
-          ? results[0]!.result.data
-          : { engines: results.map(({ host, result }) => ({ host, result: result.data })) },
-      );
-    return Math.max(...results.map(({ result }) => result.code));
+    const service = await openImages(process.env, {
+      config: images,
+      pull: args.pull,
+      platform: args.platform ?? environment.platform,
+      stallSeconds: args.pullTimeout ?? environment.pull_timeout,
+      onWarning: (message) => say(`warning: ${inert(message)}`),
+      onEvent: speaker(),
+      onDisk: ({ open, message }) =>
+        say(
+          open ? 'the disk has room again' : `${message}: pulls wait until there is room (images.disk_low)`,
+        ),
+    });
+    const result = await ACTIONS[args.action](args, service, images).finally(() => service.close());
+    if (args.json) printJson(result.data);
+    else if (result.text !== '') printData(result.text);
+    for (const line of result.said ?? []) say(line);
+    return result.code;
   },
 });

@@ -62,6 +62,11 @@ export const runVerb = defineVerb({
     const caller = thisProcess(args.progress);
     const planned = await plan(runOptionsOf(args), caller);
     const { request, resolved } = planned;
+    // Whatever ends or judges a run as a whole belongs here.
+    if (request.shard && args.baseline !== undefined)
+      throw new UserError('--baseline judges a whole run, and a shard is a part of one', {
+        hint: 'run the shards without it, "swebatch join" them, and judge with "swebatch compare BASELINE RUN --gate"',
+      });
     if (args.dryRun) {
       if (args.baseline !== undefined) await checkBaseline(planned.options.results, args.baseline, request);
       const checked = await checkedPlan(resolved, caller);
@@ -172,7 +177,7 @@ const resumeFlags = flags({
     ...string(
       `also run sealed trials of this class (${EXIT_CLASSES.join(', ')}) or with this verdict (${JUDGED.join(', ')}) again, or those named by --id`,
     ),
-    bare: true,
+    valueOptional: true,
     check: z
       .string()
       .refine((c) => c === '' || RETRIED.includes(c), {
@@ -181,7 +186,7 @@ const resumeFlags = flags({
       .transform((c) => (c || undefined) as Retried | undefined)
       .optional(),
   },
-  id: { ...string('run these instances once more: ids, or unique parts of them'), list: true, bare: true },
+  id: { ...string('run these instances once more: ids, or unique parts of them'), list: true },
   workers: { alias: 'w', ...integer(1, 'number of slots from now on', MOST.atOnce) },
   costLimit: {
     ...costLimit,

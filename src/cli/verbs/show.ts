@@ -14,7 +14,9 @@ import type { Store } from '../../store/open.ts';
 import { scoreRows } from '../../store/records/reportQueries.ts';
 import {
   armsOf,
+  partOfWhole,
   type RunRow,
+  shardOf,
   spentNano,
   storedArm,
   storedConfig,
@@ -35,7 +37,7 @@ const showFlags = flags({
   json,
   manifest: toggle('print the manifest (run.json)'),
   patch: toggle('print only the patch'),
-  attempt: { type: 'number', bare: true, describe: 'number of the attempt; default: the final one' },
+  attempt: { type: 'number', describe: 'number of the attempt; default: the final one' },
   full: toggle('do not shorten long outputs'),
 });
 
@@ -56,7 +58,7 @@ export const showVerb = defineVerb({
       // What exports runs takes longer to load than a run to show.
       const { observedOf } = await import('../../run/record/exportRun.ts');
       printJson({ ...storedManifest(run), observed: await observedOf(store, run.id) });
-    } else if (!args.instance) showRun(store, run, args.json as boolean);
+    } else if (!args.instance) showRun(store, run, args.json);
     else {
       // What the viewer knows of an attempt takes twice as long to load as all of this.
       const { showInstance } = await import('../terminal/shownInstance.ts');
@@ -73,6 +75,7 @@ function showRun(store: Store, run: RunRow, json: boolean): void {
   const money = spentNano(store, run.id);
   const scores = armScores(scoreRows(store, run.id));
   const arms = armsOf(store, run.id);
+  const shard = shardOf(run);
   const memory = oomKillsOf(store, run.id);
   if (json) {
     printJson({
@@ -89,6 +92,7 @@ function showRun(store: Store, run: RunRow, json: boolean): void {
   printData(
     [
       `run       ${run.name} (${status}${status === run.status ? '' : ': its process is gone'})`,
+      ...(shard ? [`shard     ${partOfWhole(shard)}`] : []),
       `created   ${run.created_at}${run.finished_at ? `, finished ${run.finished_at}` : ''}`,
       `dataset   ${inert(run.dataset_source)}${run.dataset_revision ? ` @ ${run.dataset_revision}` : ''}`,
       `arms      ${arms.map((a) => inert(armWithAgent({ arm: a.name, model: a.model, agent: agentOf(storedArm(a)) }))).join(', ')}`,

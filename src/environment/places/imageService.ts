@@ -29,9 +29,7 @@ export interface ImageServiceOptions {
   readonly onDisk?: (state: DiskRoomState) => void;
   readonly onWarning?: (message: string) => void;
   readonly clock?: PullClock;
-  /** Other engines serve the same run. */
-  readonly elsewhere?: boolean;
-  /** The budget that it shares with other engines and processes; default: its own. */
+  /** The budget that it shares with other processes; default: its own. */
   readonly pullBook?: PullBook | undefined;
   /** Whether the disk of an engine that is not reached through a local socket is measured, by a short container there. */
   readonly measureDisk?: boolean;
@@ -95,7 +93,6 @@ export function createImageService(
     platform,
     loginOf: registries.loginOf,
     policy: options.pull,
-    elsewhere: options.elsewhere,
     stallMs: options.stallSeconds * 1000,
     throttle: pullThrottle({
       pulls: config.pulls_per_window,

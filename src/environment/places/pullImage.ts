@@ -98,7 +98,7 @@ export async function pullImage(
       if (result.ok) return settle(image, reference, result, context);
       if (result.kind === 'cancelled') return { ok: false, cancelled: true };
       // An engine that is gone is not the registry's fault: what this throws is reported as daemon_lost.
-      if (context.elsewhere || nth === config.tries) await context.engine.answers();
+      if (nth === config.tries) await context.engine.answers();
       const { kind, message } = result;
       round.push({ kind, message, reference, hasCredentials: login !== undefined });
       if (kind === 'disk_full') break;

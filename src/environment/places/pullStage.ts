@@ -55,8 +55,6 @@ export type StageEvent =
   | { readonly type: 'ready'; readonly ready: ReadyImage }
   | { readonly type: 'failed'; readonly image: string; readonly error: EnvironmentError };
 
-export type ImagePlace = 'here' | 'coming' | 'absent';
-
 /** From the first look until the image is ready. */
 interface Job {
   readonly key: string;
@@ -337,19 +335,8 @@ export function createPullStage(options: StageOptions) {
       const state = byKey.get(key)?.state;
       if (state === 'ready' || state === 'failed') byKey.delete(key);
     },
-    isReady: (image: string) => byKey.get(imageKey(image))?.state === 'ready',
     /** The images that are ready, by the names that the engine has for them, the newest first. */
     ready: (): readonly string[] => [...byKey.values()].flatMap(({ held }) => held?.as ?? []).toReversed(),
-    /** Whether the engine has the image, or gets it. Where the engine does not say, it is absent. */
-    async placeOf(image: string): Promise<ImagePlace> {
-      const state = byKey.get(imageKey(image))?.state;
-      if (state === 'ready') return 'here';
-      if (state === 'failed') return 'absent';
-      if (state !== undefined && state !== 'looking') return 'coming';
-      if (policy === 'always') return 'absent';
-      const found = await find(image).catch(() => undefined);
-      return found ? 'here' : state === 'looking' ? 'coming' : 'absent';
-    },
     status() {
       const all = [...byKey.values()];
       const count = (state: Job['state']) => all.filter((job) => job.state === state).length;

@@ -6,7 +6,7 @@ import { isRecord, recordOf } from '../../base/isRecord.ts';
 import { timestampOrNull, tokensOrNull } from '../../base/plausible.ts';
 import { contentText, stringOf } from '../../base/text/contentText.ts';
 import { plausibleNano } from '../../money.ts';
-import { type RecordedCall, wholeCall } from '../foreignFormat.ts';
+import { type RecordedCall, tokensOfPrompt, wholeCall } from '../foreignFormat.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -185,22 +185,17 @@ function callsOf(metrics: Json, responses: readonly Json[]): RecordedCall[] {
   return used ? [callOf(1, sum, { costNano: cost || null })] : [];
 }
 
-/** Its prompt counts what came from the cache and what was written to it. */
 function callOf(step: number, usage: Json | null, stated: Partial<RecordedCall>): RecordedCall {
-  const prompt = tokensOrNull(usage?.prompt_tokens);
-  const details = recordOf(usage?.prompt_tokens_details);
-  const cached = tokensOrNull(usage?.cache_read_tokens ?? details.cached_tokens) ?? 0;
-  const written = tokensOrNull(usage?.cache_write_tokens);
   return wholeCall({
+    ...tokensOfPrompt({
+      prompt: usage?.prompt_tokens,
+      cached: usage?.cache_read_tokens ?? recordOf(usage?.prompt_tokens_details).cached_tokens,
+      written: usage?.cache_write_tokens,
+      completion: usage?.completion_tokens,
+      reasoning: usage?.reasoning_tokens ?? recordOf(usage?.completion_tokens_details).reasoning_tokens,
+    }),
     step,
     rawUsage: usage,
-    inputTokens: prompt === null ? null : Math.max(0, prompt - cached - (written ?? 0)),
-    cacheReadTokens: prompt === null ? null : cached,
-    ...(written !== null && { cacheWriteTokens: written }),
-    outputTokens: tokensOrNull(usage?.completion_tokens),
-    reasoningTokens: tokensOrNull(
-      usage?.reasoning_tokens ?? recordOf(usage?.completion_tokens_details).reasoning_tokens,
-    ),
     ...stated,
   });
 }

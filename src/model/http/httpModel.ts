@@ -37,7 +37,7 @@ import type { ModelConfig } from '../modelConfig.ts';
 import { addressWithReferences, literalsInAddress } from '../namedCredentials.ts';
 import { baseUrlOf, nameMeans, sentModel } from '../names.ts';
 import { overridden, programOverrides } from '../parameters/programOverrides.ts';
-import { type HttpCall, heard, type Shared, tryOnce, withEstimatedUsage } from './httpCall.ts';
+import { type HttpCall, type Shared, silentIsAway, tryOnce, withEstimatedUsage } from './httpCall.ts';
 import {
   type AnswerBody,
   addressUnder,
@@ -63,7 +63,7 @@ interface HttpModelOptions {
   readonly proxy?: ProxySettings;
   readonly clock?: Clock;
   readonly rates?: (account: string) => RateBook;
-  /** Of a cloud: its credentials in place of the key, and its way to stream. */
+  /** A cloud's credentials in place of the key, and its way to stream. */
   readonly auth?: CloudAuth | undefined;
   readonly readEvents?: Cloud['readEvents'];
 }
@@ -105,7 +105,8 @@ function httpModel(shared: Shared, wire: Wire | undefined): Model {
         endpoint,
         requestBytes: body.length,
         maxOutput: maxOutput(config),
-        send: async (stop) => heard(shared, await sendOnce({ ...endpoint, first: !answered }, body, stop)),
+        send: async (stop) =>
+          silentIsAway(shared, await sendOnce({ ...endpoint, first: !answered }, body, stop)),
       };
       try {
         return await withRetries({
@@ -132,7 +133,7 @@ function keyFor(config: ModelConfig, apiKey: string | undefined, baseUrl: string
   );
 }
 
-/** Of litellm and the SDK, where they would lead a request elsewhere or hold a key: said where it belongs. */
+/** Names of litellm and the SDK that would lead a request elsewhere or hold a key, and where each belongs. */
 const MOVED: Readonly<Record<string, string>> = {
   api_base: 'set model.base_url',
   base_url: 'set model.base_url',
@@ -150,7 +151,7 @@ function checkParameters(config: ModelConfig): void {
   }
 }
 
-/** What cannot be sent would fail at every call. No value is told: it may be a key. */
+/** Headers and fields that cannot be sent would fail at every call. No value is told: it may be a key. */
 function checkExtras(kwargs: ModelConfig['model_kwargs']): void {
   for (const name of ['extra_headers', 'extra_body'])
     if (kwargs[name] !== undefined && kwargs[name] !== null && !isRecord(kwargs[name]))
@@ -186,7 +187,7 @@ function redactionOf({ apiKey, secrets = [], proxy, auth }: HttpModelOptions): R
   return auth ? (text) => redactor([...known, ...auth.secrets()])(text) : redactor(known);
 }
 
-/** Of one key, address and model; the key itself is not in its name. */
+/** The share of one key, address and model; the key itself is not in its name. */
 function rateShare(
   { rates, config, dialect }: HttpModelOptions,
   { baseUrl, model }: ModelEndpoint,
@@ -324,7 +325,7 @@ type Post = (
   exchange: Exchange,
 ) => Promise<AnswerBody>;
 
-/** What a provider sends after the last event is an empty line, if anything. */
+/** After the last event a provider sends an empty line, if anything. */
 const REST_MS = 1000;
 
 /** Counting tokens is an answer of its own form, which nobody bills. */
@@ -369,7 +370,7 @@ function wireTarget({ dialect, sent, model }: ModelEndpoint, request: WireReques
   return { path: `${counted}${query}`, headers };
 }
 
-/** What stands between the provider's answer and the sink: bytes are held back until it is sure that this try is the one. */
+/** A lock between the provider's answer and the sink: bytes are held back until it is sure that this try is the one. */
 function holdBack(sink: WireSink | null) {
   let held: Uint8Array[] = [];
   let open = false;
@@ -458,7 +459,7 @@ function withoutWords(value: unknown): unknown {
 }
 
 /**
- * What comes before the first word (a greeting, the usage so far) is no answer yet: providers without room send it too, then an error. Calls
+ * Events before the first word (a greeting, the usage so far) are no answer yet: providers without room send it too, then an error. Calls
  * of tools without arguments have no characters and are held until the end.
  */
 function watching(assembly: Assembly, onWords: () => void): Assembly {
@@ -509,10 +510,10 @@ async function forwardOnce(
   return result;
 }
 
-/** What the program itself has to read, and can do something about. */
+/** Failures that the program itself has to read, and can do something about. */
 const ITS_OWN = new Set<string>(['refusal', 'empty', 'bad_call', 'context', 'rejected', 'config']);
 
-/** Also a refusal and an empty answer are the program's to read, and what a stream that came to its end says of the request. */
+/** The program also reads a refusal, an empty answer, and what a stream that came to its end says of the request. */
 function passes({ failure, exchange, body }: TryAnswer): boolean {
   if (failure === null) return true;
   const { kind } = failure.verdict;
@@ -545,7 +546,7 @@ async function forward(
   const longest = (!counts && maxOutput(shared.endpoint.config)) || request.maxOutput;
   const held = holdBack(sink);
   let last: TryAnswer | undefined;
-  const hear = (result: TryAnswer) => (counts ? result : heard(shared, result));
+  const hear = (result: TryAnswer) => (counts ? result : silentIsAway(shared, result));
   const call: HttpCall = {
     endpoint,
     requestBytes: request.body.length,

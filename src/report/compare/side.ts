@@ -2,8 +2,10 @@
  * One side of a comparison: what became of each instance, whatever it was read from. A run's arm fills everything; files of other tools
  * fill what they hold.
  */
+import type { ForeignOutcome } from '../../formats/foreignFormat.ts';
 import { readVerdictSheet, type VerdictSheet } from '../../formats/verdicts.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
+import { partOfWhole, shardName } from '../../store/records/runs.ts';
 import { agentOf, type Facts, factsOfRun } from '../measure/runFacts.ts';
 import { awaitsVerdict, isGraded, type Missing, rewardOf, standingOf } from '../measure/score.ts';
 
@@ -123,9 +125,10 @@ export function sideOfArm(data: RunData, arm: string): Side {
       imageDigest: valid[0]?.trial.imageDigest ?? null,
     };
   });
+  const { shard } = data.run.manifest;
   const { model = null, config = {}, overheadTokens } = data.arms.find((a) => a.name === arm) ?? {};
   return {
-    label: data.arms.length > 1 ? `${data.run.name}/${arm}` : data.run.name,
+    label: `${data.arms.length > 1 ? `${data.run.name}/${arm}` : data.run.name}${shard ? ` (shard ${shardName(shard)})` : ''}`,
     kind: 'run',
     model,
     agent: agentOf(config),
@@ -135,7 +138,10 @@ export function sideOfArm(data: RunData, arm: string): Side {
     open: null,
     facts: factsOfRun(data, arm),
     partial: data.run.imported,
-    warnings: graded ? [] : [`${data.run.name} is not graded: no instance of it can be compared`],
+    warnings: [
+      ...(graded ? [] : [`${data.run.name} is not graded: no instance of it can be compared`]),
+      ...(shard ? [`${data.run.name} is ${partOfWhole(shard)}`] : []),
+    ],
   };
 }
 
@@ -161,17 +167,24 @@ export const scoreOnly = (
   imageDigest: null,
 });
 
+const SCORES: Partial<Record<ForeignOutcome, boolean>> = {
+  resolved: true,
+  unresolved: false,
+  empty_patch: false,
+};
+
 /** A file or folder of another tool. */
-export const sideOfSheet = (sheet: VerdictSheet): Side => ({
+const sideOfSheet = (sheet: VerdictSheet): Side => ({
   label: sheet.label,
   kind: sheet.kind,
   model: sheet.model,
   epochs: 1,
   results: new Map(
-    [...sheet.verdicts].map(([id, stated]) => [
-      id,
-      typeof stated === 'boolean' ? scoreOnly(id, [stated], null) : scoreOnly(id, [], stated),
-    ]),
+    [...sheet.verdicts].map(([id, { verdict, lost }]) => {
+      const score = lost === undefined ? SCORES[verdict] : undefined;
+      const why = lost ?? (verdict === 'error' ? 'error' : 'incomplete');
+      return [id, score === undefined ? scoreOnly(id, [], why) : scoreOnly(id, [score], null)];
+    }),
   ),
   open: sheet.open,
   facts: sheet.facts,

@@ -67,7 +67,17 @@ export function factsOfRun(data: RunData, arm: string): Facts {
 const GIB = 2 ** 30;
 
 /** What the machine had to give: timeouts and memory kills come from it as well as from a model. */
-function machineOf({ machine, docker: engine }: StoredManifest): [string, unknown][] {
+function machineOf(manifest: StoredManifest): [string, unknown][] {
+  const shards = manifest.joined?.shards ?? [manifest];
+  const all = shards.map(machineFacts);
+  // Of a joined run each machine may have given something else.
+  return all[0]!.map(([key, value], i) => {
+    const values = [...new Set(all.map((facts) => facts[i]?.[1] ?? null))];
+    return [key, values.length > 1 ? values.join(', ') : value];
+  });
+}
+
+function machineFacts({ machine, docker: engine }: StoredManifest): [string, unknown][] {
   if (!machine) return [];
   // Containers have what the engine's machine has, which may be another one.
   const cpus = engine?.cpus ?? machine.cpus;

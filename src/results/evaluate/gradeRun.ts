@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { createClosing } from '../../base/async/timer.ts';
 import { VERSION } from '../../base/files/packageFile.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
+import { recordOf } from '../../base/isRecord.ts';
 import { inert } from '../../base/text/inert.ts';
 import { runConfigSchema } from '../../config/configSchema.ts';
 import type { Dataset } from '../../dataset/dataset.ts';
@@ -12,7 +13,7 @@ import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import { environmentConfigSchema } from '../../environment/environments.ts';
 import type { EngineWatch } from '../../environment/places/engineWatch.ts';
 import { imagesConfigSchema } from '../../environment/places/imagesConfig.ts';
-import { enginePoolOf, watchEngines } from '../../environment/places/places.ts';
+import { watchEngine } from '../../environment/places/places.ts';
 import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';
 import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
 import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
@@ -28,7 +29,7 @@ import { openSuite } from '../../run/grader/judge.ts';
 import { requireInstances } from '../../run/namedTrials.ts';
 import { openGradingImages } from '../../run/places/openImages.ts';
 import { plannedArm, plannedSuite } from '../../run/plan/planRecord.ts';
-import { withinEngines, withoutUnsupported } from '../../run/plan/unsupported.ts';
+import { withinEngine, withoutUnsupported } from '../../run/plan/unsupported.ts';
 import type { PlannedInstance } from '../../run/plannedTrial.ts';
 import { exportRecord } from '../../run/record/exportRun.ts';
 import { exportRunReports, type GradedWhole } from '../../run/record/runReports.ts';
@@ -118,7 +119,7 @@ export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evalu
     const grader = await createGrader(
       {
         ...{ store, row: run, grading: config, dir: pathInside(root, run.name), redactor, events, stop },
-        ...{ suite: opened, instances, engine, gradedOn: { images } },
+        ...{ suite: opened, instances, engine, ensureGraded: images?.ensure },
         arms: new Map(arms.map((row) => [row.id, { row }])),
       },
       caller.cwd,
@@ -133,12 +134,12 @@ export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evalu
   return evaluationOf(task, ungraded, stop.interruptedBy);
 }
 
-/** The instances whose containers the engines can give what their tasks ask for; the others are told, and stay without a verdict. */
+/** The instances whose containers the engine can give what their tasks ask for; the others are told, and stay without a verdict. */
 async function fittingHere(
   { store, run }: GradingTask,
   instances: ReadonlyMap<number, PlannedInstance>,
   asked: (g: Gradable) => boolean,
-  { env, tell }: Caller,
+  { tell }: Caller,
 ): Promise<ReadonlySet<number>> {
   const pks = new Set(
     gradableTrials(store, run.id)
@@ -149,7 +150,7 @@ async function fittingHere(
   const arms = armsOf(store, run.id).map((arm) => ({
     environment: environmentOf(plannedArm(arm).environment),
   }));
-  const judged = await withinEngines(tasks, { arms, grading: { enabled: true } }, env);
+  const judged = await withinEngine(tasks, { arms, grading: { enabled: true } });
   return new Set(withoutUnsupported(judged, true, tell).supported.map(({ pk }) => pk));
 }
 
@@ -168,15 +169,10 @@ export const evaluationOf = async (
   ...(interruptedBy === null ? await exported(task) : { reports: [], faults: [] }),
 });
 
-/** Of the engine that the run used, or of all of them together. */
-function watchOf({ store, run }: GradingTask, events: RunEvents): EngineWatch {
-  // All arms have the same engines.
-  const hosts = armsOf(store, run.id)
-    .map((arm) => environmentOf(plannedArm(arm).environment).hosts)
-    .find((named) => named.length > 0);
+function watchOf({ run }: GradingTask, events: RunEvents): EngineWatch {
   const stored = runConfigSchema.safeParse(wholeConfig(run).run ?? {});
   const { stall } = stored.success ? stored.data : runConfigSchema.parse({});
-  const engine = watchEngines(stall.engine_s, hosts && enginePoolOf(hosts));
+  const engine = watchEngine(stall.engine_s);
   engine.follow({
     away: (reason) =>
       events.emit({
@@ -233,9 +229,13 @@ function instanceOf(row: InstanceRow, run: RunRow): Instance {
   );
 }
 
-/** The configuration of an import is another tool's. Where it is not an environment of ours, the defaults apply. */
+/**
+ * The configuration of an import is another tool's. Where it is not an environment of ours, the defaults apply. Verdicts of a run that earlier
+ * versions spread over several engines are made on this one.
+ */
 function environmentOf(stored: unknown): EnvironmentConfig {
-  const found = environmentConfigSchema.safeParse(stored ?? {});
+  const { hosts: _, ...environment } = recordOf(stored);
+  const found = environmentConfigSchema.safeParse(environment);
   return found.success ? found.data : environmentConfigSchema.parse({});
 }
 

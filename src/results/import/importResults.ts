@@ -11,7 +11,6 @@ import { sha256 } from '../../base/sha256.ts';
 import { contentText } from '../../base/text/contentText.ts';
 import { percent, plural } from '../../base/text/numbers.ts';
 import { headOf, type LoadedRow, recordedRow } from '../../dataset/dataset.ts';
-import { SourceError } from '../../formats/foreignFile.ts';
 import {
   counted,
   type ForeignInstance,
@@ -25,6 +24,7 @@ import {
 } from '../../formats/foreignFormat.ts';
 import { readForeignRun, recogniseSource, whatIsKnown } from '../../formats/formats.ts';
 import { HALF_CHARACTERS } from '../../formats/predictions.ts';
+import { SourceError } from '../../formats/sourceError.ts';
 import { exitClassOf, type Outcome, SEALED_CLASSES } from '../../outcome.ts';
 import { scoredTrials } from '../../report/measure/score.ts';
 import type { Caller } from '../../run/caller.ts';

@@ -29,6 +29,7 @@ import { NIGHT_ERROR } from '../../report/statistics/nightTests.ts';
 import type { McNemarTest } from '../../report/statistics/paired.ts';
 import { type Tell, type Variables, variable } from '../../run/caller.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
+import { refuseShard } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
 import {
@@ -80,6 +81,7 @@ export interface Gated {
 
 export async function runGate(request: GateRequest): Promise<Gated> {
   const { a, b, policy, store, test, seed, passedOver = [] } = request;
+  for (const { from } of [a, b]) if (from) refuseShard(from.run, 'a gate judges whole runs');
   const comparison = compareSides(a.side, b.side, { test, seed });
   const unchosen = request.tested ?? a;
   const tested = unchosen === a ? comparison : compareSides(unchosen.side, b.side, { test, seed });

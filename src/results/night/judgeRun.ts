@@ -15,7 +15,7 @@ import type { RunEvent } from '../../run/events.ts';
 import { plannedConfig } from '../../run/plan/planRecord.ts';
 import { exportRecord } from '../../run/record/exportRun.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
-import { requireRun } from '../../run/resultsRoot.ts';
+import { refuseShard, requireRun } from '../../run/resultsRoot.ts';
 import { type RunOutcome, workOn } from '../../run/run.ts';
 import { reportData } from '../../run/standing.ts';
 import { UserError } from '../../run/userError.ts';
@@ -97,6 +97,7 @@ export async function judgeRun(
   const { results: root, policy = {}, remeasure: epochs = REMEASURE_DEFAULT } = options;
   const { env, tell } = caller;
   const run = requireRun(store, options.run);
+  refuseShard(run, 'a gate judges whole runs');
   const { baseline, unchosen, passedOver, accepted } = findBaseline(store, options.baseline, run);
   const sides = sidesOfRun(store, run);
   const measuring = (arm: string) =>

@@ -48,7 +48,6 @@ export async function startEnvironment(
   if (admission?.failure) throw admission.failure;
   const starting = trial.arm.environmentFactory.start({
     ...startRequestOf(trial, run.row.name, journal.number, run.suite.variables),
-    ...(admission?.place && { place: admission.place }),
     signal,
     onPhase: (phase) => journal.phases.begin(phase),
     onConnection: journal.connected,
@@ -67,10 +66,10 @@ export async function startEnvironment(
 }
 
 /** A start from which no end state would come that its verifier can be given. */
-function refuseVolumes(instance: Instance, { keepWork, info: { volumes = [] } }: Environment): void {
+function refuseVolumes(instance: Instance, { capabilities, info: { volumes = [] } }: Environment): void {
   const { keepsEndStates, judgedApart } = needsOf(instance);
   const who = keepsEndStates ?? (judgedApart && `${judgedApart}, so its end state`);
-  if (!keepWork || who === undefined || volumes.length === 0) return;
+  if (!capabilities.canKeepWork || who === undefined || volumes.length === 0) return;
   throw new EnvironmentError(
     'start_failed',
     `${who} would be judged without what lies in ${volumes.join(', ')}: its image says VOLUME, which no image of its container keeps; leave VOLUME out of its Dockerfile, or let its verifier share the container`,
@@ -287,7 +286,7 @@ export async function discardAbandonedWork({ store, row, arms, log }: Run): Prom
   for (const { id, work_image } of abandonedWorks(store, row.id))
     try {
       for (const image of imagesOfWork(work_image))
-        for (const { environmentFactory } of arms.values()) await environmentFactory.discardWork?.(image);
+        for (const { environmentFactory } of arms.values()) await environmentFactory.discardWork(image);
       noteWork(store, id, null);
     } catch (error) {
       log('warn', `an end state that nobody needs could not be removed: ${errorText(error)}`);

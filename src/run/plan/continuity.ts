@@ -18,6 +18,8 @@ import {
   setArmConfig,
   setRunBudget,
   setRunConfig,
+  shardName,
+  shardOf,
   storedManifest,
   wholeConfig,
 } from '../../store/records/runs.ts';
@@ -80,6 +82,7 @@ export function checkSameRun(
   request: RunRequest,
   { allow, tell }: { readonly allow: boolean; readonly tell: Tell },
 ): void {
+  refuseOtherShard(run, request);
   const stored = { arms: [], ...wholeConfig(run) };
   const { run: runConfig, grading, images, suite, arms: askedArms } = request;
   const config = { run: runConfig, grading, images, suite, arms: askedArms };
@@ -108,6 +111,25 @@ export function checkSameRun(
   setRunConfig(store, run.id, JSON.stringify(kept), request.configHash);
   // The budget may change: more money lets a stopped run continue.
   setRunBudget(store, run.id, request.run.cost_limit > 0 ? dollarsToNano(request.run.cost_limit) : null);
+}
+
+/** Settings in which two runs of the record are not the same experiment, a line each; '' where none differ. */
+export function settingsChanged(a: RunRow, b: RunRow): string {
+  const [was, is] = [a, b].map((run) => ({ arms: [], ...wholeConfig(run) }));
+  const single = was!.arms.length === 1 && is!.arms.length === 1;
+  return differencesText(differences(comparable(was!, single), comparable(is!, single), isIdentity));
+}
+
+/** A run keeps its part of the selection: others of its instances belong to the shards of other machines. */
+function refuseOtherShard(run: RunRow, { shard }: RunRequest): void {
+  const own = shardOf(run);
+  const nameOf = (part: Parameters<typeof shardName>[0] | null | undefined) =>
+    part ? `shard ${shardName(part)}` : 'no shard';
+  const [was, is] = [nameOf(own), nameOf(shard)];
+  if (was !== is)
+    throw new UserError(`run ${run.name} is ${was} of its selection, and ${is} was asked for`, {
+      hint: 'each shard has a results root of its own: name another one, or another run',
+    });
 }
 
 /** With what names the run before and what to do behind, five lines: another configuration may differ in every value. */
@@ -146,9 +168,9 @@ export async function checkSameImages(
   const here = await contentsHere(env, arms, names);
   const changed = names.flatMap((name) => {
     const seen = [...ran.get(name)!, ...(began[name] ? [began[name]] : [])];
-    const other = here.get(name)!.find((now) => !seen.some((digest) => isContent(digest, now)));
-    if (!other || seen.length === 0) return [];
-    return [{ key: `image ${name}`, was: seen[0]!, is: other.digests[0] ?? other.id }];
+    const now = here.get(name);
+    if (!now || seen.length === 0 || seen.some((digest) => isContent(digest, now))) return [];
+    return [{ key: `image ${name}`, was: seen[0]!, is: now.digests[0] ?? now.id }];
   });
   if (changed.length === 0) return;
   if (!allow)

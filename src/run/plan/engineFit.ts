@@ -1,5 +1,5 @@
 /**
- * Engines on which a trial would go otherwise than on the rest: another processor, another time, or limits that the engine takes and does not
+ * An engine on which a trial would go otherwise than it should: another processor, another time, or limits that the engine takes and does not
  * enforce, so that one agent could take the whole machine. Told before anything is paid.
  */
 
@@ -10,12 +10,6 @@ import type { EngineClient } from '../../environment/places/chosenEngine.ts';
 import type { EngineInfo } from '../../environment/places/engineInfo.ts';
 import { gradingEnvironment, limitsOf } from '../../grading/gradingConfig.ts';
 import type { ResolvedConfig } from './resolveConfig.ts';
-
-export interface AskedEngine {
-  /** As findings name it. */
-  readonly what: string;
-  readonly engine: EngineInfo;
-}
 
 export interface PlatformAsked {
   /** environment.platform of the arms; undefined: what the image is. */
@@ -33,14 +27,9 @@ type Answered = Extract<EngineInfo, { ok: true }>;
 const PROCESSORS: Readonly<Record<string, string>> = { x86_64: 'amd64', aarch64: 'arm64' };
 const processorOf = ({ architecture }: Answered): string => PROCESSORS[architecture] ?? architecture;
 
-/** Empty where every engine that answers fits. */
-export function engineFindings(asked: readonly AskedEngine[], wanted: PlatformAsked): Finding[] {
-  const answered = asked.flatMap(({ what, engine }) => (engine.ok ? [{ what, engine }] : []));
-  return [
-    ...answered.flatMap(({ what, engine }) => clockFinding(what, engine.clockAheadMs)),
-    ...platformFindings(answered, wanted),
-  ];
-}
+/** Empty where it fits, or does not answer. `what`: as findings name it. */
+export const engineFindings = (engine: EngineInfo, what: string, wanted: PlatformAsked): Finding[] =>
+  engine.ok ? [...clockFinding(what, engine.clockAheadMs), ...platformFindings(what, engine, wanted)] : [];
 
 function clockFinding(what: string, aheadMs: number): Finding[] {
   if (Math.abs(aheadMs) <= CLOCK_LIMIT_MS) return [];
@@ -54,35 +43,18 @@ function clockFinding(what: string, aheadMs: number): Finding[] {
   ];
 }
 
-function platformFindings(
-  engines: readonly { readonly what: string; readonly engine: Answered }[],
-  { platform, emulation }: PlatformAsked,
-): Finding[] {
-  const known = engines.filter(({ engine }) => engine.architecture !== '');
-  const processors = known.map(({ engine }) => processorOf(engine));
-  const wanted = platform?.split('/')[1] ?? mostCommon(processors);
-  const odd = known.filter(({ engine }) => processorOf(engine) !== wanted);
-  // Where all have the same other processor, all are slow alike: whoever allows emulation gets it, with a warning.
-  if (odd.length === known.length && emulation) return [];
-  const here =
-    platform === undefined ? `most engines run linux/${wanted}` : `environment.platform is ${platform}`;
-  const fix =
-    odd.length < known.length
-      ? 'take it out of environment.hosts, or give it a run of its own'
-      : 'name an engine of that platform, or set images.allow_emulation';
-  return odd.map(({ what, engine }) =>
+/** Where no platform is named, images may be emulated, with a warning. */
+function platformFindings(what: string, engine: Answered, { platform, emulation }: PlatformAsked): Finding[] {
+  const wanted = platform?.split('/')[1];
+  const own = processorOf(engine);
+  if (wanted === undefined || own === '' || own === wanted || emulation) return [];
+  return [
     bad(
       what,
-      `it runs linux/${processorOf(engine)} and ${here}: a trial there would have another image, or an emulated one`,
-      fix,
+      `it runs linux/${own} and environment.platform is ${platform}: a trial there would have another image, or an emulated one`,
+      'name an engine of that platform, or set images.allow_emulation',
     ),
-  );
-}
-
-/** Of those that are as common, the one named first. */
-function mostCommon(names: readonly string[]): string | undefined {
-  const count = (name: string) => names.filter((other) => other === name).length;
-  return names.toSorted((a, b) => count(b) - count(a))[0];
+  ];
 }
 
 type Asked = Pick<ResolvedConfig, 'arms' | 'grading'>;

@@ -9,7 +9,7 @@ import { isLocal } from '../../environment/places/imageService.ts';
 import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
 import type { Caller } from '../caller.ts';
 import { neverRoom } from '../control/diskFloor.ts';
-import { engineSilent, requireEngine } from '../places/engines.ts';
+import { engineSilent } from '../places/engines.ts';
 import { UserError } from '../userError.ts';
 import { checkArm, deadEndpoints, suiteFindings, templateFindings } from './armChecks.ts';
 import { engineFindings, limitFindings, type PlatformAsked, refusalFindings } from './engineFit.ts';
@@ -37,50 +37,47 @@ export async function preflight(checked: Checked, caller: Caller, knock: boolean
   const { wrong, missing } = await checkedPlan(checked, caller);
   if (wrong.length > 0) throw new UserError([...wrong, ...missing].join('\n'));
   const problems = [...missing, ...(knock ? await deadEndpoints(checked.arms, caller.env) : [])];
-  const places = await placeProblems(checked, caller);
+  const places = await placeProblems(checked);
   problems.push(...places.problems);
-  if (places.silent) throw engineSilent(places.silent.reasons, places.silent.env, problems);
+  if (places.silent !== null) throw engineSilent(places.silent, caller.env, problems);
   if (problems.length > 0) throw new UserError(problems.join('\n'));
 }
 
 interface PlaceProblems {
   readonly problems: readonly string[];
-  /** No engine answers; null where one does, or none is needed. */
-  readonly silent: { readonly reasons: readonly string[]; readonly env: Caller['env'] } | null;
+  /** Why the engine says nothing; null where it answers, or none is needed. */
+  readonly silent: string | null;
 }
 
-/** Why environments could not be made where they would be. One answering engine is enough to begin; the others are tried again during the run. */
-async function placeProblems(checked: Checked, caller: Caller): Promise<PlaceProblems> {
+/** Why environments could not be made where they would be. */
+async function placeProblems(checked: Checked): Promise<PlaceProblems> {
   const problems = (await environmentFindings(checked.arms)).filter(({ ok }) => !ok).map(textOf);
-  const hosts = enginesNeeded(checked);
-  const asked = await Promise.all(
-    hosts.map(async (host) => {
-      const docker = host === undefined ? engineClient() : requireEngine(caller.env, host).docker;
-      return { what: `engine ${host ?? ''}`.trim(), docker, engine: await engineInfo(docker) };
-    }),
-  );
-  const reasons = asked.flatMap(({ engine }) => (engine.ok ? [] : [engine.message]));
-  const silent = hosts.length > 0 && reasons.length === hosts.length;
-  if (silent) return { problems, silent: { reasons, env: hosts.includes(undefined) ? caller.env : {} } };
-  const limits = asked.flatMap(({ what, engine }) => limitFindings(engine, what, checked));
-  const refused = asked.map(({ what, docker, engine }) => refusalFindings(docker, engine, what, checked));
+  if (!needsEngine(checked)) return { problems, silent: null };
+  const what = 'engine';
+  const docker = engineClient();
+  const engine = await engineInfo(docker);
+  if (!engine.ok) return { problems, silent: engine.message };
+  const never = isLocal(docker) ? neverRoom(engine.rootDir, parseSize(checked.run.disk_floor)) : undefined;
   const { selected = [] } = checked;
-  const copies = asked.map(({ what, docker, engine }) =>
-    engine.ok ? copyFindings(docker, what, { ...checked, selected }, platformAsked(checked)) : [],
-  );
-  // Containers of one engine are written where the same floor holds; of several engines each has its own (images.disk_low).
-  const floor = asked.length === 1 ? parseSize(checked.run.disk_floor) : 0;
-  const small = asked.flatMap(({ what, docker, engine }) => {
-    const never = engine.ok && isLocal(docker) ? neverRoom(engine.rootDir, floor) : undefined;
-    return never === undefined ? [] : [`${what}: its ${never}`];
-  });
+  const platform = platformAsked(checked);
+  const [refused, copies] = await Promise.all([
+    refusalFindings(docker, engine, what, checked),
+    copyFindings(docker, what, { ...checked, selected }, platform),
+  ]);
   const found = [
-    ...limits,
-    ...engineFindings(asked, platformAsked(checked)),
-    ...(await Promise.all(refused)).flat(),
-    ...(await Promise.all(copies)).flat(),
+    ...limitFindings(engine, what, checked),
+    ...engineFindings(engine, what, platform),
+    ...refused,
+    ...copies,
   ];
-  return { problems: [...problems, ...small, ...found.filter(({ ok }) => !ok).map(textOf)], silent: null };
+  return {
+    problems: [
+      ...problems,
+      ...(never === undefined ? [] : [`${what}: its ${never}`]),
+      ...found.filter(({ ok }) => !ok).map(textOf),
+    ],
+    silent: null,
+  };
 }
 
 /** What `preflight` would refuse beyond a wrong configuration, for a plan that is only shown. */
@@ -89,8 +86,8 @@ export async function wouldRefuse(
   { missing }: Pick<CheckedPlan, 'missing'>,
   caller: Caller,
 ): Promise<string[]> {
-  const { problems, silent } = await placeProblems(checked, caller);
-  return [...missing, ...problems, ...(silent ? [engineSilent(silent.reasons, silent.env).message] : [])];
+  const { problems, silent } = await placeProblems(checked);
+  return [...missing, ...problems, ...(silent === null ? [] : [engineSilent(silent, caller.env).message])];
 }
 
 export const platformAsked = ({ arms, images }: Pick<Checked, 'arms' | 'images'>): PlatformAsked => ({
@@ -100,7 +97,7 @@ export const platformAsked = ({ arms, images }: Pick<Checked, 'arms' | 'images'>
 
 const textOf = ({ what, detail, fix }: Finding): string => `${what}: ${detail}; ${fix}`;
 
-/** Checks arms, parsers and the names of engines. Makes nothing, and asks no engine. */
+/** Checks arms and parsers. Makes nothing, and asks no engine. */
 export async function checkedPlan(
   { arms, run, grading, suite, keys, unwritten, replacedBy }: Checked,
   { env, cwd }: Pick<Caller, 'env' | 'cwd'>,
@@ -120,24 +117,12 @@ export async function checkedPlan(
     await loadParsers(parsers, cwd).catch((error: Error) =>
       findings.push(bad('grading', error.message, 'correct grading.parsers')),
     );
-  for (const host of enginesNeeded({ arms, grading }))
-    if (host !== undefined) findings.push(...engineName(host, env));
   const failed = findings.filter(({ ok }) => !ok);
   return {
     wrong: failed.filter(({ here }) => !here).map(textOf),
     missing: failed.filter(({ here }) => here).map(textOf),
     findings,
   };
-}
-
-/** An engine that does not answer may do so later; one whose name means nothing never will. */
-function engineName(host: string, env: Caller['env']): Finding[] {
-  try {
-    requireEngine(env, host);
-    return [];
-  } catch (error) {
-    return [bad(`engine ${host}`, (error as Error).message, 'correct environment.hosts')];
-  }
 }
 
 /** What failed is told with what to do; what was found is not. */
@@ -157,10 +142,7 @@ export interface Placed {
   readonly grading: { readonly enabled: boolean };
 }
 
-/** Engines that containers will run on; undefined is the default one. Empty when no container is needed. */
-export function enginesNeeded({ arms, grading }: Placed): (string | undefined)[] {
+export function needsEngine({ arms, grading }: Placed): boolean {
   const needs = arms.map(({ environment }) => environmentKindOf(environment).engines);
-  if (!needs.includes('all') && !(grading.enabled && needs.includes('gradings'))) return [];
-  const hosts = [...new Set(arms.flatMap((arm) => arm.environment.hosts.map((h) => h.host)))];
-  return hosts.length > 0 ? hosts : [undefined];
+  return needs.includes('all') || (grading.enabled && needs.includes('gradings'));
 }

@@ -16,9 +16,8 @@ import { clientVariable } from '../../model/names.ts';
 import type { TaskNeeds, WantedVariable } from '../../suites/suite.ts';
 import { needsOf, planGrading, solutionOf, suiteOf } from '../../suites/suites.ts';
 import type { Tell, Variables } from '../caller.ts';
-import { requireEngine } from '../places/engines.ts';
 import { UserError } from '../userError.ts';
-import { enginesNeeded, type Placed } from './preflight.ts';
+import { needsEngine, type Placed } from './preflight.ts';
 import type { ResolvedConfig } from './resolveConfig.ts';
 
 interface UnsupportedTask {
@@ -125,9 +124,9 @@ interface ArmFacts {
 
 /** What an agent left cannot be kept everywhere. */
 const refusalOfKeeping = (who: string, { environment }: ArmFacts): string | undefined =>
-  environmentKindOf(environment).canKeepWork
+  environmentKindOf(environment).capabilities.canKeepWork
     ? undefined
-    : `${who} are kept with environment.environment_class ${environmentNames((kind) => kind.canKeepWork).join(' or ')} alone, and not with ${environment.environment_class}`;
+    : `${who} are kept with environment.environment_class ${environmentNames('canKeepWork').join(' or ')} alone, and not with ${environment.environment_class}`;
 
 /** What a task has beside its container is not started everywhere, nor does it run everywhere as whom it names. */
 async function refusalOfContainer(
@@ -135,11 +134,11 @@ async function refusalOfContainer(
   { container, judgedApart }: TaskNeeds,
 ): Promise<string | undefined> {
   if (!container) return undefined;
-  const { runsServices, canKeepWork, taskRefusal, title } = environmentKindOf(environment);
-  if (container.services && !runsServices)
-    return `its services are started with environment.environment_class ${environmentNames((kind) => kind.runsServices).join(' or ')} alone, and not with ${environment.environment_class}`;
+  const { capabilities, taskRefusal, title } = environmentKindOf(environment);
+  if (container.services && !capabilities.runsServices)
+    return `its services are started with environment.environment_class ${environmentNames('runsServices').join(' or ')} alone, and not with ${environment.environment_class}`;
   // Where nothing is kept they end with the container that was worked in, so it is judged there.
-  if (container.services && !canKeepWork && judgedApart !== undefined)
+  if (container.services && !capabilities.canKeepWork && judgedApart !== undefined)
     return `${judgedApart}, and its services end with its agent's container in ${title}`;
   return taskRefusal?.(container, environment);
 }
@@ -153,9 +152,9 @@ function refusalOfBuilds({ environment }: ArmFacts, images: readonly string[]): 
 
 /** Elsewhere no proxy stands between a container and the outside. */
 const refusalOfHosts = ({ environment }: ArmFacts): string | undefined =>
-  environmentKindOf(environment).opensHosts
+  environmentKindOf(environment).capabilities.opensHosts
     ? undefined
-    : `its list of hosts is kept with environment.environment_class ${environmentNames((kind) => kind.opensHosts).join(' or ')} alone, and not with ${environment.environment_class}`;
+    : `its list of hosts is kept with environment.environment_class ${environmentNames('opensHosts').join(' or ')} alone, and not with ${environment.environment_class}`;
 
 /** Of a task; an agent that asks no model reads none. */
 async function refusalOfSkills({ agent }: ArmFacts): Promise<string | undefined> {
@@ -169,9 +168,9 @@ async function refusalOfSkills({ agent }: ArmFacts): Promise<string | undefined>
 }
 
 const refusalOfGpus = ({ environment }: ArmFacts): string | undefined =>
-  environmentKindOf(environment).hasGpus
+  environmentKindOf(environment).capabilities.hasGpus
     ? undefined
-    : `it asks for GPUs, which environment.environment_class ${environmentNames((kind) => kind.hasGpus).join(' or ')} alone gives`;
+    : `it asks for GPUs, which environment.environment_class ${environmentNames('hasGpus').join(' or ')} alone gives`;
 
 async function refusalOfSolving(instance: Instance, { agent }: ArmFacts): Promise<string | undefined> {
   const { solves = false } = (await agentNamed(agent.agent_class)) ?? {};
@@ -251,27 +250,18 @@ export const beyondEngine = <R extends Task>(
 const gibibytes = (bytes: number): string => `${Number((bytes / 2 ** 30).toFixed(1))} GiB`;
 
 /** An engine that does not answer refuses nothing here: that it does not is told later, and a plan can be made without it. */
-export async function withinEngines<R extends Task>(
+export async function withinEngine<R extends Task>(
   rows: readonly R[],
   resolved: Placed,
-  env: Variables,
 ): Promise<readonly R[]> {
   const { enabled: graded } = resolved.grading;
   const isAsking = (row: R) =>
     Math.max(...Object.values(askedBy(row))) > 0 || hasServices(row) || gpusOf(row) > 0;
   if (!rows.some(isAsking)) return rows;
-  const asked = enginesNeeded(resolved).map(async (host) => {
-    const docker = host === undefined ? undefined : requireEngine(env, host).docker;
-    return engineInfo(docker, { answerMs: ANSWER_MS });
-  });
-  const answered = (await Promise.allSettled(asked)).flatMap((one) =>
-    one.status === 'fulfilled' && one.value.ok ? [one.value] : [],
-  );
-  const least = (told: readonly number[]) => Math.min(...told.filter((one) => one > 0));
-  const engines = answered.map(({ name }) => name);
-  const cpus = least(answered.map((engine) => engine.cpus));
-  const fitting = beyondEngine(rows, cpus, least(answered.map((engine) => engine.memoryBytes)));
-  return beyondGpus(beyondServices(fitting, { graded, engines }), answered);
+  const engine = needsEngine(resolved) ? await engineInfo(undefined, { answerMs: ANSWER_MS }) : undefined;
+  const answered = engine?.ok ? engine : undefined;
+  const fitting = beyondEngine(rows, answered?.cpus || Infinity, answered?.memoryBytes || Infinity);
+  return beyondGpus(beyondServices(fitting, { graded, engine: answered?.name }), answered);
 }
 
 const gpusOf = (row: Task): number => (isOpen(row) ? (needsOf(readInstance(row)).gpus ?? 0) : 0);
@@ -279,16 +269,16 @@ const gpusOf = (row: Task): number => (isOpen(row) ? (needsOf(readInstance(row))
 /** An engine with NVIDIA's runtime says nothing of how many it has; with CDI it names each. */
 export const beyondGpus = <R extends Task>(
   rows: readonly R[],
-  engines: readonly Pick<Extract<EngineInfo, { ok: true }>, 'gpus'>[],
+  engine: Pick<Extract<EngineInfo, { ok: true }>, 'gpus'> | undefined,
 ): readonly R[] =>
   rows.map((row) => {
     const asked = gpusOf(row);
-    const short = asked > 0 && engines.find(({ gpus }) => gpus !== 'any' && gpus.length < asked);
-    if (!short) return row;
+    const gpus = engine?.gpus ?? 'any';
+    if (gpus === 'any' || gpus.length >= asked) return row;
     const has =
-      short.gpus.length === 0
+      gpus.length === 0
         ? 'names none (docker info: neither the runtime nvidia nor a device nvidia.com/gpu)'
-        : `names ${short.gpus.length}`;
+        : `names ${gpus.length}`;
     return {
       ...row,
       refused: `it asks for ${asked === 1 ? 'a GPU' : `${asked} GPUs`}, and the engine ${has}`,
@@ -300,14 +290,15 @@ const hasServices = (row: Task): boolean =>
   row.refused === undefined &&
   needsOf(readInstance(row)).container?.services !== undefined;
 
-/** `engines`: what those that are used are. */
+/** `engine`: Docker or Podman, where it is known. */
 export function beyondServices<R extends Task>(
   rows: readonly R[],
-  { graded, engines }: { readonly graded: boolean; readonly engines: readonly string[] },
+  { graded, engine }: { readonly graded: boolean; readonly engine: string | undefined },
 ): readonly R[] {
-  const odd = engines.find((name) => name !== 'Docker');
   const refused = !graded
     ? 'its services end with the run, so it is graded in the run: set grading.enabled, or --evaluate'
-    : odd && `its services are started on engines of Docker alone, and this one is ${odd}`;
-  return refused === undefined ? rows : rows.map((row) => (hasServices(row) ? { ...row, refused } : row));
+    : engine !== undefined &&
+      engine !== 'Docker' &&
+      `its services are started on engines of Docker alone, and this one is ${engine}`;
+  return !refused ? rows : rows.map((row) => (hasServices(row) ? { ...row, refused } : row));
 }

@@ -48,7 +48,6 @@ export async function finishTask(
 /** What its services printed, as files of the attempt. Never throws for an engine. */
 async function keepServiceLogs(attempt: EndedAttempt): Promise<void> {
   const { environment } = attempt;
-  if (!environment.serviceLogs) return;
   try {
     const logs = await attempt.inTime(environment.serviceLogs());
     if (logs.length === 0) return;
@@ -63,7 +62,7 @@ async function keepServiceLogs(attempt: EndedAttempt): Promise<void> {
 async function keptImage(attempt: EndedAttempt, running: boolean): Promise<string | null> {
   const { environment } = attempt;
   if (attempt.reason === 'env_died') return null;
-  if (!environment.keepWork) {
+  if (!environment.capabilities.canKeepWork) {
     attempt.note(
       `an end state is not kept in ${environment.info.kind}, so its patch is graded: what lies outside of ${environment.templateVars().cwd} is not in it`,
     );
@@ -93,21 +92,21 @@ interface LeftForTests extends LeftRunning {
 /** Undefined where nothing is left, and where the tests may not or cannot run beside it. */
 async function leftForTests(task: HarborTask, attempt: EndedAttempt): Promise<LeftForTests | undefined> {
   const { environment } = attempt;
-  if (!environment.beside) return undefined;
+  const { worksBeside, canKeepWork } = environment.capabilities;
+  if (!worksBeside) return undefined;
   const runs = sharesContainer(task);
   const apart = judgedApart(task);
-  const servicesEnd = task.services !== undefined && !environment.keepWork;
+  const servicesEnd = task.services !== undefined && !canKeepWork;
   try {
-    const unkept = environment.unkept ? await attempt.inTime(environment.unkept()) : undefined;
+    const unkept = await attempt.inTime(environment.unkept());
     if (unkept && apart !== undefined && !unkept.never)
       attempt.note(`${unkept.why}, and ${apart}: its tests do not see it`);
     else if (unkept) attempt.note(`${unkept.why}: its tests run in the container itself`);
     if (unkept?.never && apart !== undefined)
       return { count: 0, names: [], runs: false, only: true, unkept: unkept.why, refused: true };
     const only = servicesEnd || (unkept !== undefined && apart === undefined);
-    if (!only && (!runs || !environment.leftRunning)) return undefined;
-    const left =
-      runs && environment.leftRunning ? await attempt.inTime(environment.leftRunning()) : undefined;
+    if (!only && !runs) return undefined;
+    const left = runs ? await attempt.inTime(environment.leftRunning()) : undefined;
     const some = left && left.count > 0 ? left : { count: 0, names: [] };
     return only || some.count > 0 ? { ...some, runs, only, unkept: unkept?.why } : undefined;
   } catch (error) {
@@ -129,7 +128,7 @@ async function judge(
   const request = await attempt.gradeRequest();
   const { factory } = request;
   // Before its tests change anything themselves.
-  const changes = left.only ? await environment.systemChanges?.() : undefined;
+  const changes = left.only ? await environment.systemChanges() : undefined;
   const grade = (alone: boolean) =>
     attempt.orEnd(
       planned.plan.grade({
@@ -143,7 +142,7 @@ async function judge(
             if (one.image !== work) return factory.start(one);
             if (left.refused)
               throw new EnvironmentError('disk_full', left.unkept ?? '', { fromWithin: true });
-            return environment.beside!(one.putBack, one.container?.network);
+            return environment.beside(one.putBack, one.container?.network);
           },
         },
       }),

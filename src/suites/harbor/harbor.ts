@@ -263,7 +263,7 @@ function solutionOfTask(instance: Instance, step?: string): Solution | undefined
       const env = { ...wanted.env, ...givenOf(wanted.variables, variables) };
       // What an agent left there in an earlier step is no part of it.
       await executeAs(environment, 'root', `rm -rf ${FOLDER}`, { cwd: '/', signal });
-      await environment.putFiles?.(
+      await environment.putFiles(
         placedFiles(FOLDER, files).map((file) => ({ ...file, mode: file.mode | 0o111 })),
       );
       const done = await environment.execute(`${FOLDER}/${SCRIPT}`, {

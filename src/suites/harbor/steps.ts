@@ -10,7 +10,7 @@ import type { Network } from '../../base/allowList.ts';
 import { keyed } from '../../base/keyed.ts';
 import { errorFirst } from '../../base/text/errorFirst.ts';
 import { errorText } from '../../base/text/errorText.ts';
-import { EnvironmentError, placeFiles } from '../../environment/environment.ts';
+import { EnvironmentError } from '../../environment/environment.ts';
 import type { EvaluationResult, GradeRequest, GradingEnd } from '../../grading/gradingFrame.ts';
 import { JUDGE_LOST } from '../../grading/judge.ts';
 import { isFinalReason, OUTCOMES } from '../../outcome.ts';
@@ -64,9 +64,9 @@ export async function workThroughSteps(
 ): Promise<AgentResult> {
   const kept: KeptStep[] = [];
   for (const [index, step] of steps.entries()) {
-    if (step.networks) attempt.environment.enterPhase?.('setup', step.networks.setup);
+    if (step.networks) attempt.environment.enterPhase('setup', step.networks.setup);
     await prepare(step, attempt, index);
-    if (step.networks) attempt.environment.enterPhase?.('agent', step.networks.agent);
+    if (step.networks) attempt.environment.enterPhase('agent', step.networks.agent);
     // What is left undone is judged all the same, as the state that it was left in.
     const { result, reason, message } = await attempt.runAgent(step);
     attempt.note(
@@ -99,7 +99,7 @@ async function prepare(step: TaskStep, attempt: LedAttempt, index: number): Prom
   if (files.length > 0) {
     const { output } = await environment.execute('pwd', { signal });
     const folder = output.trim();
-    await placeFiles(environment, placedFiles(folder, files));
+    await environment.putFiles(placedFiles(folder, files));
   }
   if (step.setup !== undefined && files.some(({ path }) => path === step.setup)) {
     const done = await environment.execute(`bash ./${step.setup}`, { signal, timeoutS: 0 });
@@ -125,9 +125,9 @@ async function keep(
   attempt.beginPhase('capture');
   // Should the container end now, the record says in which step.
   record({ step: name, image: null }, kept.length);
-  if (!environment.keepWork)
+  if (!environment.capabilities.canKeepWork)
     throw new EnvironmentError('start_failed', 'end states of steps cannot be kept in this environment');
-  const unkept = await attempt.orEnd(environment.unkept?.() ?? Promise.resolve(undefined));
+  const unkept = await attempt.orEnd(environment.unkept());
   if (unkept?.never)
     throw new EnvironmentError('disk_full', `step ${name}: ${unkept.why}`, { fromWithin: true });
   if (unkept) attempt.note(`step ${name}: ${unkept.why}, so the tests of its steps do not see it`);

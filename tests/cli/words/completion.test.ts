@@ -1,10 +1,10 @@
 // The completion scripts, asked as the shells ask them.
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { completable, completionScript } from '../../../src/cli/verbs/completion.ts';
+import { completionScript } from '../../../src/cli/verbs/completion.ts';
 import { allVerbs } from '../../../src/cli/verbs.ts';
 
-const verbs = (await allVerbs()).map(completable);
+const verbs = await allVerbs();
 
 /** What bash offers for a line whose last word is being typed. */
 function offered(...words: string[]): string[] {

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { withEnvFile } from '../../../src/cli/flags/commandLine.ts';
+import { readEnvFiles } from '../../../src/cli/flags/everyVerb.ts';
 import { cli, tempDir } from '../../support/cli.ts';
 
 function file(text: string, name = 'some.env'): string {
@@ -11,21 +11,17 @@ function file(text: string, name = 'some.env'): string {
   return path;
 }
 
-test('a named file fills variables, and the words for it are taken out', () => {
+test('a named file fills variables', () => {
   const env: NodeJS.ProcessEnv = { TAKEN: 'from the environment' };
   const path = file('TAKEN=no\nexport NEW="a b"\n# a remark\nQUOTED=\'x=1\'\n');
-  expect(withEnvFile(['ls', '--env-file', path, '--json'], env)).toEqual(['ls', '--json']);
+  readEnvFiles([path], env);
   expect(env).toEqual({ TAKEN: 'from the environment', NEW: 'a b', QUOTED: 'x=1' });
 });
 
 test('of two files the later one wins', () => {
   const env: NodeJS.ProcessEnv = {};
-  withEnvFile([`--env-file=${file('A=1\nB=1')}`, '--env-file', file('A=2'), 'ls'], env);
+  readEnvFiles([file('A=1\nB=1'), file('A=2')], env);
   expect(env).toEqual({ A: '2', B: '1' });
-});
-
-test('what stands behind -- is not ours', () => {
-  expect(withEnvFile(['run', '--', '--env-file', 'x'], {})).toEqual(['run', '--', '--env-file', 'x']);
 });
 
 test('the program reads .env of the working folder', async () => {
@@ -36,10 +32,7 @@ test('the program reads .env of the working folder', async () => {
 });
 
 test('a named file that is not there is a mistake', async () => {
-  expect(() => withEnvFile(['ls', '--env-file', 'nowhere.env'], {})).toThrow(
-    '--env-file nowhere.env: ENOENT',
-  );
-  expect(() => withEnvFile(['ls', '--env-file'], {})).toThrow('--env-file (nothing)');
+  expect(() => readEnvFiles(['nowhere.env'], {})).toThrow('--env-file nowhere.env: ENOENT');
   // Node looks for --env-file itself, also behind the script, and ends before the program starts.
   const said = await cli(['models', '--env-file', 'nowhere.env'], { cwd: tempDir() });
   expect(said.code).not.toBe(0);

@@ -32,12 +32,6 @@ test('-V is the version', async () => {
   expect((await cli(['-V'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
-test('half of a verb of two words is answered with the whole one', async () => {
-  const said = await cli(['config']);
-  expect(said.code).toBe(2);
-  expect(said.stderr).toContain('did you mean "config show"?');
-});
-
 test.each([
   [['top'], 'top', 'ctl RUN'],
   [['engines', 'r1'], 'engines', 'ctl RUN engines'],

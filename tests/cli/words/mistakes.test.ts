@@ -107,6 +107,8 @@ const VERBS_AND_OPTIONS: readonly Mistake[] = [
   [['run', '--wrokers', '3'], 2, 'there is no option --wrokers; did you mean --workers?', 'run --help'],
   [['run', '--workers'], 2, '--workers needs a value'],
   [['ls', 'night', 'extra'], 2, 'unexpected argument "extra"'],
+  [['--bogus', 'ls'], 2, 'there is no option --bogus'],
+  [['-o', 'nowhere', 'ls'], 2, 'no results database at'],
   [['show'], 2, '<run> is missing: swebatch show <run> [instance]'],
   [[...PLAN, '-o', 'a', '-o', 'b'], 2, '--output: given more than once'],
 ];
@@ -141,7 +143,7 @@ const VALUES: readonly Mistake[] = [
   ],
   [[...PLAN, '-i', ''], 2, '--instance: must not be empty'],
   [[...PLAN, '--seed', 'abc'], 2, '--seed: must be a whole number of 0 or more'],
-  [['run', ...DATA, '-m'], 2, '--model: needs a value'],
+  [['run', ...DATA, '-m'], 2, '-m needs a value'],
   [['models', ''], 2, '<name>: must not be empty'],
   [['images', 'rm', 'data.jsonl'], 2, 'action "rm" must be one of plan, pull, build, ls, gc, check'],
   [

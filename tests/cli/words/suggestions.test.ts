@@ -6,13 +6,6 @@ import { recordRun } from '../../report/recordedRun.ts';
 import { cli, tempDir } from '../../support/cli.ts';
 
 test.each([
-  [['rnu'], 'did you mean "run"?'],
-  [['run', '--subset', 'verifed'], 'did you mean verified?'],
-  [['run', '-c', 'swebnech', '--subset', 'x'], 'did you mean "swebench"?'],
-  [['run', '-c', 'agent.step_limti=3'], 'did you mean agent.step_limit?'],
-  [['run', '--wrokers', '3'], 'did you mean --workers?'],
-  [['export', 'last', 'jnuit'], 'did you mean junit?'],
-  [['run', '--pull', 'mising'], 'did you mean missing?'],
   [['run', '--subset', 'demo', '-m', 'opnai/gpt-5.4', '--dry-run'], 'did you mean openai/gpt-5.4?'],
   [['run', '--subset', 'demo', '-m', 'gtp-5.4', '--dry-run'], 'did you mean gpt-5.4?'],
   [['run', '--subset', 'demo', '-m', 'claude-opus-45', '--dry-run'], 'did you mean claude-opus-4-5?'],

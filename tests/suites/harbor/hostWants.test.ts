@@ -112,10 +112,10 @@ test('GPUs are asked of an engine that has them, and refused before anything sta
   };
   const cdi = await gpusOf(one);
   expect([none.gpus, nvidia.gpus, cdi.gpus]).toEqual([[], 'any', ['nvidia.com/gpu=0']]);
-  const refused = (engines: (typeof none)[]) => beyondGpus([row], engines)[0]!.refused;
-  expect(refused([nvidia])).toBeUndefined();
-  expect(refused([nvidia, none])).toMatch(/^it asks for 2 GPUs, and the engine names none/);
-  expect(refused([cdi])).toBe('it asks for 2 GPUs, and the engine names 1');
+  const refused = (of: typeof none) => beyondGpus([row], of)[0]!.refused;
+  expect(refused(nvidia)).toBeUndefined();
+  expect(refused(none)).toMatch(/^it asks for 2 GPUs, and the engine names none/);
+  expect(refused(cdi)).toBe('it asks for 2 GPUs, and the engine names 1');
 
   const requests = await deviceRequests(engine({ Runtimes: { nvidia: {} } }), 2);
   const request = {

@@ -1,4 +1,4 @@
-// A real engine on a small disk (T-33), and two real engines side by side.
+// A real engine on a small disk (T-33), and one beside the engine of this machine.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
@@ -6,15 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Docker from 'dockerode';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createDockerFactory } from '../../../../src/environment/docker/dockerFactory.ts';
-import { environmentConfigSchema } from '../../../../src/environment/environments.ts';
-import { currentOwner } from '../../../../src/environment/owner.ts';
-import { createEnginePool } from '../../../../src/environment/places/enginePool.ts';
-import { createHostsFactory } from '../../../../src/environment/places/hostsFactory.ts';
 import { dockerImageEngine } from '../../../../src/environment/places/imageEngine.ts';
 import { createImageService, type ImageService } from '../../../../src/environment/places/imageService.ts';
 import { imagesConfigSchema } from '../../../../src/environment/places/imagesConfig.ts';
-import { imagesOfEngines } from '../../../../src/environment/places/places.ts';
 import { systemPullClock } from '../../../../src/environment/places/pullImage.ts';
 import { loadBase } from '../../../support/baseRuns.ts';
 import { docker, dockerAvailable } from '../../../support/docker.ts';
@@ -109,7 +103,7 @@ describe.skipIf(!ready)('a small disk (needs root, dockerd and docker-registry)'
     await stage.ensure(first);
     const waiting = stage.ensure(second);
     await paused.promise;
-    expect(stage.isReady(second)).toBe(false);
+    expect(stage.ready()).not.toContain(second);
     expect(await images.inspect(second)).toBeUndefined();
     await engine.docker.getImage(first).remove();
     expect(await waiting).toMatchObject({ pulled: true });
@@ -126,7 +120,7 @@ describe.skipIf(!ready)('a small disk (needs root, dockerd and docker-registry)'
   });
 });
 
-describe.skipIf(!ready)('two engines side by side (needs root and dockerd)', () => {
+describe.skipIf(!ready)('an engine beside that of this machine (needs root and dockerd)', () => {
   let second: SecondEngine;
   let dir: string;
   let base: string;
@@ -146,46 +140,6 @@ describe.skipIf(!ready)('two engines side by side (needs root and dockerd)', () 
     const ids = await Promise.all(engines.map(async (engine) => (await engine.info()).id));
     expect(new Set(ids)).toHaveLength(2);
     expect((await engines[0]!.info()).id).toBe(ids[0]);
-  });
-
-  test('a trial goes to the engine that has its image, although another one is named first and is as empty', async () => {
-    const image = `swebatch-placement/only:${process.pid}`;
-    const [repo, tag] = image.split(':');
-    await second.docker.getImage(base).tag({ repo: repo!, tag: tag! });
-    const events: string[] = [];
-    const serviceOf = (engine: Docker) =>
-      createImageService(
-        { docker: engine, dockerConfigDir: dir, stateDir: dir },
-        {
-          config: imagesConfigSchema.parse({ disk_low: '0', disk_high: '0' }),
-          ...{ pull: 'never', stallSeconds: 60 },
-          onEvent: ({ type }) => events.push(type),
-        },
-      );
-    const services = new Map([
-      ['first', serviceOf(docker)],
-      ['second', serviceOf(second.docker)],
-    ]);
-    const pool = createEnginePool(
-      ['first', 'second'].map((name) => ({
-        name,
-        slots: 1,
-        ping: () => services.get(name)!.engine.answers(),
-      })),
-    );
-    const config = { ahead: 0, policy: 'keep', disk_low: '0', pull: 'never', memoryBytes: 1 } as const;
-    const images = imagesOfEngines(services, config, pool);
-    try {
-      const { signal } = new AbortController();
-      expect((await images.ready(image, signal)).place!.host).toBe('second');
-      // It was not looked for in vain on the first.
-      expect(events).toEqual(['ready']);
-      // The slot of second is taken: another image goes to the free one.
-      expect((await images.ready(base, signal)).place!.host).toBe('first');
-    } finally {
-      await images.close();
-      await second.docker.getImage(image).remove();
-    }
   });
 
   test('the disk of an engine over TCP is measured in a container there, and its floor holds', async () => {
@@ -219,49 +173,6 @@ describe.skipIf(!ready)('two engines side by side (needs root and dockerd)', () 
     } finally {
       await made.close();
       line.close();
-    }
-  });
-
-  test('both are used; when one is killed its attempt ends and the next ones run on the other', async () => {
-    const config = environmentConfigSchema.parse({ pull: 'never', memory: '256m', seal_history: false });
-    const factories = [
-      createDockerFactory(config),
-      createDockerFactory(config, { docker: { socketPath: second.socket } }),
-    ];
-    const changes: string[] = [];
-    const names = ['first', 'second'];
-    const engines = names.map((name, i) => ({ name, slots: 2, ping: () => factories[i]!.docker.ping() }));
-    const pool = createEnginePool(engines, {
-      onChange: (host, state) => changes.push(`${host} ${state}`),
-    });
-    const factory = createHostsFactory({
-      pool,
-      factories: new Map(names.map((name, i) => [name, factories[i]!])),
-    });
-    const start = (attempt: number) =>
-      factory.start({
-        instanceId: `a__a-${attempt}`,
-        image: base,
-        owner: currentOwner('two-engines', `${attempt}`),
-      });
-    const opened = [await start(1), await start(2)];
-    try {
-      expect(opened.map((e) => e.info.notes.at(-1))).toEqual(['engine: first', 'engine: second']);
-      for (const environment of opened)
-        expect((await environment.execute('echo here')).output).toBe('here\n');
-      await second.kill();
-      await expect(opened[1]!.execute('echo still here?')).rejects.toMatchObject({
-        name: 'EnvironmentError',
-      });
-      expect((await opened[0]!.execute('echo here')).exitCode).toBe(0);
-      const next = await start(3);
-      opened.push(next);
-      expect(next.info.notes.at(-1)).toBe('engine: first');
-      expect((await next.execute('echo again')).output).toBe('again\n');
-      expect(changes).toEqual(['second lost']);
-    } finally {
-      for (const environment of opened) await environment.close();
-      await factory.close();
     }
   });
 });
