@@ -29,7 +29,7 @@ export interface AttemptOutcome {
   readonly patch: string;
   /** The image of an end state; null where none is kept. */
   readonly work: string | null;
-  /** Of tests that ran in the attempt; it is in the record already. */
+  /** The verdict of tests that ran in the attempt; the record has it already. */
   readonly verdict: EvaluationResult | null;
 }
 
@@ -55,7 +55,7 @@ export async function runAttempt(
     end = { ending: endingOfResult(result), result };
   } catch (error) {
     if (error instanceof StorageError) throw error;
-    // What ran in an environment that had started was the agent's.
+    // A command in an environment that had started was the agent's.
     end = { ending: endingOfError(error, signal, environment !== null), result: null };
     journal.warn(end.ending.reason, { message: end.ending.message, stack: stackOf(error) });
   } finally {

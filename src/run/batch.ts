@@ -41,7 +41,7 @@ const DURABLE_EVENTS: ReadonlySet<RunEvent['type']> = new Set([
 export interface BatchResult {
   readonly status: RunStatus;
   readonly counts: Record<string, number>;
-  /** Set when the run stopped for a reason that affects every instance: authentication, missing model. */
+  /** The reason why the run stopped, where it affects every instance: authentication, missing model. */
   readonly fatal: string | null;
 }
 
@@ -131,7 +131,7 @@ function settleTrial(
 /** After the last attempt: pending trials get a reason, and the run gets its status. */
 function conclude({ store, row, events, stop, budget }: Run): BatchResult {
   if (stop.why) markNotRun(store, row.id, stop.why.reason);
-  // By exit class; the sum is the number of planned trials.
+  // Trials by exit class; the sum is the number of planned trials.
   const counts = Object.fromEntries(classCounts(store, row.id));
   const status = statusOf(stop, counts);
   setRunStatus(store, row.id, status, new Date().toISOString());

@@ -1,6 +1,6 @@
 /**
- * What a run consists of while a process works on it. run.ts opens all of it, in one place, and closes it; the queue, the attempts and their
- * records get the whole.
+ * A run while a process works on it. run.ts opens its parts, in one place, and closes them; the queue, the attempts and their records get the
+ * whole.
  */
 import type { Redactor } from '../base/text/redact.ts';
 import type { RunConfig } from '../config/configSchema.ts';
@@ -45,10 +45,10 @@ export interface Run {
 
   readonly arms: ReadonlyMap<number, ArmRuntime>;
   readonly instances: ReadonlyMap<number, PlannedInstance>;
-  /** What is to be done in this sitting, in the order in which it starts. */
+  /** Trials of this sitting, in the order in which they start. */
   readonly trials: readonly PlannedTrial[];
 
-  /** What tasks may have of this machine. */
+  /** Variables and a judge that tasks may have of this machine. */
   readonly suite: OpenSuite;
   /** Absent where no engine is needed. */
   readonly engine: EngineWatch | undefined;
@@ -64,6 +64,6 @@ export interface Run {
   readonly stepGrading: StepGrading;
   readonly exporter: Exporter;
   readonly suspicionRules: readonly SuspicionRule[];
-  /** A model has answered, which may not be the requested one. */
+  /** Notes that a model has answered, which may not be the requested one. */
   readonly answered: (asked: string, answered: string) => void;
 }

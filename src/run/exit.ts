@@ -1,5 +1,5 @@
 /**
- * What the end of an attempt means: its exit reason, detail and message, of a closed vocabulary; the patch that
+ * The meaning of the end of an attempt: its exit reason, detail and message, of a closed vocabulary; the patch that
  * its prediction carries; and whether its trial runs again. Pure.
  */
 
@@ -31,11 +31,11 @@ export interface Ending {
   readonly evidence: Readonly<Record<string, unknown>> | null;
   /** mini-swe-agent's word for trajectories and exit_statuses.yaml. */
   readonly exitStatus: string;
-  /** What the agent ran ended its environment; false wherever that is not proven. */
+  /** A command of the agent ended its environment; false wherever that is not proven. */
   readonly byAgent?: boolean;
   /** The request was rejected, and no call of the model had succeeded yet. */
   readonly beforeAnyAnswer?: boolean;
-  /** Nobody listens at the address of the model: no fault of this trial. */
+  /** The address of the model has no listener: no fault of this trial. */
   readonly unreachable?: boolean;
   /** A module of the user's threw, or returned what nobody can use. */
   readonly ofModule?: boolean;
@@ -188,7 +188,7 @@ function stopReasonOf(error: unknown, signal: AbortSignal): StopReason | null {
 }
 
 /**
- * Once may be an accident, and a fresh container is worth a try. An agent that does it again, in a fresh container, has failed: otherwise it could
+ * One end may be an accident, and a fresh container is worth a try. An agent (ownEnd.test.ts) that does it again, in a fresh container, has failed: otherwise it could
  * take an instance out of the count by ending its container.
  */
 export function withEarlierEnds(ending: Ending, endedByAgentBefore: number): Ending {
@@ -230,7 +230,7 @@ export function settlementOf(
   const { reason, detail, recordedAgain, byAgent } = ending;
   // A replay follows the recorded decision.
   if (recordedAgain) return 'again';
-  // The run ended it because the disk was low, which uses up no attempt.
+  // A low disk uses up no attempt.
   if (detail === HOST_FLOOR) return 'again';
   // Sealed as infra it would be out of the count: the next such end is the agent's result.
   if (byAgent && exitClassOf(reason) === 'infra') return 'again';
@@ -279,7 +279,7 @@ export interface AgentEnd {
   readonly result: AgentResult | null;
 }
 
-/** What was submitted, and the patch of the prediction. An agent that leaves its patch submits only what it hands over as bytes. */
+/** The submission, and the patch of the prediction. An agent that leaves its patch submits only what it hands over as bytes. */
 export function patchOfAttempt(
   policy: PatchPolicy,
   { leavesPatch }: { readonly leavesPatch: boolean },

@@ -98,7 +98,7 @@ export interface RunOutcome extends BatchResult {
   readonly interruptedBy: string | null;
   /** Why trials failed without a statement about the model. */
   readonly failures: readonly FailureKind[];
-  /** Of its arms. */
+  /** Scores of its arms. */
   readonly scores?: readonly ArmScore[];
 }
 
@@ -168,7 +168,7 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   // Secrets: before anything is told.
   const redactor = keepSecrets(sitting, caller);
 
-  // What a dead process left: before trials are chosen, because its trials are pending again.
+  // Recovery of what a dead process left: before trials are chosen, because its trials are pending again.
   recover(store, root, row, caller.tell);
   await reapOrphans(sitting.arms, caller);
   const all = trialsOf(store, row.id);

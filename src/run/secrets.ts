@@ -1,5 +1,5 @@
 /**
- * Which values are secrets: keys that the configuration names, those of clouds, the hub's token, passwords of proxies, and variables listed in
+ * Values that are secrets: keys that the configuration names, those of clouds, the hub's token, passwords of proxies, and variables listed in
  * SWEBATCH_SECRETS (separated by commas). Also variables with the name of a secret whose value looks like one: hiding the value of
  * `DB_PASSWORD=sunday` would damage every log that mentions a day.
  */
@@ -30,7 +30,7 @@ import type { ArmConfig } from './plan/planRecord.ts';
 
 const SECRET_NAME = /(_API_KEY|_TOKEN|_SECRET|_PASSWORD|_CREDENTIALS)$/;
 const HUB_TOKENS = ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN'];
-/** What the clouds read themselves (model/clouds). */
+/** Variables that the clouds read themselves (model/clouds). */
 const CLOUD_SECRETS = [
   ...['AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN', 'AWS_BEARER_TOKEN_BEDROCK'],
   ...['AZURE_CLIENT_SECRET', 'AZURE_AD_TOKEN', 'GOOGLE_OAUTH_ACCESS_TOKEN'],
@@ -65,7 +65,7 @@ export function loadedSecrets(env: Variables, names: readonly string[]): Secret[
 
 export const redactorOf = (env: Variables): Redactor => createRedactor(loadedSecrets(env, []));
 
-/** With the secrets of these models, and the variables that tasks may have. */
+/** A redactor of the secrets of these models, and of the variables that tasks may have. */
 export function redactorOfModels(
   env: Variables,
   models: readonly Partial<ModelConfig>[],
@@ -76,7 +76,7 @@ export function redactorOfModels(
   return createRedactor([...loadedSecrets(env, names), ...secrets.flatMap((one) => one.literals)]);
 }
 
-/** With the secrets of a recorded run. */
+/** A redactor of the secrets of a recorded run. */
 export function redactorOfArms(
   env: Variables,
   run: Pick<RunRow, 'config'>,

@@ -26,7 +26,7 @@ export interface Suite {
     splits?(dir: string): readonly string[];
     readonly needed?: boolean;
   };
-  /** What agents are asked in, where nobody wrote a prompt; absent: the default, which is about a repository and a report. */
+  /** Prompts of agents, where nobody wrote one; absent: the default, which is about a repository and a report. */
   readonly prompts?: SuitePrompts;
   /** Why a task cannot run here, as a clause; undefined when it can. Told before anything starts. */
   refusal?(instance: Instance): string | undefined;
@@ -37,7 +37,7 @@ export interface Suite {
   builds?(instance: Instance): readonly ImageBuild[];
   /** The name of the image that the task's own recipe makes, where `datasets add --images built` asks for it; undefined where it has no recipe. */
   builtImage?(instance: Instance): string | undefined;
-  /** Of a task whose agent runs more than once: leads it through. undefined: the agent runs once, on the problem statement. */
+  /** Leads the agent through a task in several runs. undefined: the agent runs once, on the problem statement. */
   lead?(instance: Instance): ((attempt: LedAttempt) => Promise<AgentResult>) | undefined;
   /**
    * The solution that the task brings, of one part of it where the suite leads an agent through several; undefined where it brings none.
@@ -45,8 +45,8 @@ export interface Suite {
    */
   solution?(instance: Instance, part?: string): Solution | undefined;
   /**
-   * Of tasks that their end state judges, because no patch says their work: called when an attempt has ended, while its environment is still there.
-   * Absent: the work is the patch of the work tree.
+   * Keeps the end state of an attempt, where that is judged because no patch says the work: called when the agent is done, while the environment is
+   * still there. Absent: the work is the patch of the work tree.
    */
   finish?(instance: Instance, attempt: EndedAttempt): Promise<FinishedWork>;
   grading(instance: Instance, options: SpecOptions): PlannedGrading;
@@ -56,18 +56,18 @@ export interface Suite {
 export interface SuitePrompts {
   readonly system: string;
   readonly instance: Readonly<Record<AgentConfig['protocol'], string>>;
-  /** Of agents that are programs. */
+  /** The prompt of agents that are programs. */
   readonly program: string;
 }
 
-/** What a task asks for, as plain data; what is absent it does not ask for. */
+/** Needs of a task, as plain data; it does not ask for what is absent. */
 export interface TaskNeeds {
   readonly container?: ContainerNeeds;
   /** The most processors that one of its containers asks for, those of its grading included. */
   readonly processors?: number;
-  /** Likewise of memory. */
+  /** The most memory, likewise. */
   readonly memoryMb?: number;
-  /** One of its containers, those of its grading included, reaches the hosts of a list. */
+  /** Whether one of its containers, those of its grading included, reaches the hosts of a list. */
   readonly opensHosts?: boolean;
   /** Seconds that the task gives its agent. */
   readonly agentS?: number | undefined;
@@ -75,7 +75,7 @@ export interface TaskNeeds {
   readonly toolServers?: readonly McpServer[];
   /** A folder of its container whose skills its agent is to have. */
   readonly skillsFolder?: string | undefined;
-  /** Of this machine. */
+  /** Variables of this machine. */
   readonly variables?: readonly WantedVariable[];
   /** The most that one of its containers asks for. */
   readonly gpus?: number;
@@ -90,7 +90,7 @@ export interface WantedVariable {
   /** Where the task says so. */
   readonly key: string;
   readonly hasDefault: boolean;
-  /** Who alone gets it; absent: whoever works there. */
+  /** The only reader; absent: everybody who works there. */
   readonly reader?: 'verifier' | 'solution';
 }
 
@@ -98,7 +98,7 @@ export interface ImageBuild extends BuildRecipe {
   readonly image: string;
 }
 
-/** One task of a folder; `id` names it also where it cannot be read. */
+/** A task of a folder; `id` names it also where it cannot be read. */
 export interface FolderTask {
   readonly id: string;
   readonly path: string;
@@ -110,7 +110,7 @@ export interface FolderTask {
   readonly warnings: readonly string[];
 }
 
-/** What a suite may do in an attempt at one of its tasks. */
+/** An attempt, as the suite of its task may use it. */
 export interface OpenAttempt {
   readonly environment: Environment;
   beginPhase(name: string): void;
@@ -143,7 +143,7 @@ export interface EndedAttempt extends OpenAttempt {
   capture(running: boolean): Promise<{ readonly captured: CapturedPatch | null; readonly lost: unknown }>;
   /** Work on the environment within the time that a capture may take. */
   inTime<T>(work: Promise<T>): Promise<T>;
-  /** Without the values of this machine that were given to the task. */
+  /** The bytes without the values of this machine that were given to the task. */
   withoutValues(bytes: Uint8Array): Uint8Array;
   /** Writes texts into a folder of the attempt below one of the run; resolves to that folder. Secrets in them are replaced. */
   keepFiles(folder: string, files: readonly { name: string; text: string }[]): Promise<string>;
@@ -151,12 +151,12 @@ export interface EndedAttempt extends OpenAttempt {
   warn(text: string, data: Record<string, unknown>): void;
 }
 
-/** What the settlement of an attempt keeps. */
+/** The work of an attempt, as its settlement keeps it. */
 export interface FinishedWork {
   readonly captured: CapturedPatch | null;
   /** The image of the end state; null where the patch is graded. */
   readonly work: string | null;
-  /** Of `EndedAttempt.capture`. */
+  /** The loss that `EndedAttempt.capture` told. */
   readonly lost: unknown;
   /**
    * Judges the work before its environment goes. Null: it is graded later, as every other. Throws where the work is gone, and would be judged for
@@ -174,7 +174,7 @@ export interface AgentPart {
 }
 
 interface AgentRun {
-  /** With the steps and the cost of all runs so far. */
+  /** The result, with the steps and the cost of all runs so far. */
   readonly result: AgentResult;
   readonly reason: ExitReason;
   /** For people; null where the reason says enough. */

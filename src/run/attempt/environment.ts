@@ -98,7 +98,7 @@ export async function probeEnvironment(
   // From the root folder, because any Python finds a package in its own checkout.
   const run = async (command: string) => {
     const done = await environment.execute(command, { cwd: '/', signal });
-    // Of a machine that is too slow, or a shell that was killed: nothing is known of the image.
+    // A machine that is too slow, or a shell that was killed, says nothing of the image.
     if (done.exitCode < 0)
       throw new EnvironmentError(
         'start_failed',
@@ -129,9 +129,9 @@ export async function probeEnvironment(
 /** A limit of 0 means none; an hour is longer than any capture or removal takes. */
 const WITHOUT_LIMIT_S = 3600;
 
-/** What an attempt left, as the record keeps it. */
+/** The work of an attempt, as the record keeps it. */
 export interface LeftWork extends Omit<FinishedWork, 'judge'> {
-  /** Of tests that ran before the environment went. */
+  /** The verdict of tests that ran before the environment went. */
   readonly verdict: EvaluationResult | null;
 }
 
@@ -253,7 +253,7 @@ async function inTime<T>({ config: { stall }, stop, now }: Run, work: Promise<T>
   }
 }
 
-/** A daemon that does not answer must not hold the slot; the factory's close waits for the removal once more. */
+/** T-35: a daemon that does not answer must not hold the slot; the factory's close waits for the removal once more. */
 async function removeEnvironment(
   { config: { stall }, stop }: Run,
   journal: AttemptJournal,
@@ -262,7 +262,7 @@ async function removeEnvironment(
   try {
     journal.phases.begin('stop');
   } catch (error) {
-    // The container is removed even when the phase cannot be recorded; another write throws the storage error.
+    // T-53: the container is removed even when the phase cannot be recorded; another write throws the storage error.
     if (!(error instanceof StorageError)) throw error;
   }
   const limitS = stall.stop_s || WITHOUT_LIMIT_S;

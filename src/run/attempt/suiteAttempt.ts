@@ -1,4 +1,4 @@
-/** What a suite may do in an attempt at one of its tasks. */
+/** Attempts as the suite of their task sees them. */
 import type { AgentConfig } from '../../agent/agentConfig.ts';
 import type { AgentCallbacks, AgentResult } from '../../agent/contract.ts';
 import type { Environment } from '../../environment/environment.ts';
@@ -47,7 +47,7 @@ export function ledAttempt(
   },
 ): LedAttempt {
   const { recorder, recordWork, signal, now } = parts;
-  /** What the runs used of the wall-clock limit: waiting, and the gradings between them, are none of it. */
+  /** Time of the wall-clock limit that the runs used: waiting, and the gradings between them, are none of it. */
   let workedMs = 0;
   let steps = 0;
   let cost: number | null = 0;
@@ -85,7 +85,7 @@ const usedUp = (limit: string): AgentResult => ({
   costNano: 0,
 });
 
-/** What is left of the attempt's limits. The time that the task gives is that of the part. */
+/** The rest of the attempt's limits. The time that the task gives is that of the part. */
 function configFor(
   config: AgentConfig,
   recorder: Recorder,

@@ -70,7 +70,7 @@ export function recoverRun(store: Store, runId: number, endedAt: string) {
 }
 
 /**
- * A trajectory is written only after its attempt is durably recorded. One without a record means that the database is older: its
+ * T-53: a trajectory is written only after its attempt is durably recorded, so a trajectory without a record means that the database is older: its
  * write-ahead log was deleted, or an earlier copy put back. Continuing would silently run and pay for these trials again.
  */
 function refuseLostRecords(store: Store, run: RunRow, dir: string): void {

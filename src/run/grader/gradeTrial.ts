@@ -42,7 +42,7 @@ import { connectionRecord } from '../record/connectionRecord.ts';
 import { writeGradedFiles } from '../record/verdicts.ts';
 import type { OpenSuite } from './judge.ts';
 
-/** What gradings need of a run: `evaluate` opens this alone. */
+/** The run that is graded: `evaluate` opens this alone. */
 export interface GradedRun {
   /** The record of the results root. */
   readonly store: Store;
@@ -54,7 +54,7 @@ export interface GradedRun {
   readonly redactor: Redactor;
   readonly events: RunEvents;
   readonly stop: StopLadder;
-  /** What tasks may have of this machine. */
+  /** Variables and a judge that tasks may have of this machine. */
   readonly suite: OpenSuite;
   readonly arms: ReadonlyMap<number, { readonly row: ArmRow }>;
   readonly instances: ReadonlyMap<number, PlannedInstance>;
@@ -126,7 +126,7 @@ export async function gradeTrial(
   return { label, gradable: true, result };
 }
 
-/** Of the attempt, as far as the record has it. */
+/** The trajectory of the attempt, as far as the record has it. */
 const trajectoryOf =
   ({ store }: Pick<GradedRun, 'store'>, attemptId: number) =>
   async (): Promise<Uint8Array> => {

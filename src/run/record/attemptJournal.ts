@@ -44,7 +44,7 @@ interface AttemptFacts {
     readonly captured: CapturedPatch | null;
     /** The image of an end state. */
     readonly work: string | null;
-    /** Of tests that have run already. */
+    /** The verdict of tests that have run already. */
     readonly verdict: EvaluationResult | null;
   };
 }

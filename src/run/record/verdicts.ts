@@ -45,7 +45,7 @@ export function writeVerdict(
   g: JudgedWork,
   result: EvaluationResult,
 ): void {
-  // It lies in a file that only its owner can read.
+  // The log lies in a file that only its owner can read.
   const flags = result.log !== null && redactor.contains(result.log) ? [LOG_HOLDS_SECRET] : [];
   insertEvaluation(store, {
     run_id: row.id,
@@ -60,7 +60,7 @@ export function writeVerdict(
     resolved: bit(result.resolved),
     resolved_strict: bit(result.resolvedStrict),
     reward: result.reward ?? null,
-    // Whoever writes rewards names them.
+    // Names of rewards are the verifier's own words, and may hold a secret.
     rewards: result.rewards === undefined ? null : redactor.json(JSON.stringify(result.rewards)),
     // Both are evidence, so neither is changed: the report has only names of the dataset, and a log with a secret is flagged.
     report: result.report === null ? null : JSON.stringify(result.report),

@@ -31,7 +31,7 @@ export async function finishTask(
   planned: PlannedGrading,
 ): Promise<FinishedWork> {
   await keepServiceLogs(attempt);
-  // Of several steps each end state was kept when its step ended.
+  // A task of several steps had each end state kept when its step ended.
   const left = isFinalReason(attempt.reason) && !task.steps ? await leftForTests(task, attempt) : undefined;
   const running = left?.runs === true;
   const { captured, lost } = await attempt.capture(running);
@@ -45,7 +45,7 @@ export async function finishTask(
   return { captured: clean, work, lost, judge: (patch) => judge(attempt, planned, { ...judged, patch }) };
 }
 
-/** What its services printed, as files of the attempt. Never throws for an engine. */
+/** The output of its services, as files of the attempt. Never throws for an engine. */
 async function keepServiceLogs(attempt: EndedAttempt): Promise<void> {
   const { environment } = attempt;
   try {
@@ -81,11 +81,11 @@ async function keptImage(attempt: EndedAttempt, running: boolean): Promise<strin
 interface LeftForTests extends LeftRunning {
   /** The tests look at it while it runs; otherwise only its files are collected. */
   readonly runs: boolean;
-  /** What is judged is gone afterwards, so this verdict is the only one. */
+  /** The work is gone afterwards, so this verdict is the only one. */
   readonly only: boolean;
   /** Why no image has all of it, as a clause. */
   readonly unkept?: string | undefined;
-  /** Nor may it be judged here. */
+  /** The work may not be judged here either. */
   readonly refused?: boolean;
 }
 

@@ -20,11 +20,11 @@ import type { HarborStep, HarborTask } from './readTask.ts';
 import { mainOf, reportOf, ungradable, verification, verifierFrame, type Wanted } from './verification.ts';
 
 export interface TaskStep extends AgentPart {
-  /** What goes into the work tree before it begins, by paths below that. Throws when the folder is no longer what it was. */
+  /** Files of the work tree, by paths below it, which are placed before the step begins. Throws when the folder is no longer what it was. */
   readonly files: () => readonly { path: string; content: Uint8Array; executable: boolean }[];
-  /** One of these files, which is run then. */
+  /** The name of one of these files, which is run then. */
   readonly setup?: string;
-  /** What the container reaches before its agent, and while it works; absent where no list of hosts decides that. */
+  /** Networks of the container before its agent, and while it works; absent where no list of hosts decides that. */
   readonly networks?: { readonly setup: Network; readonly agent: Network };
   /** Must pass before the agent begins. */
   readonly healthcheck?: string | undefined;
@@ -40,7 +40,7 @@ export interface StepVerification {
   readonly goesOn: boolean;
   /** A sentence about it. */
   readonly says: string;
-  /** What the grading of the whole needs of it: it goes with the work that is kept. */
+  /** The verdict for the grading of the whole: it goes with the work that is kept. */
   readonly verdict: unknown;
   /** The place where it ran was away or broken, which says nothing about the work. */
   readonly lost?: string;
@@ -67,7 +67,7 @@ export async function workThroughSteps(
     if (step.networks) attempt.environment.enterPhase('setup', step.networks.setup);
     await prepare(step, attempt, index);
     if (step.networks) attempt.environment.enterPhase('agent', step.networks.agent);
-    // What is left undone is judged all the same, as the state that it was left in.
+    // An unfinished step is judged all the same, as the state that it was left in.
     const { result, reason, message } = await attempt.runAgent(step);
     attempt.note(
       `step ${index + 1} of ${steps.length}, ${step.name}: ${reason}${message ? `: ${message}` : ''}`,
@@ -175,7 +175,7 @@ const stepVerdict = z.object({
 });
 type StepVerdict = z.infer<typeof stepVerdict>;
 
-/** Of the log of a step that was verified in between: the rest of it is in no file. */
+/** Bytes of the log of a step that was verified in between: the rest of it is in no file. */
 const LOG_KEPT = 512 * 1024;
 
 const verdictOf = (result: EvaluationResult): StepVerdict => ({
