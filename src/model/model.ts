@@ -202,8 +202,7 @@ export interface WireRequest {
 /** Receives the answer as it comes. A try that is repeated is not reported. */
 export interface WireSink {
   head(status: number, headers: Readonly<Record<string, string>>): void;
-  /** A promise: nothing more is read of the provider before it resolves. */
-  data(bytes: Uint8Array): Promise<void> | undefined;
+  data(bytes: Uint8Array): void;
 }
 
 export interface WireAnswer {

@@ -17,7 +17,7 @@ import type { Calibrated, GoldStanding } from '../store/records/evaluations.ts';
 import { type LoadOptions, loadDataset } from '../suites/loadDataset.ts';
 import { isTaskAddress, needsOf, planGrading } from '../suites/suites.ts';
 import { cloned, fetchTasks } from './namedTasks.ts';
-import { withinEngine } from './plan/unsupported.ts';
+import { gradedTaskFacts, reasonsOf, refusedTasks } from './plan/refusedTasks.ts';
 import { UserError } from './userError.ts';
 
 /**
@@ -199,7 +199,10 @@ export async function checkDatasetHere(
   known: Iterable<Calibrated> = [],
 ): Promise<CheckedDataset> {
   const arms = [{ environment: environmentConfigSchema.parse({}) }];
-  const rows = await withinEngine(dataset.rows, { arms, grading: { enabled: true } });
+  const refused = await refusedTasks(dataset.rows, await gradedTaskFacts(dataset.rows, arms));
+  const rows = dataset.rows.map((row) =>
+    refused.has(row) ? { ...row, refused: reasonsOf(refused.get(row)) } : row,
+  );
   return checkDataset({ ...dataset, rows }, known);
 }
 

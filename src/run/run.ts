@@ -17,8 +17,8 @@ import { parseSize } from '../base/text/units.ts';
 import type { RunConfig } from '../config/configSchema.ts';
 import type { SuiteConfig } from '../config/suiteConfig.ts';
 import { currentOwner } from '../environment/owner.ts';
+import { watchEngine } from '../environment/places/engineWatch.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../environment/places/imagesConfig.ts';
-import { watchEngine } from '../environment/places/places.ts';
 import type { GradingConfig } from '../grading/gradingConfig.ts';
 import { suspicionRules } from '../grading/suspicion/commands.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
@@ -241,7 +241,7 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
     leaseOwner: `${owner.host}:${owner.bootId}:${owner.pid}:${owner.pidStart}`,
     retry: { ...config.retry, made: new Map(), outages: new Map() },
     now: () => clock.now() - awayMs(),
-    disk: diskFloorOf(config, [root, await service?.engineDir()]),
+    disk: diskFloorOf(config, [root, await service?.layersDir()]),
     suspicionRules: suspicionRules(config.suspicion_rules),
     exporter: createExporter({ store, run: row, dir, version: VERSION }),
     answered: tellOtherModels(note),

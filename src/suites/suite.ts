@@ -26,7 +26,7 @@ export interface Suite {
     splits?(dir: string): readonly string[];
     readonly needed?: boolean;
   };
-  /** Prompts of agents, where nobody wrote one; absent: the default, which is about a repository and a report. */
+  /** The prompts, where nobody wrote one; absent: the default, which is about a repository and a report. */
   readonly prompts?: SuitePrompts;
   /** Why a task cannot run here, as a clause; undefined when it can. Told before anything starts. */
   refusal?(instance: Instance): string | undefined;
@@ -60,14 +60,14 @@ export interface SuitePrompts {
   readonly program: string;
 }
 
-/** Needs of a task, as plain data; it does not ask for what is absent. */
+/** The needs of a task as plain data; an absent field is no need. */
 export interface TaskNeeds {
   readonly container?: ContainerNeeds;
   /** The most processors that one of its containers asks for, those of its grading included. */
   readonly processors?: number;
   /** The most memory, likewise. */
   readonly memoryMb?: number;
-  /** Whether one of its containers, those of its grading included, reaches the hosts of a list. */
+  /** A container of the task or of its grading reaches the hosts of a list. */
   readonly opensHosts?: boolean;
   /** Seconds that the task gives its agent. */
   readonly agentS?: number | undefined;
@@ -90,7 +90,7 @@ export interface WantedVariable {
   /** Where the task says so. */
   readonly key: string;
   readonly hasDefault: boolean;
-  /** The only reader; absent: everybody who works there. */
+  /** The container that alone gets it; absent: each. */
   readonly reader?: 'verifier' | 'solution';
 }
 

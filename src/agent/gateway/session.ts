@@ -148,11 +148,6 @@ function tell(
 ): void {
   const { spec, threads, wire } = session;
   const got = answerOf(answer);
-  if (!answer.isKept())
-    note(
-      session,
-      `gateway: a long answer passed whole; its first ${got.bytes.length >> 20} MB are in the record`,
-    );
   const counted = facts.label.kind === 'count_tokens';
   const { thread, messages } = counted
     ? { thread: 'count_tokens', messages: [] }
@@ -383,8 +378,6 @@ function createCallBook() {
     find(key: string, again: boolean): Answer | null {
       const answer = known.get(key);
       const outcome = answer?.outcome();
-      // Its beginning is not here any more: who asks for it again has it made again.
-      if (answer && !answer.isKept()) return null;
       if (!answer || outcome === null) return answer ?? null;
       if (outcome?.kind === 'whole' && (again || !answer.isDelivered())) return answer;
       known.delete(key);
@@ -485,7 +478,7 @@ function outcomeOf(result: WireAnswer, answer: Answer, translation: Translation 
   const said = translation.answer(result);
   if (said.kind === 'failed') return said.outcome;
   answer.sink.head(200, { 'content-type': said.type });
-  void answer.sink.data(Buffer.from(said.text));
+  answer.sink.data(Buffer.from(said.text));
   return { kind: 'whole' };
 }
 
@@ -501,8 +494,7 @@ function answerOf(answer: Answer): ProgramAnswer {
       bytes: Buffer.from(outcome.text),
     };
   return {
-    // Played again it would be half of what it was.
-    end: answer.isKept() ? (outcome?.kind ?? 'cut') : 'cut',
+    end: outcome?.kind ?? 'cut',
     status: head?.status ?? 400,
     headers: returnedHeaders(head?.headers ?? {}),
     bytes: answer.bytes(),

@@ -376,18 +376,15 @@ function holdBack(sink: WireSink | null) {
   let open = false;
   return {
     isOpen: () => open,
-    passes: sink !== null,
-    take(bytes: Uint8Array): Promise<void> | undefined {
-      if (!sink) return undefined;
-      if (open) return sink.data(bytes);
-      held.push(bytes);
-      return undefined;
+    take(bytes: Uint8Array): void {
+      if (open) sink?.data(bytes);
+      else if (sink) held.push(bytes);
     },
     letGo(exchange: Exchange) {
       if (open || !sink) return;
       open = true;
       sink.head(exchange.status ?? 200, exchange.headers);
-      for (const bytes of held.splice(0)) void sink.data(bytes);
+      for (const bytes of held.splice(0)) sink.data(bytes);
     },
     forget() {
       held = [];
@@ -400,20 +397,12 @@ type Held = ReturnType<typeof holdBack>;
 function tapped(
   body: ReadableStream<Uint8Array>,
   held: Held,
-  signal: AbortSignal | undefined,
 ): { body: ReadableStream; ended: Promise<void> } {
   const source = body.getReader();
-  const aborted = new Promise<void>((resolve) => {
-    signal?.addEventListener('abort', () => resolve(), { once: true });
-  });
-  const taken = async (bytes: Uint8Array): Promise<void> => {
-    const room = held.take(bytes);
-    if (room !== undefined) await Promise.race([room, aborted]);
-  };
   const over = Promise.withResolvers<void>();
   const rest = async () => {
     try {
-      for (let next = await source.read(); !next.done; next = await source.read()) await taken(next.value);
+      for (let next = await source.read(); !next.done; next = await source.read()) held.take(next.value);
     } catch {
       // Its end was read: what breaks after it is nobody's loss.
     }
@@ -428,7 +417,7 @@ function tapped(
           controller.close();
           return;
         }
-        await taken(next.value);
+        held.take(next.value);
         controller.enqueue(next.value);
       } catch (error) {
         over.resolve();
@@ -440,24 +429,6 @@ function tapped(
   return { body: copy, ended: over.promise };
 }
 
-/** Characters of a reply that are read along; of what comes behind them only how it ends counts. */
-const LONGEST_KEPT = 32_000_000;
-const WORDS = new Set([
-  ...['content', 'text', 'thinking', 'reasoning', 'reasoning_content', 'refusal', 'arguments', 'input'],
-  ...['partial_json', 'delta', 'output', 'output_text', 'encrypted_content', 'signature', 'thoughtSignature'],
-]);
-
-function withoutWords(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutWords);
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, one]) => [
-      name,
-      typeof one === 'string' && WORDS.has(name) ? '' : withoutWords(one),
-    ]),
-  );
-}
-
 /**
  * Events before the first word (a greeting, the usage so far) are no answer yet: providers without room send it too, then an error. Calls
  * of tools without arguments have no characters and are held until the end.
@@ -466,7 +437,7 @@ function watching(assembly: Assembly, onWords: () => void): Assembly {
   return {
     ...assembly,
     add(data, event) {
-      assembly.add(assembly.characters() > LONGEST_KEPT ? withoutWords(data) : data, event);
+      assembly.add(data, event);
       if (assembly.characters() > 0 && !isError({ data, event: event ?? null })) onWords();
     },
   };
@@ -493,10 +464,9 @@ async function forwardOnce(
   };
   const send: ModelEndpoint['send'] = async (body, current) => {
     exchange = current;
-    current.passes = held.passes;
     const response = await post(request, base, body, current);
     if (!current.streaming || !response.body) return response;
-    const tap = tapped(response.body, held, signal);
+    const tap = tapped(response.body, held);
     ended = tap.ended;
     return { body: tap.body };
   };
@@ -504,7 +474,7 @@ async function forwardOnce(
   const result = hear(await sendOnce({ ...base, dialect, send }, request.body, signal));
   if (held.isOpen()) await within(ended, REST_MS);
   else if (exchange && passes(result)) {
-    if (!exchange.streaming) void held.take(Buffer.from(exchange.text));
+    if (!exchange.streaming) held.take(Buffer.from(exchange.text));
     held.letGo(exchange);
   }
   return result;

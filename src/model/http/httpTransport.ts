@@ -178,7 +178,7 @@ async function* readBody(
     for await (const part of body) {
       timers.gotBytes();
       exchange.received += part.length;
-      if (exchange.received > MAX_REPLY_BYTES && !(exchange.passes && exchange.streaming))
+      if (exchange.received > MAX_REPLY_BYTES)
         throw new TransportError('too_large', `reply larger than ${MAX_REPLY_BYTES >> 20} MB`);
       yield part;
     }
@@ -327,8 +327,6 @@ export interface Exchange {
   /** The body when it is read whole; streams are read by the caller. */
   text: string;
   streaming: boolean;
-  /** Somebody else reads the stream as it comes, and little of it is kept here. */
-  passes?: boolean;
   /** Stream events seen, for the text of the idle deadline. */
   chunks: number;
   failure: TransportError | null;

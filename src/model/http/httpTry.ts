@@ -356,9 +356,6 @@ function parse({ event, data }: EventSourceMessage): StreamEvent {
   }
 }
 
-/** No event of a reply is as long; one that never ends must not fill the memory. Also a body that is no stream is one. */
-const LONGEST_EVENT = 268_435_456;
-
 /**
  * The events of a body, as they come. A body that is not an event stream at all (some gateways send plain JSON under this content type)
  * gives no event; `other` hears what it was. Rejects with UnreadableEvent, and with whatever the body rejects with.
@@ -372,11 +369,8 @@ export async function* readEvents(
   const ready: EventSourceMessage[] = [];
   const parser = createParser({ onEvent: (event) => ready.push(event) });
   let plain: string | null = '';
-  let unread = 0;
   for await (const bytes of body) {
     const text = decoder.decode(bytes, { stream: true });
-    unread += bytes.length;
-    if (unread > LONGEST_EVENT) throw new UnreadableEvent('an event does not end');
     if (plain !== null) {
       plain += text;
       const first = plain.trimStart()[0];
@@ -385,7 +379,6 @@ export async function* readEvents(
       parser.feed(plain);
       plain = null;
     } else parser.feed(text);
-    if (ready.length > 0) unread = 0;
     for (const event of ready.splice(0)) {
       if (event.data.startsWith(DONE)) return;
       yield parse(event);

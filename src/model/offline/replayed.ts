@@ -272,7 +272,7 @@ function answer(call: RecordedWireCall, sink: WireSink | null): WireAnswer {
   const refused = end === 'refused' ? { status, headers, text: Buffer.from(bytes).toString('utf8') } : null;
   if (end === 'whole' || end === 'cut') {
     sink?.head(status, headers);
-    void sink?.data(bytes);
+    sink?.data(bytes);
   }
   if (call.failure) return { response: call.failure, refused };
   return { response: modelSuccess(replyOf(call)), refused };

@@ -213,7 +213,7 @@ function recordOfJudge({ attemptId, instanceId }: Graded, { store, redactor, bud
         if (row) {
           played += 1;
           sink?.head(row.status, JSON.parse(row.headers) as Record<string, string>);
-          await sink?.data(gunzipSync(row.response));
+          sink?.data(gunzipSync(row.response));
           return { response: modelSuccess(JSON.parse(row.reply) as ModelReply), refused: null };
         }
         const bytesSoFar: Uint8Array[] = [];
@@ -230,7 +230,7 @@ function recordOfJudge({ attemptId, instanceId }: Graded, { store, redactor, bud
             },
             data(bytes) {
               bytesSoFar.push(Uint8Array.from(bytes));
-              return sink.data(bytes);
+              sink.data(bytes);
             },
           },
           options,

@@ -5,6 +5,7 @@ import { datasetHash, headOf, readInstance, readRowHash } from '../../dataset/da
 import { instanceSchema } from '../../dataset/instance.ts';
 import { locateDataset } from '../../dataset/read/locate.ts';
 import { gradingHashOf } from '../../dataset/read/row.ts';
+import type { ImageContent } from '../../environment/places/imageService.ts';
 import { shownAddress } from '../../model/describe.ts';
 import { baseUrlOf, PROVIDERS } from '../../model/names.ts';
 import { settleModel } from '../../model/settleModel.ts';
@@ -24,7 +25,7 @@ import {
   wholeConfig,
 } from '../../store/records/runs.ts';
 import type { Caller, Tell, Variables } from '../caller.ts';
-import { contentsHere, type ImageContent } from '../places/openImages.ts';
+import { contentsHere } from '../places/openImages.ts';
 import { UserError } from '../userError.ts';
 import { type ArmConfig, armText, type Difference, type RunRequest } from './planRecord.ts';
 
@@ -132,7 +133,7 @@ function refuseOtherShard(run: RunRow, { shard }: RunRequest): void {
     });
 }
 
-/** With what names the run before and what to do behind, five lines: another configuration may differ in every value. */
+/** Another configuration may differ in every value. With the name of the run before and the next step behind, five lines are shown. */
 const CHANGES_SHOWN = 3;
 
 function changesText(changed: readonly Difference[], rows: readonly string[]): string {
@@ -141,7 +142,7 @@ function changesText(changed: readonly Difference[], rows: readonly string[]): s
     ...(rows.length > 0 ? ['the dataset changed'] : []),
   ];
   const lines = [...changed.map((one) => differencesText([one])), ...rows.map((row) => `  ${row}`)];
-  // Of both, each is there.
+  // A change of each kind is shown.
   if (changed.length > 0 && rows.length > 0) lines.splice(1, 0, ...lines.splice(changed.length, 1));
   const all = lines.length <= CHANGES_SHOWN;
   const shown = all ? lines : lines.slice(0, CHANGES_SHOWN - 1);
@@ -225,7 +226,7 @@ export function tellOtherAddress(
   const facts = recordOf(storedManifest(run).models);
   for (const { name, model, agent } of arms) {
     const { base_url: recorded, ...open } = model;
-    // What a configuration says counts more than a variable, then as now.
+    // A configuration counts more than a variable, then as now.
     if (recorded !== undefined && recordOf(facts[name]).endpoint_from === undefined) continue;
     const now = settleModel(open, { env, litellm: agent.compat !== null });
     if (!now.ok || now.addressFrom === undefined || now.model.base_url === recorded) continue;

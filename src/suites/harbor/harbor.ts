@@ -26,7 +26,7 @@ import { hasFile } from './taskFolder.ts';
 import { readEnv, readTaskToml } from './taskToml.ts';
 import { executeAs, mainNeeds, OPEN_FOLDERS, verification } from './verification.ts';
 
-// The prompts of agents: the instruction of the task as it is, and below it how the container is worked in. There is no repository, and nothing is
+// The prompt of agents: the instruction of the task as it is, and below it how the container is worked in. There is no repository, and nothing is
 // handed in.
 
 const INSTRUCTION = `{{ task }}
@@ -159,7 +159,7 @@ function tasksIn(dir: string): string[] {
   return here.length > 0 || !existsSync(join(dir, 'tasks')) ? here : below(join(dir, 'tasks'));
 }
 
-/** Seconds for setup and capture, around the agent's work in its container. */
+/** Work around the agent's in its container: setup, capture. */
 const AROUND_S = 1800;
 
 /** Seconds that agents and verifiers may take while the container is there; undefined for no limit. */
