@@ -6,7 +6,7 @@ import { imagesConfigSchema, parsePolicy } from '../../environment/places/images
 import type { Variables } from '../caller.ts';
 import { openImages } from '../places/engines.ts';
 import { UserError } from '../userError.ts';
-import { imagesOf } from './localCopies.ts';
+import { imagesOf } from './engineChecks.ts';
 import type { RunRequest } from './planRecord.ts';
 
 export interface DiskPlan {
