@@ -24,11 +24,11 @@ import {
   networkOfStep,
   readEnv,
   readTaskToml,
-  refusalsOf,
   type TaskToml,
   type TomlEnvironment,
   type TomlStep,
   type TomlVerifier,
+  tomlRefusals,
 } from './taskToml.ts';
 
 const ENVIRONMENT = 'environment';
@@ -307,7 +307,7 @@ export function readTask(dir: string): FolderTask {
       ...folder.trajectories,
     ]);
     const compose = composeOf(folder);
-    const [refused, ...more] = [...refusalsOf(toml, names, compose?.compose), ...(compose?.refused ?? [])];
+    const [refused, ...more] = [...tomlRefusals(toml, names, compose?.compose), ...(compose?.refused ?? [])];
     const instance =
       refused === undefined
         ? instanceOf(folder, id, compose?.compose)

@@ -273,7 +273,7 @@ function ofStep({ name, agent, verifier, artifacts }: TomlStep, toml: TaskToml):
 }
 
 /** All reasons, as clauses. `names`: files of the task folder below environment/, tests/ and those of steps, and conversations. */
-export function refusalsOf(toml: TaskToml, names: ReadonlySet<string>, compose?: Compose): string[] {
+export function tomlRefusals(toml: TaskToml, names: ReadonlySet<string>, compose?: Compose): string[] {
   const { agent, verifier, environment, steps, artifacts } = toml;
   const reasons = [
     ...ofEnvironment('environment', environment),
