@@ -10,7 +10,7 @@ import type { EnvironmentFactory } from '../environment/environment.ts';
 import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
 import { createEnvironmentFactory } from '../environment/environments.ts';
 import type { EngineWatch } from '../environment/places/engineWatch.ts';
-import type { RunImages } from '../environment/places/places.ts';
+import type { ImageService } from '../environment/places/imageService.ts';
 import type { ModelFactory } from '../model/model.ts';
 import type { ModelConfig } from '../model/modelConfig.ts';
 import { createModelFactory } from '../model/modelFactory.ts';
@@ -49,7 +49,7 @@ interface Around {
   /** Folder that relative module paths start from. */
   readonly cwd: string;
   readonly events: RunEvents;
-  readonly images: RunImages | undefined;
+  readonly images: ImageService | undefined;
   readonly engine: EngineWatch | undefined;
   /** Tests ask a judge, in the container that was worked in where they run beside it. */
   readonly asks: boolean;

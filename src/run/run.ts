@@ -17,8 +17,8 @@ import { parseSize } from '../base/text/units.ts';
 import type { RunConfig } from '../config/configSchema.ts';
 import type { SuiteConfig } from '../config/suiteConfig.ts';
 import { currentOwner } from '../environment/owner.ts';
+import { watchEngine } from '../environment/places/engineWatch.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../environment/places/imagesConfig.ts';
-import { watchEngine } from '../environment/places/places.ts';
 import type { GradingConfig } from '../grading/gradingConfig.ts';
 import { suspicionRules } from '../grading/suspicion/commands.ts';
 import { meansCredential } from '../model/namedCredentials.ts';
@@ -195,7 +195,7 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   const imagesConfig = sitting.images ?? imagesConfigSchema.parse({});
   const opened = await openRunImages(env, sitting.arms, imagesConfig, events, store);
   closing.addLast(() => opened?.close());
-  const engineDir = await opened?.engineDir();
+  const engineDir = await opened?.layersDir();
   const engine = opened && watchEngine(config.stall.engine_s);
   const armRows = armsOf(store, row.id);
   const graceMs = config.stop_grace_s * 1000;

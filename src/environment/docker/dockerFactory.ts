@@ -41,6 +41,7 @@ import { ownerLabels, WORK_LABELS } from '../owner.ts';
 import { engineClient } from '../places/chosenEngine.ts';
 import { daemonAnswer, ifThere, readFault, withDaemonRetry } from '../places/dockerFault.ts';
 import { createEngineWatch, type EngineWatch } from '../places/engineWatch.ts';
+import type { EnsureImage, ImageFacts } from '../places/imageJobs.ts';
 import { createFactoryPulls } from '../places/imageService.ts';
 import {
   discardWork,
@@ -50,7 +51,6 @@ import {
   servicesOfWork,
   workLabels,
 } from '../places/leftovers.ts';
-import type { EnsureImage, ImageFacts } from '../places/pullStage.ts';
 import { createProgramVolumes, type ProgramVolumes } from '../programs/programVolume.ts';
 import { createRelayLine } from '../relay/relayLine.ts';
 import { containerFiles, createContainer, type Discard, deathOf, restartContainer } from './container.ts';
@@ -108,12 +108,12 @@ export function createDockerFactory(
   const watch = options.watch ?? createEngineWatch({ ping: () => docker.ping(), limitMs: SHORT_OUTAGE_MS });
 
   const pulls = createFactoryPulls(docker, {
-    policy: config.pull,
+    pull: config.pull,
     platform: config.platform,
     stallMs: config.pull_timeout * 1000,
   });
   const ensureFrom = options.images ?? pulls.ensure;
-  const ensure: EnsureImage = (image, more) => ensureFrom(config.image ?? image, more);
+  const ensure: EnsureImage = (image, asks) => ensureFrom(config.image ?? image, asks);
 
   const removals = createRemovals({ watch, warn: options.onWarning, graceMs: options.graceMs });
   const discard: Discard = (container) => {
@@ -230,7 +230,7 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
   const { docker, options, sealer, programs } = arm;
   const phase = phasesOf(request);
   phase('pull');
-  const image = await arm.ensure(request.image, { signal });
+  const image = await arm.ensure(request.image, { signal, waits: () => phase('pull') });
   const { id, architecture } = image;
   // What the task itself asks for goes before the configuration of its arm.
   const facts =
@@ -358,11 +358,11 @@ async function servicesFor(
     ? await servicesOfWork(shared.docker, request.image)
     : undefined;
   if (left !== undefined) return () => joinServices(shared, request, services, left);
-  phasesOf(request)('pull');
+  const asks = { signal: request.signal, waits: () => phasesOf(request)('pull') };
+  asks.waits();
   const images = new Map<string, string>();
   for (const { image } of services.containers)
-    if (!images.has(image))
-      images.set(image, (await shared.ensureNamed(image, { signal: request.signal })).id);
+    if (!images.has(image)) images.set(image, (await shared.ensureNamed(image, asks)).id);
   return () => startServices(shared, request, services, images);
 }
 
@@ -405,7 +405,7 @@ async function withSource<T>(
   image: string,
   use: (source: Docker.Container) => Promise<T>,
 ): Promise<T> {
-  const { id } = await ensure(image, { signal: request.signal });
+  const { id } = await ensure(image, { signal: request.signal, waits: () => request.onPhase?.('pull') });
   const name = `swebatch-source-${randomBytes(6).toString('hex')}`;
   const Labels = ownerLabels(request.owner, request.instanceId, new Date(), name);
   const source = await daemonAnswer(docker.createContainer({ name, Image: id, Cmd: ['true'], Labels }));

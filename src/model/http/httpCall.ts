@@ -293,7 +293,7 @@ export function withEstimatedUsage(config: ModelConfig, record: CallRecord, writ
 /** Instructions of the provider's own stand before a request; no model reads so many tokens of them, or writes so many. */
 const [MOST_HIDDEN, MOST_WRITTEN] = [1_000_000, 10_000_000];
 
-/** Counts that cannot be of this request and this reply measure nothing. */
+/** Counts that cannot be of this request and this reply measure nothing: docs/threat-model.md promises it. */
 function measured(read: ReadUsage, { reply }: TryAnswer, requestBytes: number): ReadUsage {
   if (!read.usage) return read;
   const { input, cacheRead, cacheWrite, output } = read.usage;

@@ -13,7 +13,7 @@ import {
 } from '../../environment/environments.ts';
 import { currentOwner } from '../../environment/owner.ts';
 import type { EngineWatch } from '../../environment/places/engineWatch.ts';
-import type { EnsureImage } from '../../environment/places/pullStage.ts';
+import type { EnsureImage } from '../../environment/places/imageJobs.ts';
 import { interchangeWriter } from '../../formats/formats.ts';
 import {
   GRADING_DOCKER_OPTIONS,
