@@ -9,7 +9,7 @@ import type { EnvironmentFactory, KindCapabilities } from './environment.ts';
 import type { EnvironmentConfig } from './environmentConfig.ts';
 import type { EngineClient } from './places/chosenEngine.ts';
 import type { EngineWatch } from './places/engineWatch.ts';
-import type { EnsureImage } from './places/pullStage.ts';
+import type { EnsureImage } from './places/imageJobs.ts';
 import type { Program } from './programs/program.ts';
 
 export interface EnvironmentKind {

@@ -12,10 +12,10 @@ import { jsonChildren, jsonErrorLine, lineAt } from '../base/text/jsonChildren.t
 import type { Listing } from './foreignFormat.ts';
 import { SourceError } from './sourceError.ts';
 
-/** What fits into one buffer and one text. */
+/** Bytes that fit into one buffer and one text. */
 const LARGEST = 500_000_000;
 
-/** A pipe would be waited for, and a device never ends. A link is followed. Throws a SourceError. */
+/** A pipe would be waited for, and a device never ends (observed: tests/formats/foreignFile.test.ts). A link is followed. Throws a SourceError. */
 export const readForeignFile = (path: string): Buffer => gunzipped(path, readForeignBytes(path));
 
 /** As they lie there. */
@@ -36,7 +36,7 @@ function orUnreadable<T>(path: string, read: () => T): T {
   }
 }
 
-/** What a run of ours writes of a long trajectory. A stream that unpacks to more than fits throws. */
+/** Runs of ours pack long trajectories. A stream that unpacks to more than fits throws. */
 export const gunzipped = (path: string, bytes: Buffer): Buffer =>
   path.endsWith('.gz') ? gunzipSync(bytes, { maxOutputLength: LARGEST }) : bytes;
 
@@ -99,7 +99,7 @@ export function beginningOf(path: string, bytes: number): string {
 /** A file of another kind is not damaged; a file of this kind that cannot be read is. */
 type JsonFault = 'not_json' | 'other_kind' | 'damaged';
 
-/** What a reader gives: plain data, or why the file holds none. */
+/** The result of a reader: plain data, or why the file holds none. */
 export type Read<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly fault: JsonFault; readonly message: string };
@@ -248,7 +248,7 @@ export function usable<T>(path: string, read: Read<T>): T | null {
   return null;
 }
 
-/** What a file says; null where there is none, or none of this kind. With `problems`, why one cannot be read is told there. */
+/** The data of a file; null where there is no file, or one of another kind. `problems` gets the reason why a file cannot be read. */
 export function readIfThere<T>(
   path: string,
   reader: (body: RawBody) => Read<T>,

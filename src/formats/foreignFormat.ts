@@ -1,4 +1,4 @@
-/** What a format of another tool is to the rest of the program: how a path is recognised as one, and what can be read from it as plain data. */
+/** The contract of a format of another tool: how a path is recognised as one, and the plain data that is read from it. */
 import { z } from 'zod';
 import { ownEntry } from '../base/isRecord.ts';
 import { timestampOrNull, tokensOrNull } from '../base/plausible.ts';
@@ -23,7 +23,7 @@ export interface Claim {
   readonly certain: 'sure' | 'likely' | 'possible';
   /** It holds verdicts and nothing else of a run, so it is compared as it stands (verdicts.ts). */
   readonly verdictsAlone?: boolean;
-  /** What is read beside a file: nothing, all below its folder, or what lies in the folder above too. Without it: predictions, patches and reports in its folder. */
+  /** The places that are read beside a file: none, all below its folder, or what lies in the folder above too. Without it: predictions, patches and reports in its folder. */
   readonly reads?: 'itself' | 'below' | 'above';
 }
 
@@ -116,7 +116,7 @@ export interface ForeignInstance extends TrialIdentity {
   readonly notes?: readonly string[];
 }
 
-/** What a file says of an instance; the rest is not known. */
+/** An instance by what a file says; the rest is not known. */
 export const foreignInstance = (
   stated: Pick<ForeignInstance, 'instanceId' | 'model' | 'format'> & Partial<ForeignInstance>,
 ): ForeignInstance => ({
@@ -150,7 +150,7 @@ export function foreignIdProblem(path: string, id: string): string | null {
   return wrong && `${path}: the name ${JSON.stringify(id)} is not an instance id: it ${wrong}`;
 }
 
-/** What was read under a name that is an id; each other name is a problem. */
+/** Findings whose name is an id; each other name is a problem. */
 export const withIds = <T extends { readonly path: string; readonly instanceId: string }>(
   found: readonly T[],
   problems: string[],
@@ -212,11 +212,11 @@ export interface RecordedCall {
   readonly costNano: number | null;
   /** Seconds since 1970; null where it is not stated. */
   readonly at: number | null;
-  /** What it states and cannot be: unknown from here on. */
+  /** Numbers that it states and cannot be: unknown from here on. */
   readonly notes?: readonly string[];
 }
 
-/** What a file says of a call; the rest is not known. */
+/** A call by what a file says; the rest is not known. */
 export const recordedCall = (stated: Partial<RecordedCall>): RecordedCall => ({
   ...{ step: 1, model: null, responseId: null, finishReason: null, rawUsage: null },
   ...{ inputTokens: null, cacheReadTokens: null, outputTokens: null, reasoningTokens: null, costNano: null },
@@ -281,7 +281,7 @@ export interface ForeignRun {
   readonly problems: readonly string[];
 }
 
-/** What a file that holds nothing else says of instances. */
+/** The verdicts of a file that holds nothing else. */
 export interface StatedVerdicts {
   readonly kind: 'run-report' | 'leaderboard';
   readonly verdicts: ForeignVerdicts;

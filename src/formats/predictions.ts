@@ -32,7 +32,7 @@ type PredictionsResult =
   | { readonly ok: false; readonly problems: readonly string[] };
 
 interface PredictionProblem {
-  /** What is wrong: the text of the whole file or of a line is not JSON, the file has another form, a row names no instance, a row. */
+  /** The faulty part: the text of the whole file or of a line, which is not JSON; the form of the file; the id of a row; a row. */
   readonly about: 'file' | 'line' | 'form' | 'id' | 'row';
   readonly line: number;
   /** Of the instance whose prediction cannot be read; null where the file does not say it. */
@@ -119,8 +119,8 @@ const nothing = (about: 'file' | 'form', line: number, message: string): Entries
   problems: [{ about, line, id: null, message }],
 });
 
-/** A file with more of them was never one of predictions, and to read on would take minutes. */
-const MOST_UNREADABLE = 1000;
+/** A file with more unreadable lines holds no predictions, and to read on takes minutes. Observed: tests/base/longText.test.ts. */
+export const MOST_UNREADABLE = 1000;
 
 function lineEntries(body: string): Entries {
   const entries: Entry[] = [];

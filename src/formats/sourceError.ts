@@ -1,4 +1,4 @@
-/** What is there cannot be read; the message names it and says what was expected. */
+/** A source that cannot be read; the message names it and says what was expected. */
 export class SourceError extends Error {
   override readonly name = 'SourceError';
   readonly hint: string | undefined;

@@ -81,7 +81,7 @@ export function readPredictionsFile(path: string): ForeignRun {
   return { folder: path, instances, verdicts: new Map(), ...said };
 }
 
-/** What was stated of the run's instances; where only some ids are named, every other instance is unresolved. What never ran is missing. */
+/** The run with the stated verdicts; where only some ids are named, every other instance is unresolved. Instances that never ran are missing. */
 function withVerdicts(run: ForeignRun, stated: StatedVerdicts): ForeignRun {
   const has = new Set(run.instances.map(({ instanceId }) => instanceId));
   const rest = ({ modelPatch }: ForeignInstance): ForeignVerdict => ({

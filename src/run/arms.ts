@@ -10,7 +10,7 @@ import type { EnvironmentFactory } from '../environment/environment.ts';
 import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
 import { createEnvironmentFactory } from '../environment/environments.ts';
 import type { EngineWatch } from '../environment/places/engineWatch.ts';
-import type { RunImages } from '../environment/places/places.ts';
+import type { ImageService } from '../environment/places/imageService.ts';
 import type { ModelFactory } from '../model/model.ts';
 import type { ModelConfig } from '../model/modelConfig.ts';
 import { createModelFactory } from '../model/modelFactory.ts';
@@ -34,22 +34,22 @@ export interface ArmRuntime {
   readonly createAgent: CreateAgent;
   /** Where programs ask the arm's model, by the arm's rules; absent for an agent that asks it itself. */
   readonly gateway: ArmGateway | undefined;
-  /** It submits nothing: what it leaves in the work tree is its patch, whatever `run.patch` says. */
+  /** Its agent submits nothing: the patch is that of the work tree, whatever `run.patch` says. */
   readonly leavesPatch: boolean;
-  /** What it gives its agent beside the task. */
+  /** Instructions and skills for its agent, beside the task. */
   readonly equipment: Equipment | undefined;
-  /** It is given the solution of its task. */
+  /** Its agent is given the solution of the task. */
   readonly solves: boolean;
 }
 
-/** What the arms of a run share. */
-interface Around {
+/** Parts that the arms of a run share. */
+interface SharedParts {
   readonly store: Store;
   readonly env: Variables;
   /** Folder that relative module paths start from. */
   readonly cwd: string;
   readonly events: RunEvents;
-  readonly images: RunImages | undefined;
+  readonly images: ImageService | undefined;
   readonly engine: EngineWatch | undefined;
   /** Tests ask a judge, in the container that was worked in where they run beside it. */
   readonly asks: boolean;
@@ -59,7 +59,7 @@ interface Around {
 /** `closing` closes everything that the arms open, even when a later part of an arm fails to open. */
 export async function startArms(
   rows: readonly ArmRow[],
-  around: Around,
+  around: SharedParts,
   closing: Closing,
 ): Promise<Map<number, ArmRuntime>> {
   const opened: { close(): Promise<void> }[] = [];
@@ -112,7 +112,7 @@ export async function startArms(
   return arms;
 }
 
-function modelFactoryOf(row: ArmRow, { store, env, events }: Around): Promise<ModelFactory> {
+function modelFactoryOf(row: ArmRow, { store, env, events }: SharedParts): Promise<ModelFactory> {
   const { agent, model } = plannedArm(row);
   return createModelFactory(model, {
     ...modelAccess(model, { store, env }),

@@ -12,19 +12,13 @@ import type { Caller, Tell } from './caller.ts';
 import { requireDataset } from './datasets.ts';
 import { isNamed, namedTrials } from './namedTrials.ts';
 import type { ArmConfig, RunRequest } from './plan/planRecord.ts';
+import { taskFacts, withoutRefused } from './plan/refusedTasks.ts';
 import { type ResolvedConfig, type RunOptions, resolveConfig } from './plan/resolveConfig.ts';
 import { withSuitePrompts } from './plan/suitePrompts.ts';
-import {
-  beyondAgents,
-  beyondGraders,
-  beyondVariables,
-  withinEngine,
-  withoutUnsupported,
-} from './plan/unsupported.ts';
 import { openForReading, refuseRunName, refuseSmallDisk, refuseUnwritable } from './resultsRoot.ts';
 import { UserError } from './userError.ts';
 
-/** What a run will do, as data: `--dry-run` prints it, begin.ts makes a run of the record of it. */
+/** The plan of a run, as data: `--dry-run` prints it, begin.ts makes a run of the record of it. */
 export interface Plan {
   readonly options: RunOptions;
   /** The configuration with where each part of it came from. */
@@ -63,25 +57,9 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
   const { strata } = chosen;
   const { rows, shard } =
     wanted.shard === undefined ? { rows: chosen.selected } : ownShard(chosen.selected, wanted.shard);
-  const skip = wanted.skip_unsupported ?? false;
-  const running = withoutUnsupported(
-    await beyondAgents(
-      await beyondVariables(await withinEngine(rows, resolved), resolved, caller.env),
-      resolved.arms,
-    ),
-    skip,
-    caller.tell,
-  );
-  const graded = resolved.grading.enabled
-    ? withoutUnsupported(
-        await beyondGraders(running.supported, resolved.grading, caller.cwd),
-        skip,
-        caller.tell,
-        true,
-      )
-    : { supported: running.supported, unsupported: [] };
-  const selected = graded.supported;
-  const unsupported = [...running.unsupported, ...graded.unsupported];
+  const facts = await taskFacts(rows, resolved, caller);
+  const how = { skip: wanted.skip_unsupported ?? false, tell: caller.tell };
+  const { supported: selected, unsupported } = await withoutRefused(rows, facts, how);
   // An exported configuration has the hash of its rows; other rows would be another run.
   if (expected !== undefined && datasetHash(selected) !== expected)
     throw new UserError(

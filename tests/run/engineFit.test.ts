@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import Docker from 'dockerode';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type EngineInfo, engineInfo } from '../../src/environment/places/engineInfo.ts';
-import { engineFindings } from '../../src/run/plan/engineFit.ts';
+import { clockFindings, platformFindings } from '../../src/run/plan/engineChecks.ts';
+import { resolveConfig } from '../../src/run/plan/resolveConfig.ts';
 import { DOCKER_INFO, type ToldEngine, toldEngine } from '../environment/places/engines/toldEngine.ts';
 import { cli, tempDir } from '../support/cli.ts';
 
@@ -33,7 +34,6 @@ const ask = ({ address }: ToldEngine) => {
 
 const info = (architecture: string, clockAheadMs = 0) =>
   ({ ok: true, architecture, clockAheadMs }) as unknown as EngineInfo;
-const ANY = { platform: undefined, emulation: true };
 
 describe('the clock of an engine', () => {
   test.each([
@@ -47,7 +47,8 @@ describe('the clock of an engine', () => {
   });
 
   test('an hour off is refused with the side and the fix, four minutes are not', () => {
-    const found = (minutes: number) => engineFindings(info('x86_64', minutes * MINUTE), 'engine', ANY);
+    const found = (minutes: number) =>
+      clockFindings({ engine: info('x86_64', minutes * MINUTE), engineName: 'engine' });
     expect(found(61)).toEqual([
       expect.objectContaining({
         ...{ what: 'engine', ok: false },
@@ -73,7 +74,12 @@ test.each([
   ],
   ['it does not say', info(''), { platform: 'linux/amd64', emulation: false }, 0],
 ])('the processor of an engine: %s', (_what, engine, wanted, count) => {
-  expect(engineFindings(engine, 'engine', wanted)).toHaveLength(count);
+  const config = [
+    `images.allow_emulation=${wanted.emulation}`,
+    ...(wanted.platform === undefined ? [] : [`environment.platform=${wanted.platform}`]),
+  ];
+  const resolved = resolveConfig({ config, models: ['gpt-4o'] }, { env: {}, cwd: process.cwd() });
+  expect(platformFindings({ ...resolved, engine, engineName: 'engine' })).toHaveLength(count);
 });
 
 test('run ends with 2 and names engine and fix before anything is made', async () => {

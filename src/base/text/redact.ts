@@ -68,7 +68,7 @@ function withoutLiterals(text: string): Shown {
 const SEQUENCE = new RegExp(ESCAPE_BEGINNINGS.source, 'y');
 const beginsSequence = (unit: number): boolean => unit === 0x1b || (unit >= 0x90 && unit <= 0x9f);
 
-/** What is kept is never longer. */
+/** The result is never longer than the text. */
 function withoutUnseen({ text, from }: Shown): Shown {
   const units = new Uint16Array(text.length);
   let kept = 0;
@@ -371,7 +371,7 @@ const ENTROPY = 3;
 /** Words, numbers, or several of them. */
 const isOfWords = (value: string): boolean => value.split(/[-_. ]/).every((part) => WORD.test(part));
 
-/** What other texts hold by chance: few words, and nothing that a provider made. */
+/** A value that other texts hold by chance: few words, and nothing that a provider made. */
 export const isOrdinary = (value: string): boolean =>
   value.length < LONG && isOfWords(value) && !looksLikeKey(value);
 

@@ -18,8 +18,7 @@ import { beginRun, goOnWithRun, JUDGED, type Retried } from '../../run/begin.ts'
 import type { Caller } from '../../run/caller.ts';
 
 import { armCrash } from '../../run/control/crash.ts';
-import { endpointFindings } from '../../run/plan/armChecks.ts';
-import { checkedPlan, preflight, refuseFailed, refuseWrong, wouldRefuse } from '../../run/plan/preflight.ts';
+import { preflight, wouldRefuse } from '../../run/plan/preflight.ts';
 import type { ResolvedConfig } from '../../run/plan/resolveConfig.ts';
 import { plan } from '../../run/plan.ts';
 import {
@@ -69,13 +68,8 @@ export const runVerb = defineVerb({
       });
     if (args.dryRun) {
       if (args.baseline !== undefined) await checkBaseline(planned.options.results, args.baseline, request);
-      const checked = await checkedPlan(resolved, caller);
-      refuseWrong(checked);
-      if (args.online) {
-        const asked = { ...process.env, ...resolved.keys };
-        refuseFailed(await endpointFindings(resolved.arms, asked, true));
-      }
-      for (const problem of await wouldRefuse({ ...resolved, selected: request.selected }, checked, caller))
+      const checked = { ...resolved, selected: request.selected };
+      for (const problem of await wouldRefuse(checked, caller, args.online))
         say(inert(`warning: a run would be refused: ${problem}`));
       const [{ dryRun }, { printPlan }] = await Promise.all([
         import('../../run/plan/dryRun.ts'),

@@ -43,6 +43,7 @@ import { ownerLabels, WORK_LABELS } from '../owner.ts';
 import { engineClient } from '../places/chosenEngine.ts';
 import { daemonAnswer, ifThere, readFault, withDaemonRetry } from '../places/dockerFault.ts';
 import type { EngineWatch } from '../places/engineWatch.ts';
+import type { EnsureImage, ImageFacts } from '../places/imageJobs.ts';
 import { createFactoryPulls } from '../places/imageService.ts';
 import {
   discardWork,
@@ -52,7 +53,6 @@ import {
   servicesOfWork,
   workLabels,
 } from '../places/leftovers.ts';
-import type { EnsureImage, ImageFacts } from '../places/pullStage.ts';
 import { createProgramVolumes, type ProgramVolumes } from '../programs/programVolume.ts';
 import { createRelayLine } from '../relay/relayLine.ts';
 import { containerFiles, createContainer, type Discard, deathOf, restartContainer } from './container.ts';
@@ -110,7 +110,7 @@ function dockerDriver(
   { watch, discard: removed, inTurn }: FactoryParts,
 ): Driver {
   const pulls = createFactoryPulls(docker, {
-    policy: config.pull,
+    pull: config.pull,
     platform: config.platform,
     stallMs: config.pull_timeout * 1000,
   });
@@ -135,7 +135,7 @@ function dockerDriver(
     docker,
     config,
     options,
-    ensure: (image, more) => ensureNamed(config.image ?? image, more),
+    ensure: (image, asks) => ensureNamed(config.image ?? image, asks),
     ensureNamed,
     parked,
     dismiss,
@@ -204,7 +204,7 @@ async function openAttempt(
   const { signal, owner, container: needs } = request;
   const { docker, options, sealer, programs } = arm;
   const phase = phasesOf(request);
-  const image = await arm.ensure(request.image, { signal });
+  const image = await arm.ensure(request.image, { signal, waits: () => phase('pull') });
   const { id, architecture } = image;
   // What the task itself asks for goes before the configuration of its arm.
   const facts =
@@ -340,11 +340,11 @@ async function servicesFor(
     ? await servicesOfWork(shared.docker, request.image)
     : undefined;
   if (left !== undefined) return () => joinServices(shared, request, services, left);
-  phasesOf(request)('pull');
+  const asks = { signal: request.signal, waits: () => phasesOf(request)('pull') };
+  asks.waits();
   const images = new Map<string, string>();
   for (const { image } of services.containers)
-    if (!images.has(image))
-      images.set(image, (await shared.ensureNamed(image, { signal: request.signal })).id);
+    if (!images.has(image)) images.set(image, (await shared.ensureNamed(image, asks)).id);
   return () => startServices(shared, request, services, images);
 }
 
@@ -387,7 +387,7 @@ async function withSource<T>(
   image: string,
   use: (source: Docker.Container) => Promise<T>,
 ): Promise<T> {
-  const { id } = await ensure(image, { signal: request.signal });
+  const { id } = await ensure(image, { signal: request.signal, waits: () => request.onPhase?.('pull') });
   const name = `swebatch-source-${randomBytes(6).toString('hex')}`;
   const Labels = ownerLabels(request.owner, request.instanceId, new Date(), name);
   const source = await daemonAnswer(docker.createContainer({ name, Image: id, Cmd: ['true'], Labels }));

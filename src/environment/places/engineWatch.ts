@@ -5,13 +5,14 @@
 import { orAborted, sleep } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { EnvironmentError } from '../environment.ts';
+import { engineClient } from './chosenEngine.ts';
 import { daemonAnswer } from './dockerFault.ts';
 
 interface EngineListener {
-  away?(reason: string): void;
-  back?(awayMs: number): void;
-  /** It was away for longer than the limit. */
-  lost?(reason: string): void;
+  away(reason: string): void;
+  back(awayMs: number): void;
+  /** The engine was away for longer than the limit. */
+  lost(reason: string): void;
 }
 
 /** The longest wait between two looks. */
@@ -77,7 +78,7 @@ export function createEngineWatch({
   async function waitUntilBack(first: string, began: number): Promise<void> {
     since = began;
     try {
-      tell((listener) => listener.away?.(first));
+      tell((listener) => listener.away(first));
       let reason: string | undefined = first;
       for (let wait = FIRST_LOOK_MS; reason !== undefined; wait = Math.min(wait * 2, LOOK_MS)) {
         if (limitMs > 0 && now() - began >= limitMs) throw giveUp(reason);
@@ -89,7 +90,7 @@ export function createEngineWatch({
       lastBack = now();
       since = undefined;
     }
-    tell((listener) => listener.back?.(now() - began));
+    tell((listener) => listener.back(now() - began));
   }
 
   function giveUp(reason: string): EnvironmentError {
@@ -97,7 +98,7 @@ export function createEngineWatch({
     const minutes = limitMs / 60_000;
     const waited = minutes < 1 ? `${Math.round(minutes * 60)} s` : `${Math.round(minutes)} min`;
     const error = lostError(`${reason}; it was waited for ${waited} (run.stall.engine_s)`);
-    tell((listener) => listener.lost?.(error.message));
+    tell((listener) => listener.lost(error.message));
     return error;
   }
 
@@ -127,4 +128,10 @@ export function createEngineWatch({
     /** Nobody waits any longer. */
     close: (): void => closing.abort(lostError('the program ended')),
   };
+}
+
+/** The watch of the process's engine. */
+export function watchEngine(limitS: number): EngineWatch {
+  const docker = engineClient();
+  return createEngineWatch({ ping: () => docker.ping(), limitMs: limitS * 1000 });
 }

@@ -110,7 +110,7 @@ const callOf = ({ metrics, model_name, timestamp }: Step, step: number): Recorde
       ]
     : [];
 
-/** What the file states of the whole beyond its steps: those of sub-agents, and files whose steps state no cost. */
+/** The cost of the whole beyond its steps: of sub-agents, and of files whose steps state no cost. */
 function restCall(calls: readonly RecordedCall[], totalNano: number | null, step: number): RecordedCall[] {
   if (totalNano === null || calls.some(({ costNano }) => costNano === null)) return [];
   const rest = totalNano - calls.reduce((sum, { costNano }) => sum + costNano!, 0);
@@ -157,7 +157,7 @@ const filesIn = (source: string): string[] =>
         .map((file) => join(source, file));
 
 /** Of several files of one instance each is an epoch, in the order of their paths. */
-export function readAtifFiles(source: string): ForeignRun {
+function readAtifFiles(source: string): ForeignRun {
   const problems: string[] = [];
   const found = filesIn(source).flatMap((path) => {
     const read = readIfThere(path, readAtif, problems);
@@ -174,7 +174,7 @@ export function readAtifFiles(source: string): ForeignRun {
         model: model ?? agent?.name ?? UNKNOWN_MODEL,
         format: 'atif',
         version: agent?.version ?? null,
-        // What the file says of the whole goes first: steps of sub-agents and failed calls are in no step of it.
+        // The file's own total goes first: steps of sub-agents and failed calls are in no step of it.
         costNano: totalNano ?? (known ? costs.reduce((sum, cost) => sum + cost, 0) : null),
         calls: [...calls, ...restCall(calls, totalNano, stated.steps)],
         file: path,

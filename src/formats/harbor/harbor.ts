@@ -147,7 +147,7 @@ function rewardOf(trial: HarborTrial) {
   return { reward: valid ? (reward ?? null) : null, rewards, exception: raised[0] };
 }
 
-/** What Harbor's exceptions say about the end of an attempt; the verdict says apart whether its reward counts. */
+/** The end of an attempt by Harbor's exceptions; the verdict says apart whether its reward counts. */
 const REASONS: readonly (readonly [pattern: RegExp, reason: ExitReason])[] = [
   [/^AgentTimeoutError$/, 'limit_wall_time'],
   [/^(?:Context|Output)\w*ExceededError$/, 'context_window_exceeded'],
@@ -277,7 +277,7 @@ function difference(trials: readonly Trial[], printed: readonly number[]): strin
   const valid = trials.filter(({ measured }) => measured.reward !== null);
   const ours = mean(valid.map(({ measured }) => measured.reward!));
   const [only] = printed;
-  // One that 0.26 resumed has its number by its rule.
+  // A job that 0.26 resumed has its number by the rule of 0.26.
   const leavesOut = trials.some(({ trial }) => trial.reward_valid != null);
   const theirs = printed.length === 1 ? only! : harborMean(leavesOut ? valid : trials);
   const unnamed = valid.filter(({ measured }) => !Object.hasOwn(measured.rewards, MAIN)).length;
@@ -421,7 +421,7 @@ function neverRun(folder: string, trials: readonly Trial[], attempts: number): T
 }
 
 /** Null for another kind of folder. */
-export function readHarborJob(folder: string): ForeignRun | null {
+function readHarborJob(folder: string): ForeignRun | null {
   const job = readIfThere(join(folder, 'result.json'), readHarborJobResult);
   if (!job) return null;
   const problems: string[] = [];

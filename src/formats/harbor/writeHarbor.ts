@@ -14,7 +14,7 @@ import {
 
 type Json = Record<string, unknown>;
 
-/** What is kept of each trial for the job, whose file is written last. */
+/** The part of a trial that the job needs, whose file is written last. */
 interface Written {
   readonly name: string;
   readonly task: string;

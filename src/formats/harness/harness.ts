@@ -71,7 +71,7 @@ export function readPlain(source: string, report?: string): ForeignRun {
   return runFromInstanceReport(source) ?? runOf(source, verdictsIn(source));
 }
 
-/** What a file says of instances, as the whole of a run. */
+/** The verdicts of a file as the whole of a run. */
 export function runOf(path: string, { verdicts, printed, warnings }: StatedVerdicts): ForeignRun {
   const run = runFromReport(path, verdicts);
   const told = warnings.map((warning) => `${basename(path)} ${warning}`);

@@ -1,5 +1,5 @@
 /**
- * What the SWE-bench harness and sb-cli leave of a grading, as a run: a run report, or a folder of instance reports (logs/run_evaluation/…).
+ * Files of a grading by the SWE-bench harness or sb-cli, as a run: a run report, or a folder of instance reports (logs/run_evaluation/…).
  * Patches are read from files beside them; a report alone has none.
  */
 import { existsSync } from 'node:fs';

@@ -112,7 +112,7 @@ export interface ReportedRun {
   readonly verdicts: ReadonlyMap<string, ForeignOutcome>;
   /** Why it failed, by instance. */
   readonly reasons: ReadonlyMap<string, string>;
-  /** What the environment broke; their verdict is unresolved or an error all the same, as in the official score. */
+  /** Instances that the environment broke; their verdict is unresolved or an error all the same, as in the official score. */
   readonly infra: ReadonlySet<string>;
   /** Instances of the dataset; null where the report does not say it. */
   readonly total: number | null;

@@ -29,7 +29,7 @@ export interface InspectLog {
 type Sample = InspectLog['samples'][number];
 type Score = { readonly value: number | null; readonly patch: string | null };
 
-/** What Inspect calls its limits. They are the agent's own ends: the sample was scored all the same. */
+/** Inspect's limits are the agent's own ends: the sample was scored all the same. */
 const LIMITS: Readonly<Record<string, ExitReason>> = {
   context: 'context_window_exceeded',
   cost: 'limit_cost',
@@ -61,7 +61,7 @@ export function scoreNameOf({ eval: { scorers } }: InspectHeader, { scores }: Sa
   );
 }
 
-/** What the scorer writes in the place of a patch that it could not read. */
+/** The scorer's words in the place of a patch that it could not read. */
 const NO_PATCH = /^Agent patch (?:could not be decoded|was too large)/;
 
 export function sampleScore(header: InspectHeader, sample: Sample): Score {
@@ -204,7 +204,7 @@ const sampleSchema = z.object({
 });
 export type InspectSample = z.infer<typeof sampleSchema>;
 
-/** What stands in summaries.json for each sample: without messages, and errors and limits as words. Its texts are cut and their lines joined: a patch of it would be another patch. */
+/** A sample in summaries.json: without messages, errors and limits as words, texts cut and their lines joined, so that its patch would be another patch. */
 const summarySchema = z
   .object({
     id,
@@ -233,7 +233,7 @@ const headerSchema = z.looseObject({
     model: z.string(),
     created: z.string().default(''),
     dataset: z.looseObject({ sample_ids: z.array(id).nullish(), samples: count }).default({}),
-    config: z.looseObject({ epochs: z.number().int().min(1).max(10_000).nullish() }).default({}),
+    config: z.looseObject({ epochs: z.number().int().min(1).max(1000).nullish() }).default({}),
     packages: z.record(z.string(), z.string()).default({}),
     scorers: z.array(z.looseObject({ name: z.string() })).nullish(),
   }),

@@ -113,7 +113,7 @@ function headerOf(run: WrittenRun, arm: WrittenArm, summaries: readonly Json[], 
   };
 }
 
-/** What Inspect calls the ends that are the agent's own. */
+/** Inspect's words for ends that are the agent's own. */
 const LIMITS: Partial<Record<ExitReason, string>> = {
   context_window_exceeded: 'context',
   limit_cost: 'cost',

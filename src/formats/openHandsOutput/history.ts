@@ -13,7 +13,7 @@ type Json = Readonly<Record<string, unknown>>;
 interface ReadHistory {
   readonly messages: readonly Json[];
   readonly calls: readonly RecordedCall[];
-  /** What the agent did. */
+  /** Actions of the agent. */
   readonly steps: number;
   /** Seconds since 1970. */
   readonly times: readonly number[];
@@ -158,7 +158,7 @@ function responsesOf(events: readonly Json[]): Json[] {
 
 const listOf = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isRecord) : []);
 
-/** What the metrics say of each call, else the replies in the history, else the costs alone, else the sums. */
+/** The metrics of each call, else the replies in the history, else the costs alone, else the sums. */
 function callsOf(metrics: Json, responses: readonly Json[]): RecordedCall[] {
   const costs = listOf(metrics.costs);
   const usages = listOf(metrics.token_usages);

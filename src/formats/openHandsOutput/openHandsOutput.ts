@@ -20,6 +20,7 @@ import {
   spanOf,
   UNKNOWN_MODEL,
 } from '../foreignFormat.ts';
+import { MOST_UNREADABLE } from '../predictions.ts';
 import { SourceError } from '../sourceError.ts';
 import { withPrinted, withReport, withReportNear } from '../verdicts.ts';
 import { readHistory } from './history.ts';
@@ -99,7 +100,7 @@ export function patchOfOutput(patch: string | null | undefined): string {
   return `${text.slice(from).trimEnd()}\n`;
 }
 
-/** What its errors say about the end; the rest is a defect, and the trial is missing. */
+/** The end of an attempt by OpenHands' errors; any other is a defect, and the trial is missing. */
 const REASONS: readonly (readonly [pattern: RegExp, reason: ExitReason])[] = [
   [/maximum (?:number of )?iteration/i, 'limit_steps'],
   [/maximum budget|budget exceeded/i, 'limit_cost'],
@@ -150,9 +151,6 @@ function instanceOf(row: Row, id: string, file: string): ForeignInstance {
     file,
   });
 }
-
-/** A file with more of them was never one of these. */
-const MOST_UNREADABLE = 1000;
 
 interface Rows {
   readonly rows: ReadonlyMap<
@@ -205,7 +203,7 @@ function readOutput(file: string, report: string | undefined): ForeignRun {
   const run: ForeignRun = { folder: file, instances, verdicts, warnings, problems };
   if (report !== undefined || problems.length > 0) return withReport(run, report);
   if (verdicts.size > 0) return counted(run);
-  // What its lines do not say of their grading lies beside them.
+  // Verdicts that are not in the lines lie beside them.
   const name = basename(file).replace(/\.jsonl$/, '');
   const evaluated = join(folder, `${name}.swebench_eval.jsonl`);
   const reported = join(folder, `${name}.report.json`);

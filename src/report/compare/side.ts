@@ -22,7 +22,7 @@ export interface SideResult {
   readonly scores: readonly boolean[];
   /** Rewards of the same epochs; absent where the suite gives none. */
   readonly rewards?: readonly number[];
-  /** Those of each epoch that have several names. */
+  /** Rewards of each epoch that have several names. */
   readonly named?: readonly Readonly<Record<string, number>>[];
   /** Why nothing valid is there; null when something is. */
   readonly why: FellOut | null;
@@ -30,7 +30,7 @@ export interface SideResult {
   readonly infra: number;
   /** Means over valid epochs; null where unknown. */
   readonly costNano: number | null;
-  /** What all attempts of its trials cost that do not wait for a verdict; null where unknown. */
+  /** The cost of all attempts whose trials do not wait for a verdict; null where unknown. */
   readonly spentNano: number | null;
   readonly tokens: number | null;
   readonly steps: number | null;
@@ -195,7 +195,7 @@ const sideOfSheet = (sheet: VerdictSheet): Side => ({
 /** Throws a SourceError. */
 export const readSide = (path: string): Side => sideOfSheet(readVerdictSheet(path));
 
-/** What a side says about an instance; undefined when it never heard of it. */
+/** The result of a side on an instance; undefined when it does not name it. */
 export const resultOn = (side: Side, instanceId: string): SideResult | undefined =>
   side.results.get(instanceId) ?? (side.open ? scoreOnly(instanceId, [false], null) : undefined);
 
@@ -218,7 +218,7 @@ export interface Matching {
   readonly notComparable: readonly NotComparable[];
   /** Instances that neither side names and both leave unresolved (leaderboard results). */
   readonly unnamedNeither: number;
-  /** What B has over A: one number an instance, those that neither names at the end. */
+  /** The gains of B over A: one number an instance, at the end zeros for instances that neither names. */
   readonly gains: readonly number[];
   /** The repository of each of them. Null where a leaderboard does not say how many of its unnamed instances each repository has. */
   readonly repositories: readonly string[] | null;

@@ -66,7 +66,7 @@ export function factsOfRun(data: RunData, arm: string): Facts {
 
 const GIB = 2 ** 30;
 
-/** What the machine had to give: timeouts and memory kills come from it as well as from a model. */
+/** The resources of the machine: timeouts and memory kills come from them as well as from a model. */
 function machineOf(manifest: StoredManifest): [string, unknown][] {
   const shards = manifest.joined?.shards ?? [manifest];
   const all = shards.map(machineFacts);
@@ -111,7 +111,7 @@ export function armWithAgent({
   return about ? `${arm} (${about})` : arm;
 }
 
-/** What an arm gives its agent: comparing with and without is the question, not a difference of conditions. */
+/** The equipment of an arm's agent: comparing with and without is the question, not a difference of conditions. */
 const EQUIPMENT = /^agent\.(?:skills|skills_sha256|instructions|instructions_sha256|mcp_servers)$/;
 const AGENT = /^agent\.(?:agent_class|program|command)$/;
 /** How one agent is spoken to; another one has ways of its own, and these keys say nothing about it. */
@@ -203,7 +203,7 @@ export function recordDifferences(a: unknown, b: unknown): FactDifference[] {
 
 const TEMPLATE = /_template$/;
 
-/** What a run was run with, as one record in which every setting stands once: its manifest repeats some for a reader. */
+/** The settings of a run, each once: its manifest repeats some for a reader. */
 export function conditionsOf(data: RunData, arm: string): Readonly<Record<string, unknown>> {
   const { templates, models, retry_policy: _r, patch_policy: _p, ...manifest } = data.run.manifest;
   const { grading, ...config } = data.run.config;

@@ -1,5 +1,5 @@
 /**
- * What a run says of one arm: planned, valid, coverage, resolved of valid with its interval, bounds over what is missing; and where
+ * The summary of one arm: planned, valid, coverage, resolved of valid with its interval, bounds over what is missing; and where
  * money, tokens and time went.
  */
 
@@ -135,7 +135,7 @@ function notableOf(rows: readonly ScoredTrial[], epochs: number, firstResults: R
       ...scoreWithout(rows, epochs, isFlagged),
     },
     retried: { trials: retried.length, ids: [...new Set(retried)] },
-    /** What the score was before results were tried again: a second chance moves it. Null where none was. */
+    /** The score before results were tried again: a second chance moves it. Null where none was. */
     firstAttempt: redone === 0 ? null : { ...scoreOf(scoredTrials(firsts), epochs), redone },
     slowest: trials
       .filter((t) => t.exitReason !== null && t.elapsedMs !== null)

@@ -59,7 +59,7 @@ export function summaryDocument(
 }
 
 function armBlocks(arm: ArmSummary, imported: boolean): Block[] {
-  // What somebody else ran does not go on here.
+  // A run of somebody else does not go on here.
   const why = imported ? { ...WHY, ...WHY_IMPORTED } : WHY;
   return [
     block.heading(2, `Arm ${armWithAgent(arm)}`),

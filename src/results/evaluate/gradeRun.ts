@@ -11,9 +11,8 @@ import type { Dataset } from '../../dataset/dataset.ts';
 import { type Instance, instanceSchema } from '../../dataset/instance.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import { environmentConfigSchema } from '../../environment/environments.ts';
-import type { EngineWatch } from '../../environment/places/engineWatch.ts';
+import { type EngineWatch, watchEngine } from '../../environment/places/engineWatch.ts';
 import { imagesConfigSchema } from '../../environment/places/imagesConfig.ts';
-import { watchEngine } from '../../environment/places/places.ts';
 import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';
 import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
 import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
@@ -29,7 +28,7 @@ import { openSuite } from '../../run/grader/judge.ts';
 import { requireInstances } from '../../run/namedTrials.ts';
 import { openGradingImages } from '../../run/places/openImages.ts';
 import { plannedArm, plannedSuite } from '../../run/plan/planRecord.ts';
-import { withinEngine, withoutUnsupported } from '../../run/plan/unsupported.ts';
+import { gradedTaskFacts, withoutRefused } from '../../run/plan/refusedTasks.ts';
 import type { PlannedInstance } from '../../run/plannedTrial.ts';
 import { exportRecord } from '../../run/record/exportRun.ts';
 import { exportRunReports, type GradedWhole } from '../../run/record/runReports.ts';
@@ -106,45 +105,32 @@ export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evalu
   const work = { run: run.name, root, workers: config.workers, events };
   const { stop, attendant } = attended(caller, work, { onInterrupt: 'capture', graceS: GRACE_S });
   const closing = createClosing();
-  const opened = await openSuite(
-    suite,
-    {
-      store,
-      env: caller.env,
-      redactor,
-      budget: budgetOf(store, run, events),
-      note: (text) => events.emit({ type: 'note', text }),
-    },
-    closing,
-  );
-  const images = gradingImages(task, work, caller);
-  const engine = images ? watchOf(task, events) : undefined;
-  const graded = {
-    store,
-    row: run,
-    grading: config,
-    dir: pathInside(root, run.name),
-    redactor,
-    events,
-    stop,
-    suite: opened,
-    arms: new Map(arms.map((row) => [row.id, { row }])),
-    instances,
-    engine,
-    ensureGraded: images?.ensure,
-  };
-  const grader = await createGrader(graded, caller.cwd);
+  closing.add(() => attendant.end?.());
+  let ungraded: number;
   try {
+    const images = gradingImages(task, work, caller);
+    const engine = images ? watchOf(task, events) : undefined;
+    closing.add(() => engine?.close());
+    closing.add(() => images?.close());
+    const note = (text: string) => events.emit({ type: 'note', text });
+    const budget = budgetOf(store, run, events);
+    const opened = await openSuite(suite, { store, env: caller.env, redactor, budget, note }, closing);
+    const grader = await createGrader(
+      {
+        ...{ store, row: run, grading: config, dir: pathInside(root, run.name), redactor, events, stop },
+        ...{ suite: opened, instances, engine, ensureGraded: images?.ensure },
+        arms: new Map(arms.map((row) => [row.id, { row }])),
+      },
+      caller.cwd,
+    );
+    closing.add(() => grader.close());
+    closing.add(() => attendant.over?.());
     await gradeAll(task, grader, (g) => asked(g) && fits.has(g.instance_pk), attendant);
+    ungraded = grader.summary(asked).ungraded;
   } finally {
-    attendant.over?.();
-    await grader.close();
     await closing.closeAll();
-    await images?.close();
-    engine?.close();
-    attendant.end?.();
   }
-  return evaluationOf(task, grader.summary(asked).ungraded, stop.interruptedBy);
+  return evaluationOf(task, ungraded, stop.interruptedBy);
 }
 
 /** The instances whose containers the engine can give what their tasks ask for; the others are told, and stay without a verdict. */
@@ -163,11 +149,11 @@ async function fittingHere(
   const arms = armsOf(store, run.id).map((arm) => ({
     environment: environmentOf(plannedArm(arm).environment),
   }));
-  const judged = await withinEngine(tasks, { arms, grading: { enabled: true } });
-  return new Set(withoutUnsupported(judged, true, tell).supported.map(({ pk }) => pk));
+  const { supported } = await withoutRefused(tasks, await gradedTaskFacts(tasks, arms), { skip: true, tell });
+  return new Set(supported.map(({ pk }) => pk));
 }
 
-/** What was graded, with its reports, which are written. */
+/** The gradings with their reports, which are written. */
 export const evaluationOf = async (
   task: Omit<GradingTask, 'again' | 'repeat'>,
   ungraded: number,
@@ -268,7 +254,7 @@ const gradingImages = ({ store, run }: GradingTask, { events }: Pick<Work, 'even
 async function exported({ store, root, run, config, whole, only }: Omit<GradingTask, 'again' | 'repeat'>) {
   const dir = pathInside(root, run.name);
   const reports = await exportRunReports({ store, run, dir }, config.harness, whole);
-  // Those written when the run ended knew no verdicts.
+  // Exports written when the run ended knew no verdicts.
   await exportSummary(reportData(store, run.id)!, dir, pricesOfRun);
   await exportRecord({ store, run, dir, version: VERSION });
   const faults = [...verdictsOf(store, run.id).values()].flatMap(({ instance_id, error_message }) =>

@@ -49,10 +49,10 @@ import { type NamedSide, sidesOfRun } from '../compareSources.ts';
 export const REMEASURE_DEFAULT = 3;
 
 export interface GateRequest {
-  /** What the limits and the verdict's lists compare with. */
+  /** The side that the limits and the verdict's lists compare with. */
   readonly a: NamedSide;
   readonly b: NamedSide;
-  /** What the tests compare with; default: `a`. */
+  /** The side that the tests compare with; default: `a`. */
   readonly tested?: NamedSide | undefined;
   readonly policy: GatePolicy;
   readonly test: McNemarTest;
@@ -298,7 +298,7 @@ export function findBaseline(
   /** The newest one that broke limits on results at most: what the tests compare with. */
   readonly unchosen: RunRow | undefined;
   readonly passedOver: readonly PassedOver[];
-  /** What a person accepted, by name or by `baseline set`; null where nobody did: then the record begins with its first night. */
+  /** The run that a person accepted, by name or by `baseline set`; null where nobody did: then the record begins with its first night. */
   readonly accepted: RunRow | null;
 } {
   const passedOver: PassedOver[] = [];

@@ -51,7 +51,7 @@ export interface NightOptions {
   readonly policy?: GatePolicy | undefined;
   /** Instances that newly broke are run again this many times before the verdict, with those that got fixed where many broke; default 3. */
   readonly remeasure?: number | undefined;
-  /** What a night that has no baseline ends with; default: its limits alone decide. */
+  /** The verdict of a night without a baseline; default: its limits alone decide. */
   readonly withoutBaseline?: 'warn' | 'fail' | undefined;
 }
 
@@ -166,7 +166,7 @@ export async function judgeRun(
   }
   const codes = arms.map(({ exitCode }) => exitCode);
   const dir = pathInside(root, run.name);
-  // Those above are of one arm each.
+  // The verdicts above are of one arm each.
   if (arms.length > 1) await exportSummary(reportData(store, run.id)!, dir, pricesOfRun);
   await exportRecord({ store, run, dir, version: VERSION });
   const exitCode = codes.includes(1) ? 1 : codes.includes(3) ? 3 : 0;

@@ -1,14 +1,15 @@
 /** Opens the images of a run on its engine; their messages become events of the run. */
-import { join } from 'node:path';
-import { imageKey, isMadeHere } from '../../base/imageReference.ts';
+import { isMadeHere } from '../../base/imageReference.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import { onEngines } from '../../environment/environments.ts';
-import { dockerImageEngine, type ImageEngine } from '../../environment/places/imageEngine.ts';
-import { openImageLedger } from '../../environment/places/imageLedger.ts';
+import type { EnsureImage, ImageEvent } from '../../environment/places/imageJobs.ts';
+import {
+  type ImageContent,
+  type ImageService,
+  imageContents,
+} from '../../environment/places/imageService.ts';
 import type { ImagesConfig } from '../../environment/places/imagesConfig.ts';
-import { type RunImages, runImagesOf } from '../../environment/places/places.ts';
 import { ownPullBook, type PullBook } from '../../environment/places/pullImage.ts';
-import type { EnsureImage, StageEvent } from '../../environment/places/pullStage.ts';
 import { takePull } from '../../store/live/rates.ts';
 import type { Store } from '../../store/open.ts';
 import type { Variables } from '../caller.ts';
@@ -25,11 +26,11 @@ export async function openRunImages(
   config: ImagesConfig,
   events: RunEvents,
   store: Store,
-): Promise<RunImages | undefined> {
+): Promise<ImageService | undefined> {
   const first = armsOnEngine(arms)[0]?.environment;
   if (!first) return undefined;
   const options = { ...serviceOptions(first, config, events), pullBook: sharedPulls(store) };
-  return shown(runImagesOf(await openImages(env, options), { ...config, pull: first.pull }), events);
+  return shown(await openImages(env, options), events);
 }
 
 /** One budget for all processes. A pull is not held back because the record cannot be written: that is told elsewhere. */
@@ -46,7 +47,7 @@ function sharedPulls(store: Store): PullBook {
   };
 }
 
-/** For grading outside of a run. Connects to the engine when the first image is needed, because there may be nothing to grade. */
+/** Images of a grading outside of a run. Connects to the engine when the first image is needed, because there may be nothing to grade. */
 export function openGradingImages(
   env: Variables,
   arms: readonly ArmConfig[],
@@ -56,17 +57,17 @@ export function openGradingImages(
   store: Store,
 ): { readonly ensure: EnsureImage; close(): Promise<void> } | undefined {
   if (armsOnEngine(arms).length === 0) return undefined;
-  let opening: Promise<RunImages> | undefined;
-  let opened: RunImages | undefined;
+  let opening: Promise<ImageService> | undefined;
+  let opened: ImageService | undefined;
   const open = async () => {
     opened = (await openRunImages(env, arms, config, events, store))!;
     await opened.need(needed);
     return opened;
   };
   return {
-    async ensure(image, more) {
+    async ensure(image, asks) {
       opening ??= open();
-      return (await opening).ensure(image, more);
+      return (await opening).ensure(image, asks);
     },
     /** Removes what the image policy allows. */
     async close() {
@@ -81,7 +82,7 @@ export function openGradingImages(
 const SHOW_EVERY_MS = 500;
 
 /** Emits the progress of pulls until the images are closed. */
-function shown(images: RunImages, events: RunEvents): RunImages {
+function shown(images: ImageService, events: RunEvents): ImageService {
   let last = '';
   const show = () => {
     const { active, waiting, paused } = images.status();
@@ -119,7 +120,7 @@ function serviceOptions(environment: EnvironmentConfig, config: ImagesConfig, ev
     stallSeconds: environment.pull_timeout,
     measureDisk: true,
     onWarning: note,
-    onEvent: (event: StageEvent) => {
+    onEvent: (event: ImageEvent) => {
       const text = sentence(event);
       if (text !== undefined) note(text);
       if (event.type === 'ready' && event.ready.pulled) {
@@ -139,7 +140,7 @@ function serviceOptions(environment: EnvironmentConfig, config: ImagesConfig, ev
 const seconds = (ms: number) => (ms / 1000).toFixed(ms < 10_000 ? 1 : 0);
 
 /** Only events that are worth a line in the log; displays read progress elsewhere. */
-function sentence(event: StageEvent): string | undefined {
+function sentence(event: ImageEvent): string | undefined {
   if (event.type === 'started') return `${isMadeHere(event.image) ? 'building' : 'pulling'} ${event.image}`;
   if (event.type === 'ready' && event.ready.pulled)
     return `${isMadeHere(event.ready.image) ? 'built' : 'pulled'} ${event.ready.image} in ${seconds(event.ready.pullMs)} s, ${(event.ready.bytes / 1e6).toFixed(0)} MB`;
@@ -151,12 +152,6 @@ function sentence(event: StageEvent): string | undefined {
   return undefined;
 }
 
-export interface ImageContent {
-  readonly id: string;
-  /** Digests in registries; empty for an image that was built here. */
-  readonly digests: readonly string[];
-}
-
 /** The content of each name that the engine has; nothing where no arm needs the engine, or it does not answer. */
 export async function contentsHere(
   env: Variables,
@@ -164,23 +159,6 @@ export async function contentsHere(
   names: readonly string[],
 ): Promise<ReadonlyMap<string, ImageContent>> {
   if (armsOnEngine(arms).length === 0) return new Map();
-  const engine = dockerImageEngine(requireEngine(env).docker);
-  return contentsOn(engine, env, names).catch(() => new Map<string, ImageContent>());
-}
-
-async function contentsOn(engine: ImageEngine, env: Variables, names: readonly string[]) {
-  const ledger = openImageLedger(join(stateDir(env), 'images.jsonl'));
-  const own = await ledger.own((await engine.info()).id);
-  const found = new Map<string, ImageContent>();
-  for (const name of new Set(names)) {
-    const local = await engine.inspect(name);
-    if (!local) continue;
-    // The engine forgets the digest of what came from a mirror when the mirror's name goes.
-    const pulled = own.filter((o) => imageKey(o.image) === imageKey(name) && o.id === local.id);
-    found.set(name, {
-      id: local.id,
-      digests: [...local.digests, ...pulled.flatMap((o) => o.digest ?? [])],
-    });
-  }
-  return found;
+  const { docker } = requireEngine(env);
+  return imageContents(docker, stateDir(env), names).catch(() => new Map<string, ImageContent>());
 }

@@ -9,9 +9,9 @@ import { gigabytes } from '../../base/text/units.ts';
 import type { RunConfig } from '../../config/configSchema.ts';
 import { type EnvironmentError, isLoss } from '../../environment/environment.ts';
 import type { EngineWatch } from '../../environment/places/engineWatch.ts';
-import type { Collected } from '../../environment/places/imageLedger.ts';
-import { tooMuch, toPullOf } from '../../environment/places/imagePlan.ts';
-import type { EnginePlan, RunImages } from '../../environment/places/places.ts';
+import type { Collected } from '../../environment/places/evictImages.ts';
+import { type ImagePlan, tooMuch, toPullOf } from '../../environment/places/imagePlan.ts';
+import type { ImageService } from '../../environment/places/imageService.ts';
 import { isFinalReason } from '../../outcome.ts';
 import type { Store } from '../../store/open.ts';
 import type { Gradable } from '../../store/records/evaluations.ts';
@@ -48,7 +48,7 @@ export function createTrialImages({
   engine,
   onError,
 }: {
-  readonly service: RunImages;
+  readonly service: ImageService;
   /** In the order in which trials start. */
   readonly trials: readonly TrialImage[];
   /** Trials of earlier sittings that wait for their grading alone. */
@@ -112,7 +112,7 @@ export function createTrialImages({
   return {
     /** Trials that may wait for an image beside those in slots. */
     ahead,
-    /** It was on the engine when the sitting began: nobody waits long for it. */
+    /** The image was on the engine when the sitting began: nobody waits long for it. */
     isHere: (image: string): boolean => here.has(image),
     /** Ends the sitting: removes what the policy allows, including images that a container just used. */
     finish(): Promise<void> {
@@ -148,15 +148,14 @@ const PATIENCE_MS = 30_000;
 const NAMED = 3;
 
 export async function preflightImages(
-  images: RunImages,
+  images: ImageService,
   names: readonly string[],
   say: (text: string) => void,
 ) {
   const distinct = [...new Set(names)];
   if (distinct.length === 0) return { here: new Set<string>(), layersOf: () => [] };
-  const planned = await images.plan(distinct, AbortSignal.timeout(PATIENCE_MS));
-  for (const text of sentencesOf(planned, images)) say(text);
-  const { plan } = planned;
+  const plan = await images.plan(distinct, { signal: AbortSignal.timeout(PATIENCE_MS) });
+  for (const text of sentencesOf(plan, await images.freeBytes(), images)) say(text);
   const layers = new Map(
     plan.images.map(({ image, layers: list }) => [image, list.map(({ digest }) => digest)]),
   );
@@ -170,7 +169,11 @@ export async function preflightImages(
   };
 }
 
-function sentencesOf({ plan, freeBytes }: EnginePlan, { policy, floorBytes }: RunImages): string[] {
+function sentencesOf(
+  plan: ImagePlan,
+  freeBytes: number | undefined,
+  { policy, floorBytes }: ImageService,
+): string[] {
   const problems = [...Map.groupBy(plan.unknown, ({ problem }) => problem)].map(([problem, list]) => {
     const named = list.slice(0, NAMED).map(({ image }) => image);
     return `images: ${named.join(', ')}${list.length > NAMED ? ` and ${list.length - NAMED} more` : ''}: ${problem}`;
@@ -203,7 +206,7 @@ export async function orderForImages(
     readonly store: Store;
     readonly run: RunRow;
     readonly order: RunConfig['order'];
-    readonly images: RunImages;
+    readonly images: ImageService;
     readonly events: RunEvents;
     readonly plan: (trial: TrialRow) => PlannedTrial;
   },

@@ -5,8 +5,9 @@ import { datasetHash, headOf, readInstance, readRowHash } from '../../dataset/da
 import { instanceSchema } from '../../dataset/instance.ts';
 import { locateDataset } from '../../dataset/read/locate.ts';
 import { gradingHashOf } from '../../dataset/read/row.ts';
+import type { ImageContent } from '../../environment/places/imageService.ts';
 import { shownAddress } from '../../model/describe.ts';
-import { baseUrlOf, PROVIDERS } from '../../model/names.ts';
+import { namedModel, PROVIDERS } from '../../model/names.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import { dollarsToNano } from '../../money.ts';
 import type { Store } from '../../store/open.ts';
@@ -24,7 +25,7 @@ import {
   wholeConfig,
 } from '../../store/records/runs.ts';
 import type { Caller, Tell, Variables } from '../caller.ts';
-import { contentsHere, type ImageContent } from '../places/openImages.ts';
+import { contentsHere } from '../places/openImages.ts';
 import { UserError } from '../userError.ts';
 import { type ArmConfig, armText, type Difference, type RunRequest } from './planRecord.ts';
 
@@ -132,7 +133,7 @@ function refuseOtherShard(run: RunRow, { shard }: RunRequest): void {
     });
 }
 
-/** With what names the run before and what to do behind, five lines: another configuration may differ in every value. */
+/** Another configuration may differ in every value. With the name of the run before and the next step behind, five lines are shown. */
 const CHANGES_SHOWN = 3;
 
 function changesText(changed: readonly Difference[], rows: readonly string[]): string {
@@ -141,7 +142,7 @@ function changesText(changed: readonly Difference[], rows: readonly string[]): s
     ...(rows.length > 0 ? ['the dataset changed'] : []),
   ];
   const lines = [...changed.map((one) => differencesText([one])), ...rows.map((row) => `  ${row}`)];
-  // Of both, each is there.
+  // A change of each kind is shown.
   if (changed.length > 0 && rows.length > 0) lines.splice(1, 0, ...lines.splice(changed.length, 1));
   const all = lines.length <= CHANGES_SHOWN;
   const shown = all ? lines : lines.slice(0, CHANGES_SHOWN - 1);
@@ -225,11 +226,11 @@ export function tellOtherAddress(
   const facts = recordOf(storedManifest(run).models);
   for (const { name, model, agent } of arms) {
     const { base_url: recorded, ...open } = model;
-    // What a configuration says counts more than a variable, then as now.
+    // A configuration counts more than a variable, then as now.
     if (recorded !== undefined && recordOf(facts[name]).endpoint_from === undefined) continue;
     const now = settleModel(open, { env, litellm: agent.compat !== null });
     if (!now.ok || now.addressFrom === undefined || now.model.base_url === recorded) continue;
-    const [is, named] = [baseUrlOf(model) ?? '', now.model.base_url ?? ''].map(shownAddress);
+    const [is, named] = [namedModel(model).address ?? '', now.model.base_url ?? ''].map(shownAddress);
     tell({
       level: 'note',
       text: `arm ${name} goes on with ${is}, the address that the run recorded; $${now.addressFrom} names ${named} now, which only a new run would ask`,

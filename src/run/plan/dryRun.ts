@@ -25,7 +25,7 @@ import type { Surroundings } from '../running.ts';
 import { type AgentOrigins, agentOrigins } from './agentOrigins.ts';
 import { type DiskAnswer, planDisk } from './planDisk.ts';
 import { type ArmConfig, modelNameOf, type RunRequest } from './planRecord.ts';
-import { checkedPlan, refuseWrong, wouldRefuse } from './preflight.ts';
+import { wouldRefuse } from './preflight.ts';
 import type { RunOptions } from './resolveConfig.ts';
 
 interface PlannedInstance {
@@ -108,13 +108,9 @@ export async function planRun(options: RunOptions & Surroundings): Promise<Plann
   const warnings: string[] = [];
   const caller: Caller = { env, cwd, tell: ({ text }) => void warnings.push(text) };
   const planned = await plan({ ...options, results: resolve(cwd, options.results) }, caller);
-  const checked = await checkedPlan(planned.resolved, caller);
-  refuseWrong(checked);
-  return {
-    ...(await dryRun(planned, caller)),
-    problems: await wouldRefuse({ ...planned.resolved, selected: planned.request.selected }, checked, caller),
-    warnings,
-  };
+  const { resolved, request } = planned;
+  const problems = await wouldRefuse({ ...resolved, selected: request.selected }, caller);
+  return { ...(await dryRun(planned, caller)), problems, warnings };
 }
 
 type Where = Pick<Caller, 'env' | 'cwd'>;

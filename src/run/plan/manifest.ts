@@ -28,7 +28,7 @@ import type { ResolvedConfig } from './resolveConfig.ts';
 
 const MANIFEST_VERSION = 1;
 
-/** What `grading.harness` names. */
+/** The harnesses that `grading.harness` names. */
 const FOLLOWS = { v5: 'SWE-bench harness 5.0', 'v4.1': 'SWE-bench harness 4.1' } as const;
 
 const byArm = <T>({ arms }: RunRequest, of: (arm: ArmConfig) => T): Record<string, T> =>
@@ -118,7 +118,7 @@ export async function gatherManifest(
         arm.agent.protocol === 'tool-call' ? [BASH_TOOL] : [],
         new Date(request.createdAt),
       )),
-      // Each program writes its own requests.
+      // A program writes its own requests.
       ...(programs[arm.name] && {
         ...{ parameters: null, cache_control: null },
         overrides: await describeOverrides(arm.model),
@@ -143,11 +143,11 @@ export async function gatherManifest(
   return JSON.parse(secrets.json(JSON.stringify(manifest))) as Record<string, unknown>;
 }
 
-/** Of a program the prompt is known; its other texts, its tools and its parameters are its own. */
+/** A program, whose prompt alone is known: its other texts, its tools and its parameters are its own. */
 const isProgram = async ({ agent_class }: ArmConfig['agent']): Promise<boolean> =>
   (await agentNamed(agent_class))?.dialect !== undefined;
 
-/** Without what only the built-in agent reads. */
+/** The settings without those that only the built-in agent reads. */
 const settingsOfProgram = (agent: ArmConfig['agent']) =>
   Object.fromEntries(
     Object.entries(agent).filter(

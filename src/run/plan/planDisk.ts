@@ -1,13 +1,12 @@
 /** The images part of a dry run: which are here, which must be pulled, how large they are, and whether they fit. Pulls and removes nothing. */
 
-import { parseSize } from '../../base/text/units.ts';
 import { onEngines } from '../../environment/environments.ts';
 import { type DiskRoom, type ImagePlan, tooMuch, toPullOf } from '../../environment/places/imagePlan.ts';
 import { imagesConfigSchema, parsePolicy } from '../../environment/places/imagesConfig.ts';
 import type { Variables } from '../caller.ts';
 import { openImages } from '../places/engines.ts';
 import { UserError } from '../userError.ts';
-import { imagesOf } from './localCopies.ts';
+import { imagesOf } from './engineChecks.ts';
 import type { RunRequest } from './planRecord.ts';
 
 export interface DiskPlan {
@@ -44,12 +43,9 @@ export async function planDisk(request: RunRequest, env: Variables): Promise<Dis
       stallSeconds: first.pull_timeout,
     });
     try {
-      const plan = await service.plan(imagesOf(request), { ask: first.pull !== 'never' });
-      const room = {
-        freeBytes: await service.freeBytes(),
-        floorBytes: parseSize(config.disk_low),
-        policy: parsePolicy(config.policy),
-      };
+      const plan = await service.plan(imagesOf(request));
+      const { floorBytes } = service;
+      const room = { freeBytes: await service.freeBytes(), floorBytes, policy: parsePolicy(config.policy) };
       return diskPlanOf(plan, room, { pulls: config.pulls_per_window, seconds: config.window_seconds });
     } finally {
       await service.close();

@@ -1,4 +1,4 @@
-/** What the record holds of a plan: the rows of a new run, made and read back, and where a continued run differs from them. Pure. */
+/** A plan in the record: the rows of a new run, made and read back, and where a continued run differs from them. Pure. */
 
 import type { AgentConfig } from '../../agent/agentConfig.ts';
 import type { GatewayConfig } from '../../agent/gateway/gatewayConfig.ts';
@@ -27,7 +27,7 @@ export interface ArmConfig {
   readonly agent: AgentConfig;
   readonly environment: EnvironmentConfig;
   readonly model: ModelConfig;
-  /** Of agents that are programs; absent where it says nothing. */
+  /** The section for agents that are programs; absent where it says nothing. */
   readonly gateway?: GatewayConfig;
   /** Model name in its predictions, if not the configured one: a replay predicts as the recorded model. */
   readonly predictsAs?: string;
@@ -40,7 +40,7 @@ export interface RunRequest {
   readonly run: RunConfig;
   readonly grading: GradingConfig;
   readonly images?: ImagesConfig;
-  /** Absent where nothing was said. */
+  /** Absent where the section is empty. */
   readonly suite?: SuiteConfig | undefined;
   readonly configHash: string;
   readonly dataset: {

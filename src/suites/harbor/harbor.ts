@@ -7,7 +7,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Solution } from '../../agent/contract.ts';
-import { isAllowList, sameNetwork } from '../../base/allowList.ts';
+import { isAllowList } from '../../base/allowList.ts';
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
 import { givenOf } from '../../base/hostVariables.ts';
 import { sha256 } from '../../base/sha256.ts';
@@ -18,6 +18,7 @@ import type { SpecOptions } from '../../grading/specs/spec.ts';
 import type { Suite, SuitePrompts, WantedVariable } from '../suite.ts';
 import { placedFiles, TaskFolderError, taskFiles, taskText } from '../taskFiles.ts';
 import { recipeOfBuild } from './builds.ts';
+import { finishTask, judgedApart } from './endState.ts';
 import { harborFiles } from './harborIgnore.ts';
 import { type HarborTask, harborTaskOf, readTask } from './readTask.ts';
 import { gradeSteps, type TaskStep, verifierOfStep, workThroughSteps } from './steps.ts';
@@ -25,7 +26,7 @@ import { hasFile } from './taskFolder.ts';
 import { readEnv, readTaskToml } from './taskToml.ts';
 import { executeAs, mainNeeds, OPEN_FOLDERS, verification } from './verification.ts';
 
-// What agents are asked: the instruction of the task as it is, and below it how the container is worked in. There is no repository, and nothing is
+// The prompt of agents: the instruction of the task as it is, and below it how the container is worked in. There is no repository, and nothing is
 // handed in.
 
 const INSTRUCTION = `{{ task }}
@@ -95,15 +96,10 @@ export const harbor: Suite = {
       skillsFolder: task.skills_dir,
       variables: variablesOf(task),
       gpus: Math.max(...rooms.map(({ gpus = 0 }) => gpus)),
-      // Of a task of several steps each end state is kept as it goes on.
+      // A task of several steps has each end state kept as it goes on.
       ...(steps
         ? { keepsEndStates: 'it has several steps, whose end states' }
-        : {
-            endState: true,
-            judgedBeside: sharesContainer(task),
-            ...(!verifier.separate &&
-              !sharesContainer(task) && { judgedApart: 'its verifier has another network than its agent' }),
-          }),
+        : { judgedApart: judgedApart(task) }),
     };
   },
   builds(instance) {
@@ -118,6 +114,8 @@ export const harbor: Suite = {
     return steps && ((attempt) => workThroughSteps(steps, attempt));
   },
   solution: solutionOfTask,
+  finish: (instance, attempt) =>
+    finishTask(harborTaskOf(instance), attempt, grading(instance, { harness: attempt.harness })),
   grading,
 };
 
@@ -146,11 +144,6 @@ function variablesOf(task: HarborTask): WantedVariable[] {
   ];
 }
 
-/** Harbor runs such a verifier in the agent's container while that goes on. What a container reaches can be another only where a list decides it. */
-const sharesContainer = ({ verifier, network }: HarborTask): boolean =>
-  !verifier.separate &&
-  (sameNetwork(verifier.network, network) || (isAllowList(network) && verifier.network !== 'public'));
-
 const isTask = (dir: string): boolean => existsSync(join(dir, 'task.toml'));
 
 function tasksIn(dir: string): string[] {
@@ -166,7 +159,7 @@ function tasksIn(dir: string): string[] {
   return here.length > 0 || !existsSync(join(dir, 'tasks')) ? here : below(join(dir, 'tasks'));
 }
 
-/** What happens around the agent's work in its container: setup, capture. */
+/** Work around the agent's in its container: setup, capture. */
 const AROUND_S = 1800;
 
 /** Seconds that agents and verifiers may take while the container is there; undefined for no limit. */
@@ -268,7 +261,7 @@ function solutionOfTask(instance: Instance, step?: string): Solution | undefined
       const read = readTaskToml(taskText(folder, 'task.toml') ?? '');
       const wanted = readEnv(read.ok ? read.toml.solution.env : {});
       const env = { ...wanted.env, ...givenOf(wanted.variables, variables) };
-      // What an agent left there in an earlier step is no part of it.
+      // Files that an agent left there in an earlier step are no part of it.
       await executeAs(environment, 'root', `rm -rf ${FOLDER}`, { cwd: '/', signal });
       await environment.putFiles(
         placedFiles(FOLDER, files).map((file) => ({ ...file, mode: file.mode | 0o111 })),

@@ -20,11 +20,11 @@ import type { HarborStep, HarborTask } from './readTask.ts';
 import { mainOf, reportOf, ungradable, verification, verifierFrame, type Wanted } from './verification.ts';
 
 export interface TaskStep extends AgentPart {
-  /** What goes into the work tree before it begins, by paths below that. Throws when the folder is no longer what it was. */
+  /** Files that go into the work tree before it begins, by paths below that. Throws when the folder has changed. */
   readonly files: () => readonly { path: string; content: Uint8Array; executable: boolean }[];
-  /** One of these files, which is run then. */
+  /** The one of these files that is run then. */
   readonly setup?: string;
-  /** What the container reaches before its agent, and while it works; absent where no list of hosts decides that. */
+  /** Hosts that the container reaches before its agent, and while it works; absent where no list of hosts decides that. */
   readonly networks?: { readonly setup: Network; readonly agent: Network };
   /** Must pass before the agent begins. */
   readonly healthcheck?: string | undefined;
@@ -40,7 +40,7 @@ export interface StepVerification {
   readonly goesOn: boolean;
   /** A sentence about it. */
   readonly says: string;
-  /** What the grading of the whole needs of it: it goes with the work that is kept. */
+  /** The result of a step that the grading of the whole needs: it goes with the work that is kept. */
   readonly verdict: unknown;
   /** The place where it ran was away or broken, which says nothing about the work. */
   readonly lost?: string;
@@ -67,7 +67,7 @@ export async function workThroughSteps(
     if (step.networks) attempt.environment.enterPhase('setup', step.networks.setup);
     await prepare(step, attempt, index);
     if (step.networks) attempt.environment.enterPhase('agent', step.networks.agent);
-    // What is left undone is judged all the same, as the state that it was left in.
+    // An unfinished step is judged all the same, by the state it was left in.
     const { result, reason, message } = await attempt.runAgent(step);
     attempt.note(
       `step ${index + 1} of ${steps.length}, ${step.name}: ${reason}${message ? `: ${message}` : ''}`,
@@ -175,7 +175,7 @@ const stepVerdict = z.object({
 });
 type StepVerdict = z.infer<typeof stepVerdict>;
 
-/** Of the log of a step that was verified in between: the rest of it is in no file. */
+/** Bytes of the log of a step that was verified in between: the rest of it is in no file. */
 const LOG_KEPT = 512 * 1024;
 
 const verdictOf = (result: EvaluationResult): StepVerdict => ({
@@ -294,7 +294,7 @@ function endingOf({ instance, task, steps }: SteppedTask, ran: readonly Verified
     resolved,
     reward,
     rewards: { ...combined, ...Object.fromEntries(each) },
-    // What the agent did to the verifier in one step may have made that step's reward.
+    // Changes of the agent to the verifier in one step may have made that step's reward.
     resolvedStrict:
       resolved && left.length === 0 && !ran.some(({ suspicion }) => suspicion.some(({ strict }) => strict)),
     // The gate of the last of them held the others back.

@@ -141,7 +141,7 @@ export async function verification(wanted: Wanted, request: GradeRequest): Promi
   return besideOwnImage(wanted, request, judged, found);
 }
 
-/** What the tests say where the image's own programs and libraries are put back, when the agent had changed some. */
+/** The verdict of the tests where the image's own programs and libraries are put back, when the agent had changed some. */
 async function besideOwnPrograms(
   wanted: Wanted,
   request: GradeRequest,
@@ -159,7 +159,7 @@ async function besideOwnPrograms(
   const words = namesIn([Buffer.from(asked)]);
   const small = changes.small.filter((path) => named.has(posix.basename(path)));
   const all = [...changes.changed, ...changes.before, ...small];
-  // What a task names (/usr/local/bin/hello, .bashrc) is there on purpose: without it the tests cannot pass.
+  // A path that a task names (/usr/local/bin/hello, .bashrc) is there on purpose: without it the tests cannot pass.
   const isAsked = (path: string) =>
     small.includes(path) ? asked.includes(path) : OF_SETTINGS.test(path) && words.has(posix.basename(path));
   const paths = all.filter((path) => !isAsked(path));
@@ -439,7 +439,7 @@ export function executeAs(
   );
 }
 
-// What a verifier of its own gets from the agent's container: the files that the task names, after its own commands have made them.
+// The files of the agent's container for a verifier of its own: the files that the task names, after its own commands have made them.
 
 const MAX_BYTES = 512 * 2 ** 20;
 
@@ -468,7 +468,7 @@ const isLeftOut = (path: string, source: string, exclude: readonly string[]): bo
   return exclude.some((name) => below.includes(name.replace(/^\.\//, '')));
 };
 
-/** What is at it, as the agent left it: links, folders and modes too. */
+/** The archive of a path as the agent left it: links, folders and modes too. */
 const sourcesOf = ({ artifacts }: HarborTask) =>
   [{ source: ARTIFACTS, exclude: [] as readonly string[] }, ...artifacts].map(({ source, exclude }) => ({
     source: posix.normalize(source).replace(/(?<=.)\/$/, ''),
@@ -519,7 +519,7 @@ async function collected(
     }
   } catch (error) {
     if (!(error instanceof FilesTooLargeError)) throw error;
-    // Whoever worked in the container chose that.
+    // The agent chose that.
     const errorMessage = `${id}: ${error.message}, which is more than a verifier is given`;
     return { outcome: 'invalid', resolved: false, resolvedStrict: false, errorMessage };
   }
@@ -641,7 +641,7 @@ const GONE = `gone() { for f; do rm -rf "$f" 2>/dev/null
 
 const NO_SPACE = /no space left on device|disk quota exceeded/i;
 
-/** What was left where the tests go is no test, and what was written as a reward is no reward. Broken: where they cannot go. */
+/** Files that the agent left where the tests go are no tests, and a reward that it wrote is no reward. Broken: the tests cannot go there. */
 async function prepared(
   environment: Environment,
   id: string,
@@ -706,7 +706,7 @@ async function changedMeanwhile(
 const NOT_WATCHED =
   'who writes where the tests and their reward are was not watched: nobody can do that here';
 
-/** What a test runner or Python reads unasked, beside the tests. */
+/** Files that a test runner or Python reads unasked, beside the tests. */
 const READ_UNASKED = /(?:\/(?:conftest|sitecustomize|usercustomize)\.py|\/pytest\.ini|\.pth|\.pyc)$/;
 const isReward = (path: string): boolean => path.startsWith(`${LOGS}/reward.`);
 
@@ -865,7 +865,7 @@ async function runTests(
   };
 }
 
-/** What the harness would write: a report knows a patch alone. */
+/** The report as the harness would write it: it knows a patch alone. */
 export const reportOf = (id: string, patch: string | null, resolved: boolean) => ({
   [id]: {
     patch_is_None: patch === null,

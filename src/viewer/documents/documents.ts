@@ -10,7 +10,7 @@ import type { ShownTrial } from '../../store/records/viewerQueries.ts';
  * A page that is open while the program behind it changes, or that nobody built anew, must not misread what it gets: both say which
  * documents they know. Raised when a path or a field changes (tests/viewer/documentsVersion.test.ts notices).
  */
-export const DOCUMENTS_VERSION = '1';
+export const DOCUMENTS_VERSION = '2';
 export const VERSION_HEADER = 'Swebatch-Documents';
 
 export const TRIALS_PER_PAGE = 1000;

@@ -1,8 +1,8 @@
 // What is said about images before the first trial.
 import { describe, expect, test } from 'vitest';
 import { type PlannedImage, summarizeImages } from '../../../src/environment/places/imagePlan.ts';
+import type { ImageService } from '../../../src/environment/places/imageService.ts';
 import { parsePolicy } from '../../../src/environment/places/imagesConfig.ts';
-import type { RunImages } from '../../../src/environment/places/places.ts';
 import { preflightImages } from '../../../src/run/places/trialImages.ts';
 
 const GB = 1e9;
@@ -27,10 +27,10 @@ async function preflight(planned: PlannedImage[], more: { policy?: string; freeB
     floorBytes: 10 * GB,
     async plan(names: readonly string[]) {
       asked.push([...names]);
-      const plan = summarizeImages(planned);
-      return { plan, freeBytes: more.freeBytes };
+      return summarizeImages(planned);
     },
-  } as unknown as RunImages;
+    freeBytes: async () => more.freeBytes,
+  } as unknown as ImageService;
   const said: string[] = [];
   const result = await preflightImages(
     images,

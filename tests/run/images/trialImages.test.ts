@@ -1,7 +1,7 @@
 // When an image of a run counts as needed, and when the policy gets it.
 import { describe, expect, test } from 'vitest';
 import { EnvironmentError } from '../../../src/environment/environment.ts';
-import type { RunImages } from '../../../src/environment/places/places.ts';
+import type { ImageService } from '../../../src/environment/places/imageService.ts';
 import { createEvents } from '../../../src/run/events.ts';
 import { createTrialImages } from '../../../src/run/places/trialImages.ts';
 
@@ -30,7 +30,7 @@ function setUp(
     belong: (list: readonly string[]) => void belong.push(...list),
     hasRoom: more.hasRoom ?? (async () => true),
     ready,
-  } as unknown as RunImages;
+  } as unknown as ImageService;
   const events = createEvents();
   const notes: string[] = [];
   events.on((event) => event.type === 'note' && notes.push(event.text));

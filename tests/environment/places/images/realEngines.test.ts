@@ -21,6 +21,10 @@ import {
 
 const ready = registryAvailable() && secondEngineAvailable() && (await dockerAvailable());
 const MB = 1_000_000;
+const ensureOf =
+  ({ ensure }: ImageService) =>
+  (image: string) =>
+    ensure(image, { signal: undefined, waits: () => undefined });
 
 describe.skipIf(!ready)('a small disk (needs root, dockerd and docker-registry)', () => {
   let engine: SecondEngine;
@@ -63,7 +67,8 @@ describe.skipIf(!ready)('a small disk (needs root, dockerd and docker-registry)'
       },
     );
     services.push(made);
-    return made;
+    const { here, need, done } = made;
+    return { ensure: ensureOf(made), here, need, done };
   }
   let counter = 0;
   const pushed = (mb: number) =>
@@ -71,7 +76,7 @@ describe.skipIf(!ready)('a small disk (needs root, dockerd and docker-registry)'
 
   test('eight images that never fit together all come through, with room kept by the policy', async () => {
     const images = await Promise.all(Array.from({ length: 8 }, () => pushed(30)));
-    const { stage, need, done } = service({
+    const { ensure, need, done } = service({
       policy: 'remove-after',
       disk_low: '80m',
       disk_high: '100m',
@@ -80,7 +85,7 @@ describe.skipIf(!ready)('a small disk (needs root, dockerd and docker-registry)'
     let lowest = Number.POSITIVE_INFINITY;
     for (const [i, image] of images.entries()) {
       await need(images.slice(i));
-      expect(await stage.ensure(image)).toMatchObject({ pulled: true });
+      expect(await ensure(image)).toMatchObject({ pulled: true });
       lowest = Math.min(lowest, await free());
       await need(images.slice(i + 1));
       await done(image);
@@ -93,18 +98,15 @@ describe.skipIf(!ready)('a small disk (needs root, dockerd and docker-registry)'
     const [first, second] = [await pushed(80), await pushed(20)];
     const said: string[] = [];
     const paused = Promise.withResolvers<void>();
-    const { stage, engine: images } = service(
-      { policy: 'keep', disk_low: '130m', disk_high: '160m' },
-      (message) => {
-        said.push(message);
-        if (message) paused.resolve();
-      },
-    );
-    await stage.ensure(first);
-    const waiting = stage.ensure(second);
+    const { ensure, here } = service({ policy: 'keep', disk_low: '130m', disk_high: '160m' }, (message) => {
+      said.push(message);
+      if (message) paused.resolve();
+    });
+    await ensure(first);
+    const waiting = ensure(second);
     await paused.promise;
-    expect(stage.ready()).not.toContain(second);
-    expect(await images.inspect(second)).toBeUndefined();
+    expect(here()).toEqual([first]);
+    expect(await dockerImageEngine(engine.docker).inspect(second)).toBeUndefined();
     await engine.docker.getImage(first).remove();
     expect(await waiting).toMatchObject({ pulled: true });
     expect(said).toEqual([expect.stringMatching(/^disk_full [\d.]+ MiB < 130 MiB floor$/), '']);
@@ -112,8 +114,8 @@ describe.skipIf(!ready)('a small disk (needs root, dockerd and docker-registry)'
 
   test('an image that does not fit is disk_full, told apart from a broken transfer', async () => {
     const image = await pushed(240);
-    const { stage } = service({ disk_low: '0', disk_high: '0', tries: 2, retry_seconds: 0 });
-    await expect(stage.ensure(image)).rejects.toMatchObject({
+    const { ensure } = service({ disk_low: '0', disk_high: '0', tries: 2, retry_seconds: 0 });
+    await expect(ensure(image)).rejects.toMatchObject({
       code: 'disk_full',
       message: expect.stringContaining('no space left on device'),
     });
@@ -164,10 +166,10 @@ describe.skipIf(!ready)('an engine beside that of this machine (needs root and d
     );
     try {
       // Found there, not pulled: the ledger knows nothing of it.
-      await made.stage.ensure(base);
+      await ensureOf(made)(base);
       const free = await made.freeBytes();
       expect(Math.abs(free! - seen)).toBeLessThan(20 * MB);
-      expect(await made.disk.check()).toMatchObject({ open: false, freeBytes: free });
+      expect(await made.hasRoom()).toBe(false);
       expect(said).toEqual([expect.stringMatching(/^disk_full .* floor$/)]);
       expect(await second.docker.listContainers({ all: true })).toEqual([]);
     } finally {
