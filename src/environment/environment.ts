@@ -250,7 +250,7 @@ export const placeTexts = (
     })),
   );
 
-/** What somebody left in an environment is more than anybody asked for. */
+/** Files of an environment hold more bytes than were asked for. */
 export class FilesTooLargeError extends Error {
   override readonly name = 'FilesTooLargeError';
 }

@@ -59,7 +59,7 @@ export const environmentConfigSchema = environmentSchema({
   opensHosts: (environment) => environmentKindOf(environment).capabilities.opensHosts,
 });
 
-/** Those of its keys that only one kind of environment has, as they were given. */
+/** Keys of a configuration that only one kind of environment has, as they were given. */
 export const ownKeysOf = (environment: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(
     environmentKinds.flatMap(({ name }) =>

@@ -156,7 +156,7 @@ export async function channelAs(
 const putScript = (container: Pick<Container, 'put'>) => (path: string, content: string, uid: number) =>
   container.put([{ path, content: Buffer.from(content), mode: 0o644, uid }]);
 
-/** Whatever cannot run says so, as a rule at once: only a machine that is drowning makes a second try that long. */
+/** Whatever cannot run says so, as a rule at once: only a machine that is drowning makes a second try that long (observed: tests/environment/lateSupervisor.test.ts). */
 const LAST_TRY = 4;
 
 /** undefined, with a note why, where the container is alive and cannot run it. */
@@ -201,7 +201,7 @@ export async function environmentIn(
   let closing: Promise<void> | undefined;
   const doorways: Doorway[] = [];
   const names = unkept && (await seenInside(own, 'names')).names;
-  // Nobody else's processes are an agent's: what the image started itself goes on where it is another user's.
+  // Processes of another user, as of what the image started itself, are not the agent's and go on.
   const { execute, killAll } = worker ?? own;
   const others = new Map<string, Promise<Channel>>();
   const channelOf = (user: string): Promise<Channel> => {

@@ -10,7 +10,7 @@ interface Begun {
   /** The phase it is in, and who wants to hear of the next ones. */
   phase: string;
   onPhase: (phase: string) => void;
-  /** Those that nobody heard of yet. */
+  /** Connections that nobody was told of yet. */
   connections: EgressConnection[];
   onConnection: (connection: EgressConnection) => void;
   unlisten(): void;
@@ -68,7 +68,7 @@ export function createPreparedStarts(begin: (request: StartRequest) => Promise<E
         onConnection: (one) => void begun.connections.push(one),
         unlisten: () => signal?.removeEventListener('abort', onAbort),
       };
-      // Who takes it sees the failure; nobody else has to.
+      // The failure is told to who takes the start.
       begun.environment.catch(() => undefined);
       open.set(key, begun);
     },

@@ -1,4 +1,4 @@
-/** Removal of containers of any engine. One that is not removed when it is asked for is tried until it is gone, and named where it stays. */
+/** Removal of containers of any engine. A removal that fails is tried until the container is gone, and told where it stays (observed: tests/environment/docker/removalRefused.test.ts). */
 import { orAborted, pause, startTimer, within } from '../../base/async/timer.ts';
 import type { EngineWatch } from '../places/engineWatch.ts';
 import type { Removed } from '../places/leftovers.ts';

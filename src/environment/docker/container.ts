@@ -202,7 +202,7 @@ const unansweredError = (id: string, what: string, cause: unknown, evidence: Rec
     },
   );
 
-/** Much for what takes half a second, also on a machine that is drowning. */
+/** Much for what takes half a second, also on a machine that is drowning (observed: tests/environment/docker/lockedDaemon.test.ts). */
 const RESTART_LIMIT_MS = 30_000;
 
 /** Kills every process in it; its files stay. */
@@ -335,7 +335,7 @@ async function eventsUntilEnd(docker: Docker, id: string, finishedAt: number): P
 /** Long for the largest file that goes in; for an engine that has locked up. */
 const ARCHIVE_LIMIT_MS = 600_000;
 
-/** Reads an archive from the engine; one that is cut short is an error, where a bare pipe would wait for ever. */
+/** Reads an archive from the engine. An archive that is cut short is an error, where a bare pipe waits for ever (observed: tests/environment/docker/archive.test.ts). */
 export function extractArchive(archive: NodeJS.ReadableStream, signal?: AbortSignal): tar.Extract {
   const extract = tar.extract();
   let whole = false;

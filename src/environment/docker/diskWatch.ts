@@ -51,7 +51,7 @@ export function takenBytes(
   return async () => {
     const length = await lengths();
     if (length <= limitBytes) return length;
-    // Whatever ends all processes there ends it too, at the end of a command for one.
+    // Whatever ends all processes there ends it too, at the end of a command for one (observed: "killing who looks" in dockerFaults.test.ts).
     for (let tried = 1; tried <= TRIES; tried += 1)
       try {
         const { bytes, holes } = await lookAtLayer({ docker, discard }, container, request);

@@ -632,7 +632,7 @@ const LONGEST_KEPT = '100g';
 
 /**
  * Why no image is made of the container, as a clause. An engine writes holes out: of a sparse file of 50 GB that an agent left it wrote zeros
- * until the disk of the machine was full, and every other run there failed.
+ * until the disk of the machine was full, and every other run there failed (observed: "a sparse file" in dockerFaults.test.ts).
  */
 async function tooLongToKeep(docker: Docker, id: string, disk: string): Promise<string | undefined> {
   const most = parseSize(disk) || parseSize(LONGEST_KEPT);

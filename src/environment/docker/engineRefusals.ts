@@ -10,7 +10,7 @@ import { daemonAnswer, readFault } from '../places/dockerFault.ts';
 import { containerSpec } from './container.ts';
 
 const NOTHING = 'swebatch.internal/nothing:none';
-/** Whoever is not refused here fails attempt by attempt: a slow engine has its time. */
+/** A refusal that comes later fails attempt by attempt: a slow engine has its time. */
 const ANSWER_MS = 30_000;
 /** Of every engine. */
 const BUILT_IN = ['none', 'bridge', 'host'];

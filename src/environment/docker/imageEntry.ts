@@ -63,7 +63,7 @@ export async function startEntry(
     const exec = await withDaemonRetry(() => daemonAnswer(container.exec(wanted)));
     await daemonAnswer(exec.start({ Detach: true }));
     // What it starts in the background is loading when it hands over. Harbor's own set-up gives it a second or two before an agent's first command;
-    // ours takes a few milliseconds, in which no server listens yet.
+    // ours takes a few milliseconds, in which no server listens yet (observed: tests/suites/harbor/entryPoint.test.ts).
     await probe(startProcess, ['sh', '-c', UNTIL_SETTLED], SETTLE_LIMIT_MS);
     return {
       async runs() {

@@ -47,7 +47,7 @@ export async function createOwnContainer(
       PidsLimit: 8,
       Memory: 268_435_456,
       MemorySwap: 268_435_456,
-      // What it says is for this process; the engine must not write every byte to its own log.
+      // Its output is for this process; the engine must not write every byte to its own log.
       LogConfig: { Type: 'none', Config: {} },
       ...reach,
     },

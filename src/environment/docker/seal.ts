@@ -163,7 +163,7 @@ async function sealIn(
   }
 }
 
-/** Podman 4 ignores what stands in a commit's body, and takes the same settings as instructions of a Dockerfile. Resolves to the image's id. */
+/** Podman 4 ignores what stands in a commit's body, and takes the same settings as instructions of a Dockerfile (observed: tests/environment/docker/sealByInstructions.test.ts). Resolves to the image's id. */
 async function commit(
   container: Docker.Container,
   docker: Docker,
@@ -207,7 +207,7 @@ export function commitInstructions(body: {
 }
 
 /**
- * The container stands still meanwhile where it can: rootless Podman on cgroup v1 cannot pause one and refuses. Callers have ended whatever
+ * The container stands still meanwhile where it can: rootless Podman on cgroup v1 cannot pause one and refuses (observed: tests/environment/docker/commitContainer.test.ts). Callers have ended whatever
  * ran in it before, so nothing writes then either.
  */
 export async function commitContainer(

@@ -49,7 +49,7 @@ const NANO = 1e9;
 const MS_TO_NANO = 1e6;
 const START_LIMIT_MS = 600_000;
 const POLL_MS = 250;
-/** Of one that has no check, and of one that is to end well. */
+/** Of a service without a check, and of a service that is to end well. */
 const RUNS_WITHIN_MS = 120_000;
 const ENDS_WITHIN_MS = 1_800_000;
 
@@ -208,7 +208,7 @@ export async function startServices(
   }
 }
 
-/** Those of an end state, which are there as its agent left them. Removed by whoever discards that. */
+/** The services of an end state, as its agent left them. Who discards the end state removes them. */
 export async function joinServices(
   parts: ServicesParts,
   request: StartRequest,
@@ -233,7 +233,7 @@ export async function joinServices(
   };
 }
 
-/** Those that are started after `name`, directly or through others. */
+/** Services that are started after `name`, directly or through others. */
 function waitingFor({ containers }: Services, name: string): ReadonlySet<string> {
   const found = new Set<string>();
   // They stand in an order in which each comes after those that it waits for.
@@ -293,7 +293,7 @@ function serviceSpec(made: Made, service: Service, image: string, place: AmongSe
       ...(memory > 0 && { Memory: memory, MemorySwap: memory }),
       ...(pids > 0 && { PidsLimit: Math.round(pids) }),
       ...(cpus > 0 && { NanoCpus: Math.round(cpus * NANO) }),
-      // One that talks without end must not fill the disk of the engine.
+      // A service that talks without end must not fill the disk of the engine.
       LogConfig: { Type: 'json-file', Config: { 'max-size': '4m', 'max-file': '2' } },
     },
   } satisfies Docker.ContainerCreateOptions;

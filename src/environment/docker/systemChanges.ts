@@ -32,7 +32,7 @@ const isReadUnasked = (path: string): boolean =>
   HOME_STARTUP.test(path) ||
   ['/etc/ld.so.conf.d/', '/etc/profile.d/'].some((folder) => path.startsWith(folder)) ||
   path.endsWith('.pth');
-/** Whoever starts a program hands it the image's variables, and these name files that are read before anything else. */
+/** Variables of the image that name files which a program reads before anything else. */
 const NAMES_STARTUP = /^(?:BASH_ENV|LD_PRELOAD|LD_AUDIT|NODE_OPTIONS|PERL5OPT|RUBYOPT|JAVA_TOOL_OPTIONS)=/;
 const startupOf = (env: readonly string[]): string[] =>
   env.filter((one) => NAMES_STARTUP.test(one)).flatMap((one) => one.match(/\/[^\s:,=]+/g) ?? []);

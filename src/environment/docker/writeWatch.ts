@@ -33,7 +33,7 @@ export async function startWatch(
   let container: Docker.Container | undefined;
   try {
     const { Config, Created } = await daemonAnswer(watched.inspect());
-    // What whoever worked there brought is younger: of an end state, than the container that they worked in.
+    // Files of the agent are younger than its container; in an end state, than the container that it worked in.
     const since = Math.floor(Date.parse(Config.Labels?.[WORK_LABELS.since] || Created) / 1000);
     const reach = { PidMode: `container:${watched.id}`, NetworkMode: 'none', CapAdd: RIGHTS };
     container = await createOwnContainer(docker, 'watch', request, {

@@ -40,7 +40,7 @@ export interface EgressProxy {
   close(): void;
 }
 
-/** Each takes a thread of the few that files are read and written by: a container that asks for many names holds up the others. */
+/** Each takes a thread of the few that files are read and written by: a container that asks for many names holds up the others (observed: tests/environment/egress/egressProxy.test.ts). */
 const lookups = pLimit(2);
 const resolved = async (host: string): Promise<readonly string[]> =>
   (await lookups(() => lookup(host, { all: true }))).map(({ address }) => address);

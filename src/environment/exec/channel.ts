@@ -24,7 +24,7 @@ import type {
 /** What the evidence says of a script of ours whose connection was lost. */
 export const HARNESS = 'running a script of the harness';
 const SETTLE_MS = [50, 100, 200, 400];
-/** Where no command can be started any more: on a machine that is drowning the daemon learns of a death seconds later. */
+/** Where no command can be started any more: on a machine that is drowning the daemon learns of a death seconds later (observed: tests/environment/exec/lateDeath.test.ts). */
 const LATE_MS = [...SETTLE_MS, 1000, 2000, 3000, 4000];
 
 interface HarnessResult {
@@ -126,7 +126,7 @@ export function createChannel(
     }
   }
 
-  /** What an earlier command left may stop whatever is started, before it can begin. */
+  /** What an earlier command left may stop whatever is started, before it can begin (observed: tests/environment/docker/stoppedExec.test.ts). */
   async function startAfterAll(
     command: TransportCommand,
     evidence: Record<string, unknown>,
@@ -164,7 +164,7 @@ export function createChannel(
     if (ended.why === 'abort') signal?.throwIfAborted();
     if (ended.unended && ended.why !== 'disk') throw ended.unended.error;
     await throwForThePlace(ended, shown({ command }));
-    // The connection was cut before the command had come through.
+    // The connection was cut before the command had come through (T-35).
     if (ended.end.kind === 'lost' && ended.why === 'itself' && (await running.neverBegan?.()))
       return runCommand(command, options);
     const result = await toResult(ended, timeoutS, cwd, {
@@ -308,10 +308,10 @@ const cutInfo = (end: CommandEnd): string =>
 
 /**
  * After a kill request the end mark comes within milliseconds, on a machine that is drowning within seconds. Later than this the container
- * is restarted, which kills what the agent left running on purpose.
+ * is restarted, which kills what the agent left running on purpose (observed: tests/environment/exec/slowSweep.test.ts).
  */
 const KILL_GRACE_MS = 10_000;
-/** How long an engine may take to begin a command, beside the time of the command. */
+/** How long an engine may take to begin a command, beside the time of the command (observed: tests/environment/exec/slowSweep.test.ts). */
 const BEGIN_MS = 30_000;
 
 interface Ended {

@@ -21,7 +21,7 @@ const SUPERVISOR = shellScript('inside/supervisor.sh', import.meta.url);
 const KEEPER = shellScript('inside/keeper.sh', import.meta.url);
 const KEEPER_PID = '1';
 const LAST_WORDS = 4096;
-/** How the failure of a start ends that nobody gave a reason for. */
+/** The end of the message of a start that failed without a reason. */
 export const NO_ANSWER = 'no answer';
 
 export interface SupervisorSession {

@@ -48,7 +48,7 @@ export async function openPod(
     watch,
     supervisorMs: SUPERVISOR_START_MS,
     startProcess,
-    // What writes a file does so anew when its stream broke: that makes no pod doubtful.
+    // A file is written anew when its stream broke: that makes no pod doubtful.
     ...podFiles(podProcesses(shared, name), watch),
     wasCut: (error) => errorText(error).includes('could not be opened'),
     death,

@@ -100,7 +100,7 @@ function failure(what: string, { code, words, late }: Done): Error {
 
 const TRIES = 4;
 
-/** Where the stream broke on its way a file is written anew, or read again, once the API server answers. */
+/** A file whose stream broke is written anew, or read again, once the API server answers (observed: tests/environment/kubernetes/apiAway.test.ts). */
 async function unbroken<T>(work: () => Promise<T>, watch: Pick<EngineWatch, 'back'>): Promise<T> {
   for (let tried = 1; ; tried += 1) {
     try {

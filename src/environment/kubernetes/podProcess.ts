@@ -104,7 +104,7 @@ const REFUSED = /Unexpected server response: 4\d\d/;
 
 /**
  * A stream that could not be opened has started nothing: while the API server is away it is waited for. One that is just back refuses everybody
- * until it has read who has which rights, and its nodes are not known to it at once.
+ * until it has read who has which rights, and its nodes are not known to it at once (observed: tests/environment/kubernetes/apiAway.test.ts).
  */
 async function openedStream(
   { cluster, watch }: Pick<PodShared, 'cluster' | 'watch'>,

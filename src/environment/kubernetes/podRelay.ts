@@ -28,7 +28,7 @@ interface ProgramOnItsWay {
 const PROCESSORS: Readonly<Record<string, string>> = { x86_64: 'amd64', aarch64: 'arm64' };
 const LOOKED_FOR = Object.values(PROCESSORS).flatMap(libcPaths);
 const PROGRAM = `${RELAY_FOLDER}/relay`;
-/** The kubelet tells of the end of a container a moment after its streams have ended. */
+/** The kubelet tells of the end of a container a moment after its streams have ended (observed: tests/environment/kubernetes/podRelay.test.ts). */
 const TOLD_MS = 2500;
 const KILLED = 137;
 

@@ -145,7 +145,7 @@ function ofService(service: Service, { containers }: Services): string[] {
 
 export const WAITS = 'WAITS-FOR-ANOTHER-SERVICE';
 
-/** Those that are started by us. Others come in the order of the list, because a kubelet starts containers in order. */
+/** Services that this program starts. A kubelet starts the others, in the order of the list. */
 export function waitingServices({ containers, own }: Services): ReadonlySet<string> {
   const found = new Set<string>();
   const known = new Set(containers.map(({ name }) => name));

@@ -199,7 +199,7 @@ export async function openLocalDoorway(onConnection: (connection: Duplex) => voi
 }
 
 const RUN_PROCESS = shellScript('runProcess.sh', import.meta.url);
-/** Seconds after its timeout at which coreutils ends a command that nobody has stopped. */
+/** Seconds after its timeout at which coreutils ends a command that nobody has stopped (observed: tests/environment/local/localOrphan.test.ts). */
 const OUTLIVES_S = 5;
 /** How long after the end of a command whose output somebody else still holds open its last bytes are waited for. */
 const LAST_BYTES_MS = 50;
@@ -269,7 +269,7 @@ function endOf(child: ChildProcess, onExit: () => void): Promise<number | NodeJS
       onExit();
       const done = () => resolve(status ?? 128 + (signalName ? constants.signals[signalName] : 0));
       if (child.stdout?.readableEnded) return done();
-      // On a busy machine the time is over before the pipe was looked at: one turn of the event loop reads what is in it.
+      // On a busy machine the time is over before the pipe was looked at: one turn of the event loop reads what is in it (local/lastBytes.test.ts).
       const idle = startTimer(LAST_BYTES_MS, () => void setImmediate().then(done));
       child.stdout?.on('end', () => {
         idle.cancel();
