@@ -278,6 +278,10 @@ export type EnvironmentErrorCode =
 
 /** Why an environment does not start: the configuration wants no network, and the place does not keep it away. */
 export const OPEN_NETWORK = 'open_network';
+/** The shell of the image uses another environment than the one that its tests need, as the probe of an attempt found. */
+export const WRONG_ENVIRONMENT = 'wrong_env';
+/** Its login shells alone use the right one: the configuration is the proven cause, and every instance would end like this. */
+export const LOGIN_SHELL = 'login_shell';
 /** A container of the image cannot have what the configuration asks for. */
 export const REFUSED_OPTION = 'refused_option';
 
