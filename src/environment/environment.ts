@@ -293,6 +293,8 @@ export class EnvironmentError extends Error {
   readonly sub: string | undefined;
   /** What ran in the environment did this, and not the machine, the engine or a person outside. False wherever that is not proven. */
   readonly fromWithin: boolean;
+  /** Of a start: the engine asked to come again, and the same may go well in a moment. */
+  readonly again: boolean;
   readonly evidence: Readonly<Record<string, unknown>>;
   constructor(
     code: EnvironmentErrorCode,
@@ -300,6 +302,7 @@ export class EnvironmentError extends Error {
     more: {
       sub?: string;
       fromWithin?: boolean;
+      again?: boolean;
       evidence?: Record<string, unknown>;
       cause?: unknown;
     } = {},
@@ -308,6 +311,7 @@ export class EnvironmentError extends Error {
     this.code = code;
     this.sub = more.sub;
     this.fromWithin = more.fromWithin ?? false;
+    this.again = more.again ?? false;
     this.evidence = more.evidence ?? {};
   }
 }
