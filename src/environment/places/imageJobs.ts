@@ -67,7 +67,7 @@ export type ImageFacts = Pick<ReadyImage, 'id' | 'digest' | 'architecture' | 'us
 /** How the start of a container gets its image onto the engine. Resolves to what the engine has under that name, however it got there. */
 export type EnsureImage = (image: string, asks: ImageAsk) => Promise<ImageFacts>;
 
-interface ImageAsk {
+export interface ImageAsk {
   /** Ends the wait, with its reason; the pull itself goes on for the others. */
   readonly signal: AbortSignal | undefined;
   /** Said before the wait, and again when something moves: the clocks of an attempt stand still meanwhile. */
