@@ -20,7 +20,7 @@ const PROGRAM: readonly (readonly [source: RegExp, tests: RegExp])[] = [
   [/^src\/agent\/(installed|gateway)\//, /^tests\/agent\/|e2e\/(agentPrograms|commandAgent|program)/],
   [/^src\/agent\//, /^tests\/agent\/|e2e\/(run|replay|reproduce)\.|faults\/(replies|ownEnd)/],
   [/^src\/environment\/kubernetes\//, /^tests\/environment\/kubernetes\//],
-  [/^src\/environment\//, /^tests\/environment\/|e2e\/(run|hosts|hostImages|images|diskFloorRun)\.|faults\//],
+  [/^src\/environment\//, /^tests\/environment\/|e2e\/(run|images|diskFloorRun)\.|faults\//],
   [/^src\/(run|store)\//, /^tests\/(run|store|faults)\/|e2e\/(run|batch|replay|reproduce)\./],
   [/^src\/cli\//, /^tests\/cli\/|e2e\/(run|program)\.|readme/],
   [/^src\/(config|template)\//, /^tests\/(config|cli)\/|e2e\/(run|publishedConfigs)\./],

@@ -24,6 +24,10 @@ export * from './agent/loop/agent.ts';
 export * from './agent/loop/exceptions.ts';
 export type { ToolErrorCode } from './agent/tool.ts';
 export * as Tool from './agent/tool.ts';
+export type {
+  PlainEnvironment as Environment,
+  PlainFactory as EnvironmentFactory,
+} from './environment/capabilities.ts';
 export { createDockerFactory } from './environment/docker/dockerFactory.ts';
 export type * from './environment/environment.ts';
 export { EnvironmentError } from './environment/environment.ts';

@@ -44,7 +44,7 @@ const APART: Readonly<Record<string, string>> = {
   decodeUtf8: 'part of the collector',
   textOfBody: 'part of parseForeignJson',
   parseForeignJson: 'part of every reader of files',
-  readForeign: 'part of every reader of files',
+  reasonOfException: 'looks a word up in a table',
   isEmptyPatch: 'looks at a length',
   readEvalResults: 'reads a file of ours back in its own test',
   jsonChildren: 'part of the readers of predictions and datasets',
@@ -75,13 +75,15 @@ interface Found {
   readonly where: string;
 }
 
-const readersIn = (path: string): Found[] =>
-  [...readFileSync(path, 'utf8').matchAll(EXPORT)].flatMap((match) => {
+const readersIn = (path: string): Found[] => {
+  const text = readFileSync(path, 'utf8');
+  const taking = [...text.matchAll(EXPORT)].flatMap((match) => {
     const [name, parameter, type] = match[1] ? match.slice(1, 4) : match.slice(4, 7);
-    return FOREIGN.test(parameter!) && TYPES.test(type!.trim())
-      ? [{ name: name!, where: relative(ROOT, path) }]
-      : [];
+    return FOREIGN.test(parameter!) && TYPES.test(type!.trim()) ? [name!] : [];
   });
+  const made = [...text.matchAll(/^export const (\w+) = readerOf\(/gm)].map(([, name]) => name!);
+  return [...taking, ...made].map((name) => ({ name, where: relative(ROOT, path) }));
+};
 
 const found = globSync(join(ROOT, 'src/**/*.{ts,tsx}'))
   .filter((path) => ROOMS.some((room) => path.includes(`/${room}`)))

@@ -70,6 +70,7 @@ const MAY_NAME: Readonly<Record<string, string>> = {
   'agent/loop/protocol.ts: local':
     'the transport of a command that never left this process, as the record has it',
   'environment/environment.ts: local': 'the contract lists the transports that the record has',
+  'environment/environmentConfig.ts: kubernetes': 'the answer to several engines says what takes their place',
   'report/render/summaryDocument.ts: harbor': 'a report says whose convention a second number follows',
   'config/miniSweAgent.ts: docker': 'a value of the keys of mini-swe-agent, which this file reads',
   'model/names.ts: chat': 'a row of the table of providers says which dialect it is asked in',

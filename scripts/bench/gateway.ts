@@ -128,7 +128,7 @@ async function openSlot(n: number): Promise<Client> {
       },
     }),
   });
-  await environment.listen!(PORT, session.handle);
+  await environment.listen(PORT, session.handle);
   await environment.putFile('/tmp/client.mjs', CLIENT);
   return async (times) => {
     const command = `node /tmp/client.mjs http://127.0.0.1:${PORT}/v1/chat/completions ${session.key} ${times}`;

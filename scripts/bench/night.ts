@@ -1,14 +1,14 @@
 /**
  * Wall time of a simulated night of 500 instances under dataset order, shuffle and longest first, with images pulled ahead of the slots and
- * inside them. Time is virtual; the pull stage, its bounds and the ordering are the real ones, only engine and trials are simulated. Prints
+ * inside them. Time is virtual; the pull jobs, its bounds and the ordering are the real ones, only engine and trials are simulated. Prints
  * raw samples and medians. `node scripts/bench/night.ts [--json] [--instances 500] [--slots 16] [--nights 5]`
  */
 import { parseArgs } from 'node:util';
 import PQueue from 'p-queue';
 import type { ImageEngine, LocalImage } from '../../src/environment/places/imageEngine.ts';
+import { createImageJobs } from '../../src/environment/places/imageJobs.ts';
 import { imagesConfigSchema } from '../../src/environment/places/imagesConfig.ts';
 import { type PullClock, pullThrottle } from '../../src/environment/places/pullImage.ts';
-import { createPullStage } from '../../src/environment/places/pullStage.ts';
 import { type OrderMode, orderTrials } from '../../src/run/schedule/order.ts';
 
 const { values: flags } = parseArgs({
@@ -172,11 +172,11 @@ async function simulate(seed: number, order: OrderMode, prefetch: boolean): Prom
   const time = virtualTime();
   const { engine } = simulatedEngine(time.sleep);
   const config = imagesConfigSchema.parse({ max_concurrent_pulls: 4, ahead: prefetch ? 8 : 0 });
-  const stage = createPullStage({
+  const jobs = createImageJobs({
     engine,
     config,
     clock: time.clock,
-    policy: 'missing',
+    pull: 'missing',
     stallMs: 0,
     throttle: pullThrottle({ pulls: 0, windowMs: 1 }),
     loginOf: async () => undefined,
@@ -186,18 +186,18 @@ async function simulate(seed: number, order: OrderMode, prefetch: boolean): Prom
   const admission = new PQueue({ concurrency: SLOTS + config.ahead });
   const trial = async ({ seconds }: Work) => time.sleep(seconds * 1000);
   const ahead = async (w: Work) => {
-    await stage.ensure(w.image);
+    await jobs.ensure(w.image, { signal: undefined, waits: () => undefined });
     await slots.add(() => trial(w));
   };
   const inside = (w: Work) =>
     slots.add(async () => {
-      await stage.ensure(w.image);
+      await jobs.ensure(w.image, { signal: undefined, waits: () => undefined });
       await trial(w);
     });
   const ordered = orderTrials(work, order, history, 42);
   const all = ordered.map((w) => (prefetch ? admission.add(() => ahead(w)) : inside(w)));
   await time.run(Promise.all(all));
-  await stage.close();
+  await jobs.close();
   const total = work.reduce((sum, w) => sum + w.seconds, 0);
   const longest = Math.max(...work.map((w) => w.seconds));
   const wall = time.now() / 1000;

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
-import { type Environment, type PlacedFile, placeFiles } from '../environment/environment.ts';
+import type { Environment, PlacedFile } from '../environment/environment.ts';
 import { environmentKindOf } from '../environment/environments.ts';
 
 export interface SkillFile {
@@ -54,7 +54,7 @@ export async function placeEquipment(environment: Environment, equipment: Equipm
     skillsFolder: posix.join(folder, 'skills'),
     instructionsFile: posix.join(folder, 'instructions.md'),
   };
-  await placeFiles(environment, filesOf(placed));
+  await environment.putFiles(filesOf(placed));
   return {
     placed,
     remove: async () => {

@@ -15,7 +15,7 @@ export interface AllowList {
   readonly allow: readonly string[];
 }
 
-/** What a container reaches: nothing, everything, or some hosts. */
+/** The network of a container: nothing, everything, or some hosts. */
 export type Network = 'none' | 'public' | AllowList;
 
 export const isAllowList = (network: unknown): network is AllowList =>
@@ -94,7 +94,7 @@ function readEntry(text: string, withPorts: boolean): Entry | string {
   return { covers: (one) => one === own, isAddress: isIP(own) !== 0, port };
 }
 
-/** What is wrong with the entries of a list, as clauses. `withPorts`: they may name one. */
+/** The faults of a list's entries, as clauses. `withPorts`: an entry may name a port. */
 export const allowListProblems = (entries: readonly string[], { withPorts = false } = {}): string[] =>
   entries.flatMap((entry) => {
     const read = readEntry(entry, withPorts);

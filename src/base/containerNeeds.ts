@@ -2,18 +2,18 @@ import type { Network } from './allowList.ts';
 import { type VariableValues, type WantedVariables, withVariables } from './hostVariables.ts';
 import type { Services } from './services.ts';
 
-/** What a task asks of its own containers. What is absent stays as the configuration has it. */
+/** The wishes of a task for its own containers. An absent field stays as the configuration has it. */
 export interface ContainerNeeds {
   /** Working directory of every command; `image` is the one that the image names. */
   readonly cwd?: string | undefined;
   /** Of its first process, and of its commands; `image` is the one that the image names. */
   readonly user?: string | undefined;
-  /** Who works in it, where that is somebody else: the commands of an agent run as this user. */
+  /** The user of the agent's commands, where it is not the image's. */
   readonly worker?: string | undefined;
   readonly network?: Network | undefined;
-  /** What it reaches until whoever works in it begins; default: the same. Of use where one of both is a list of hosts. */
+  /** The network until the agent begins; default: the same. Of use where one of both is a list of hosts. */
   readonly setupNetwork?: Network | undefined;
-  /** Who works in it is no agent. */
+  /** No agent works in it. */
   readonly verifies?: boolean | undefined;
   /** The network that is the open one; default: that of the configuration. */
   readonly openNetwork?: string | undefined;
@@ -31,7 +31,7 @@ export interface ContainerNeeds {
   readonly startupCommand?: string | undefined;
   /** Absolute folders that are there, and open to every user, before anybody works. */
   readonly openFolders?: readonly string[] | undefined;
-  /** What the ENTRYPOINT of the image is started with, beside the work; absent: it does not run. */
+  /** The arguments of the image's ENTRYPOINT, which runs beside the work; absent: it does not run. */
   readonly entryArguments?: readonly string[] | undefined;
   /** In the place of the image's ENTRYPOINT. */
   readonly entryProgram?: readonly string[] | undefined;

@@ -13,7 +13,7 @@ type Bytes = AsyncIterable<Buffer>;
 const through =
   (make: () => Transform) =>
   (packed: Bytes): Bytes =>
-    // What goes wrong is thrown to whoever reads.
+    // The reader gets the error.
     pipeline(Readable.from(packed), make(), () => undefined);
 
 /** The word means a zlib stream; some clients send what is inside of one. */
@@ -46,7 +46,7 @@ export const KNOWN_CODINGS: readonly string[] = Object.keys(UNPACK);
 /** Nobody packs more often, and each time multiplies what a small body may become. */
 const MOST_CODINGS = 2;
 
-/** What a body was packed with, in that order; null where one of them is not known. */
+/** The codings of a body, in that order; null where one of them is not known. */
 export function codingsOf(header: string | undefined): readonly string[] | null {
   const names = (header ?? '')
     .split(',')

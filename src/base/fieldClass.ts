@@ -1,5 +1,5 @@
 /**
- * What a setting is to a run, said beside each key in the schema of its section, as the last call: `.meta(identity('what it sets'))`.
+ * The class of a setting, said beside each key in the schema of its section, as the last call: `.meta(identity('what it sets'))`.
  * identity: another value is another experiment, refused at resume and named by compare. runtime: how fast and where it runs.
  */
 export type FieldClass = 'identity' | 'runtime';

@@ -1,4 +1,4 @@
-/** What `doctor` shows, and what a run refuses: one thing that was looked at. */
+/** A finding of `doctor`, or of the checks before a run: one thing that was looked at. */
 export interface Finding {
   readonly what: string;
   readonly ok: boolean;

@@ -4,7 +4,7 @@
 export type WantedVariables = Readonly<Record<string, string>>;
 export type VariableValues = Readonly<Record<string, string>>;
 
-/** Those that are given. */
+/** Variables that have a value. */
 export const givenOf = (wanted: WantedVariables = {}, values: VariableValues = {}): Record<string, string> =>
   Object.fromEntries(
     Object.entries(wanted).flatMap(([key, name]) =>
@@ -12,7 +12,7 @@ export const givenOf = (wanted: WantedVariables = {}, values: VariableValues = {
     ),
   );
 
-/** What a container is started with: a value that is given goes over a default. */
+/** The variables of a container: a value that is given goes over a default. */
 export function withVariables<
   T extends {
     readonly env?: Readonly<Record<string, string>> | undefined;

@@ -115,7 +115,7 @@ function rewriteReference(reference: ImageReference, rules: readonly RewriteRule
   return parsed.ok ? parsed : { ok: false, message: `${parsed.message} (by images.rewrite from ${name})` };
 }
 
-/** What is asked for in place of the row's name. */
+/** The name that is asked for in place of the row's. */
 export function sourceOf(image: string, rules: readonly RewriteRule[]): ParsedReference {
   const parsed = parseReference(image);
   return parsed.ok ? rewriteReference(parsed.reference, rules) : parsed;

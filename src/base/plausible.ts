@@ -21,19 +21,19 @@ export const timestampOrNull = (value: unknown): number | null =>
 const LONGEST_MS = 366 * 86_400_000;
 export const durationOrNull = (ms: number): number | null => (ms >= 0 && ms <= LONGEST_MS ? ms : null);
 
-/** What no setting comes near but by a slip of the hand. `{workers: 999999999}` ended with out of memory. */
+/** Bounds that no setting comes near but by a slip of the hand. `{workers: 999999999}` ended with out of memory. */
 export const MOST = {
   seconds: LONGEST_MS / 1000,
   milliseconds: LONGEST_MS,
   count: MOST_STEPS,
-  /** What is made ready for each at once. */
+  /** Things that are made ready all at once. */
   atOnce: 10_000,
   repeats: 1_000,
   tokens: 1_000_000_000_000,
   dollars: 1_000_000,
   processors: 10_000,
   processes: 4_194_304,
-  /** What is held in memory, as one text. */
+  /** Characters that are held in memory as one text. */
   heldBytes: 2 ** 28,
   size: 2 ** 50,
 } as const;

@@ -4,7 +4,7 @@ import { z } from 'zod';
 const text = z.string();
 const amount = z.number().optional();
 
-/** What it says that it listens on: of use where containers share an address. */
+/** The ports it says it listens on: of use where containers share an address. */
 const ports = z.array(z.object({ first: z.number(), last: z.number(), protocol: text })).optional();
 
 /** Where a container stands among the others. Names are those of the task; each attempt has networks and volumes of its own. */
@@ -37,7 +37,7 @@ const service = z.object({
   cwd: text.optional(),
   hostname: text.optional(),
   healthcheck: healthcheck.optional(),
-  /** What must be so before it is started. `done`: it has ended, and well. */
+  /** The state of another service that it waits for. `done`: that one has ended, and well. */
   after: z.array(z.object({ service: text, until: z.enum(['started', 'healthy', 'done']) })),
   memoryBytes: amount,
   cpus: amount,

@@ -20,10 +20,11 @@ import { signalExitCode, thisProcess } from './terminal/thisProcess.ts';
 const MANY_FILES = 3;
 
 export function conclude(outcome: RunOutcome, json: boolean): number {
-  const { run, status, counts, spent, predictions, graded } = outcome;
+  const { run, shard, status, counts, spent, predictions, graded } = outcome;
   if (json)
     printJson({
       run,
+      ...(shard && { shard }),
       status,
       counts,
       cost_nano: spent.nano,
@@ -31,7 +32,9 @@ export function conclude(outcome: RunOutcome, json: boolean): number {
       predictions,
       graded,
     });
-  say(`run ${run}: ${status} · ${countsText(counts)} · ${spentText(spent)}`);
+  say(
+    `run ${run}${shard ? ` (shard ${shard})` : ''}: ${status} · ${countsText(counts)} · ${spentText(spent)}`,
+  );
   if (graded) say(`graded: ${countsText(graded.outcomes) || 'none'}`);
   const [first, ...more] = predictions;
   if (first && more.length > MANY_FILES) say(`predictions: ${first} and ${more.length} more beside it`);

@@ -19,6 +19,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   baseline: async () => (await import('./verbs/baseline.ts')).baselineVerb,
   verify: async () => (await import('./verbs/verify.ts')).verifyVerb,
   import: async () => (await import('./verbs/import.ts')).importVerb,
+  join: async () => (await import('./verbs/join.ts')).joinVerb,
   replay: async () => (await import('./verbs/replay.ts')).replayVerb,
   datasets: async () => (await import('./verbs/datasets.ts')).datasetsVerb,
   models: async () => (await import('./verbs/models.ts')).modelsVerb,
@@ -65,7 +66,7 @@ async function findEngines(): Promise<void> {
   enginesFound = true;
   const { chooseEngine } = await import('../environment/places/chosenEngine.ts');
   const { engineOptions } = await import('../run/places/engines.ts');
-  chooseEngine((host) => engineOptions(process.env, host));
+  chooseEngine(() => engineOptions(process.env));
 }
 
 /** Node keeps idle connections open for some seconds, and the process would wait for them. */

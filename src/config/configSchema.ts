@@ -5,6 +5,7 @@ import { gatewayConfigSchema } from '../agent/gateway/gatewayConfig.ts';
 import { type FieldClass, identity, runtime } from '../base/fieldClass.ts';
 import { setting } from '../base/plausible.ts';
 import { sha256 } from '../base/sha256.ts';
+import { parseShard, SHARD_FORM } from '../dataset/shard.ts';
 import { environmentConfigSchema, environmentNames } from '../environment/environments.ts';
 import { imagesConfigSchema } from '../environment/places/imagesConfig.ts';
 import { gradingConfigSchema } from '../grading/gradingConfig.ts';
@@ -111,6 +112,11 @@ export const datasetConfigSchema = z.strictObject({
   sample: count(0).optional().meta(runtime()),
   stratify: text.optional().meta(runtime()),
   seed: setting.seed(0).optional().meta(runtime('of shuffle and sample; default 42')),
+  shard: z
+    .string()
+    .refine((given) => parseShard(given) !== null, SHARD_FORM)
+    .optional()
+    .meta(runtime('K/N: every N-th selected instance from the K-th; `join` makes one run of all')),
   skip_unsupported: z
     .boolean()
     .optional()
@@ -130,7 +136,7 @@ export function withFlags(section: DatasetConfig, flags: DatasetConfig): Dataset
   return flags.subset === undefined ? { ...kept, ...given } : given;
 }
 
-/** What an arm may set; everything else comes from the sections of the configuration. */
+/** The sections that an arm may set; everything else comes from the configuration. */
 const armSchema = z.strictObject({
   name: z
     .string()
@@ -163,7 +169,7 @@ export const configSchema = z.strictObject({
   grading: gradingConfigSchema.prefault({}),
   images: imagesConfigSchema.prefault({}),
   dataset: datasetConfigSchema.prefault({}),
-  // Absent where nobody sets it, so that recorded runs and exported files of other agents stay as they are.
+  // A section is absent where nobody sets it, so that recorded runs and exported files of other agents stay as they are.
   gateway: gatewayConfigSchema.optional(),
   suite: suiteConfigSchema.optional(),
   arms: z.array(armSchema).default([]).meta(identity('several models or configurations in one run')),
@@ -223,7 +229,7 @@ export const FIELD_CLASSES: Readonly<Record<string, FieldClass | undefined>> = O
  */
 const IDENTITY = Object.keys(FIELD_CLASSES).filter((path) => FIELD_CLASSES[path] === 'identity');
 
-/** Keys that are newer than recorded runs. One that is not set is left out of the hash, so that old hashes stay; so is a key of one kind of environment alone. */
+/** Keys that are newer than recorded runs. A key that is not set is left out of the hash, so that old hashes stay; so is a key of one kind of environment alone. */
 const LATER: ReadonlySet<string> = new Set([
   'model.dialect',
   'model.cache_ttl',

@@ -40,7 +40,7 @@ interface LoadRequest {
 
 export interface LoadedConfig {
   readonly config: Config;
-  /** At least one; sections merged, each checked like the whole. */
+  /** At least one arm; its sections are merged, and checked like the whole. */
   readonly arms: readonly Arm[];
   /** Dotted path to the file, `-c key=value` or `command line` that set it; what is missing is a default. */
   readonly origins: Readonly<Record<string, string>>;
@@ -55,9 +55,9 @@ export interface LoadedConfig {
 }
 
 interface Layer {
-  /** Whether a person named it as a file. */
+  /** A person named it as a file. */
   readonly file?: true;
-  /** Whether nobody named it: what is named is laid over it. */
+  /** Nobody named it: named layers are laid over it. */
   readonly base?: true;
   readonly from: string;
   readonly tree: Tree;
@@ -117,7 +117,7 @@ export function loadConfig(request: LoadRequest): LoadedConfig {
 interface Tiers {
   /** The configuration that all are laid over, and what is inferred from a prompt. */
   readonly below: Tree;
-  /** What the class of the model does where nothing is said. */
+  /** Defaults of the class of the model. */
   readonly ofClass: Tree;
   readonly given: Tree;
 }
@@ -134,7 +134,7 @@ const over = (
 const merged = ({ below, ofClass, given }: Tiers): Tree =>
   merge(merge(below, inTextWhereMatched(ofClass, given)), given);
 
-/** With the file that says so, where one does: a `-c key=value` is on the screen. */
+/** Adds the file that says so, where one does: a `-c key=value` is on the screen. */
 function withFile(problem: string, origins: LoadedConfig['origins'], files: LoadedConfig['files']): string {
   const key = problem.split(':')[0] as string;
   const leaf = Object.keys(origins).find((path) => path === key || path.startsWith(`${key}.`));
@@ -169,7 +169,7 @@ function readLayers(request: LoadRequest) {
   return { layers, files, replacedBy };
 }
 
-/** It names a prompt or a published agent: limits and environment of another configuration would not belong to it. */
+/** A layer that names a prompt or a published agent: limits and environment of another configuration would not belong to it. */
 function bringsAgent(tree: Tree): boolean {
   const { arms } = tree;
   const sections = [tree, ...(Array.isArray(arms) ? arms.filter(isTree) : [])];
@@ -293,7 +293,7 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   max_tokens: 'model_kwargs',
   working_dir: 'cwd',
   prompt: 'instance_template',
-  // Keys of before: `grading.dialect`, `images.attempts`.
+  // Former keys: `grading.dialect`, `images.attempts`.
   dialect: 'harness',
   attempts: 'tries',
 };
@@ -305,7 +305,7 @@ function suggest(name: string, known: readonly string[]): string | null {
   return closest(name, known);
 }
 
-/** Checks the names in every template that was given and renders it, before anything is started or paid. Ours are the tests' business. */
+/** Checks the names in every template that was given and renders it, before anything is started or paid. Tests check the defaults. */
 function templateProblems(config: AgentConfig): string[] {
   const { prompt_template: prompt, command } = config;
   return [
@@ -363,7 +363,7 @@ export function translateActionRegex(
   pattern: string,
 ): { readonly regex: string } | { readonly problem: string } {
   if (pattern.length > LONGEST_PATTERN) return { problem: `it has more than ${LONGEST_PATTERN} characters` };
-  // Always on here, as Python's re.DOTALL is there.
+  // DOTALL is always on.
   const text = pattern.replace(/^\(\?s\)/, '');
   for (const [found, what] of PYTHON_ONLY)
     if (found.test(text))
@@ -431,7 +431,7 @@ function resolveArms(
   return { arms, unwritten, problems, warnings };
 }
 
-/** The model's name as a valid folder name; of an agent that asks no model its own. */
+/** The model's name as a valid folder name; the agent's where it asks no model. */
 export function armNameOf({ model, agent }: Pick<Config, 'model' | 'agent'>): string {
   const without = nameWithoutModel(agent.agent_class) === undefined ? 'default' : agent.agent_class;
   return (model.model_name ?? without).replace(/[^A-Za-z0-9_.-]+/g, '_').slice(0, 64);

@@ -8,7 +8,7 @@ import { OPENAI, PROVIDERS } from '../model/names.ts';
 import { at, isTree, merge, nest, type Rewritten, type Tree, without } from './merge.ts';
 
 interface Mapped extends Rewritten {
-  /** What a class of mini-swe-agent does where no configuration says otherwise. Absent where this layer names no class. */
+  /** Defaults of a class of mini-swe-agent. Absent where this layer names no class. */
   readonly defaults?: Tree;
   /** An API key from the configuration, kept out of the tree so that no record has it. */
   readonly key?: string;
@@ -41,7 +41,7 @@ const refuseUnlessEmpty =
 /** The default regex of version 2's text-based classes. */
 const V2_ACTION_REGEX = '```mswea_bash_command\\s*\\n([\\s\\S]*?)\\n```';
 
-/** What each of mini-swe-agent's model classes does by itself: its protocol, and the address and key of its service. */
+/** Defaults of mini-swe-agent's model classes: protocol, and address and key of their service. */
 const calls = (model: Tree = {}): Tree => ({ agent: { protocol: 'tool-call' }, model });
 const blocks = (model: Tree = {}): Tree => ({
   agent: { protocol: 'bash-block', action_regex: V2_ACTION_REGEX },
@@ -71,7 +71,7 @@ const ENVIRONMENT_CLASSES: Readonly<Record<string, string>> = Object.fromEntries
   ]),
 );
 
-/** They run the same images elsewhere or through another program, with the same effect for commands. */
+/** Classes that run the same images elsewhere or through another program, with the same effect for commands. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   swerex_docker: 'containers are run by swebatch itself on the Docker engine',
   swerex_modal: 'swebatch does not run on Modal: containers of the Docker engine are used',
@@ -175,7 +175,7 @@ const LITELLM_ONLY: Readonly<Record<string, (value: unknown) => Answer>> = {
   custom_llm_provider: (value) => {
     const known = PROVIDERS.find(({ prefix }) => prefix === value);
     if (known) return { set: { model: { dialect: known.dialect } } };
-    // The services of others mostly speak what OpenAI's does.
+    // Services of others mostly speak the dialect of OpenAI's.
     const warning = `"${String(value)}" is not a known provider; chat completions are used unless model.dialect says otherwise`;
     return { set: {}, defaults: { model: { dialect: OPENAI.dialect } }, warning };
   },
@@ -222,7 +222,7 @@ export function mapMiniSweAgent(layer: Tree, from: string): Mapped {
     if (answer === 'drop') continue;
     if ('problem' in answer) problems.push(`${key} (${from}): ${answer.problem}`);
     if ('warning' in answer && answer.warning) warnings.push(`${key} (${from}): ${answer.warning}`);
-    // Our own keys in the layer win over mapped ones.
+    // Keys of this program win over mapped ones.
     if ('set' in answer) {
       tree = merge(answer.set, tree);
       apiKey = answer.key ?? apiKey;

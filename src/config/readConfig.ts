@@ -67,7 +67,7 @@ export function parseKeyValue(spec: string): Tree {
 }
 
 function parseValue(text: string): unknown {
-  // As in a file: Python reads 1_000 as a number.
+  // Python reads 1_000 in a file as a number.
   if (/^[-+]?\d{1,15}(?:_\d{1,15}){1,5}$/.test(text)) return Number(text.replaceAll('_', ''));
   try {
     return JSON.parse(text);

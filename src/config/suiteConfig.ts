@@ -6,12 +6,12 @@ import { modelConfigSchema } from '../model/modelConfig.ts';
 export const suiteConfigSchema = z.strictObject({
   env: z
     .preprocess(
-      // As -c takes it: A,B.
+      // A text A,B, as -c takes it.
       (value) => (typeof value === 'string' ? value.split(',').map((name) => name.trim()) : value),
       z.array(z.string().regex(/^[A-Za-z_]\w*$/, 'must be the name of a variable')).default([]),
     )
     .meta(identity('variables of this machine that tasks may have, by name')),
-  // One key for whoever reads the list of keys: it has those of `model:`.
+  // One key in the list of keys: it has those of `model:`.
   judge: z
     .unknown()
     .pipe(modelConfigSchema)

@@ -25,7 +25,7 @@ export interface RowInFile extends Row, InstanceHead {
   readonly file: RowFile;
   /** Number among the rows of its file. */
   readonly at: number;
-  /** Of its line, in bytes. */
+  /** The place of its line, in bytes. */
   readonly start: number;
   readonly length: number;
 }
@@ -46,7 +46,7 @@ export const readInstance = (row: InstanceRow): Instance =>
 export const readRowHash = (row: HashedRow): string => ('file' in row ? row.file.rowHash(row) : row.rowHash);
 
 export interface Dataset {
-  /** As the user named it. */
+  /** The name that the user gave. */
   readonly source: string;
   /** The file, or the first of a sharded split. */
   readonly path: string;
@@ -56,7 +56,7 @@ export interface Dataset {
   /** sha256 of the bytes of all files, in order. */
   readonly fileHash: string;
   readonly rows: readonly LoadedRow[];
-  /** What was found odd and does not stop a run. */
+  /** Oddities that do not stop a run. */
   readonly warnings?: readonly string[];
   /** Its tasks are folders, which cannot be written as rows. */
   readonly needsFolders?: boolean;

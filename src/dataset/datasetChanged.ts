@@ -1,4 +1,4 @@
-// Apart from the dataset: the command line knows this error, and loads no zod for it.
+// A file of its own: the command line knows this error, and loads no zod for it.
 /** The file is no longer the one whose rows were selected. */
 export class DatasetChangedError extends Error {
   override readonly name = 'DatasetChangedError';

@@ -36,7 +36,7 @@ export interface PullOptions {
   readonly access: ReturnType<typeof hubAccess>;
   /** Branch, tag or commit. */
   readonly revision?: string | undefined;
-  /** Without it `test`, where there is one; `all` takes everything. */
+  /** Default: `test`, where there is one; `all` takes everything. */
   readonly split?: string | undefined;
   /** All files, and not those of rows alone: a repository of task folders. */
   readonly whole?: boolean;
@@ -80,9 +80,9 @@ const DATA_FILE = /\.(parquet|jsonl|json|csv)$/;
 const COMMIT = /^[0-9a-f]{40}$/;
 /** git's blob id, or the sha256 of a file in large-file storage. */
 const ETAG = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
-/** What the hub says of a dataset, or of a page of its files. */
+/** A longer description of a dataset, or page of its files, is an answer without an end (docs/threat-model.md). */
 const LONGEST_ANSWER = 64 * 1024 * 1024;
-/** A hub that names more would name them without an end. */
+/** A longer list of files has no end (tests/dataset/hub.test.ts). */
 const MOST_FILES = 100_000;
 /** An error page in the place of a file. */
 const BESIDE_A_FILE = 1024 * 1024;
@@ -127,7 +127,7 @@ async function pullRepo(repo: string, options: PullOptions): Promise<PullResult>
   const commit = COMMIT.test(revision)
     ? revision
     : (await datasetInfo({ ...client, name: repo, revision, additionalFields: ['sha'] })).sha;
-  // Checked because it becomes a path.
+  // The commit becomes a path.
   if (commit === undefined || !COMMIT.test(commit))
     return refusal(
       `${repo}: the hub names no commit for revision ${revision}: ${JSON.stringify(commit ?? null)}`,
@@ -156,7 +156,7 @@ async function pullRepo(repo: string, options: PullOptions): Promise<PullResult>
       downloadFile({ ...client, fetch: ofFile, revision: commit, path: file.path, xet: false });
     files.push(await downloadIntoCache(file, repoDir, commit, open, options));
   }
-  // Last, so that a broken download never becomes what "main" means.
+  // The ref is written last, so that a broken download never becomes what "main" means.
   if (revision !== commit) await writeAtomically(pathInside(repoDir, 'refs', revision), commit);
   return { ok: true, repo, revision: commit, snapshot: join(repoDir, 'snapshots', commit), files };
 }
@@ -171,7 +171,7 @@ const splitOf = (path: string) => basename(path).replace(/(-\d{5}-of-\d{5})?\.\w
 
 function chooseSplit(files: readonly HubFile[], wanted: string | undefined): HubFile[] | { problem: string } {
   const named = files.filter((file) => /^(data\/)?[^/]+$/.test(file.path));
-  // Where rows lie in another form, a table beside them is about them.
+  // A table beside rows in another form is about them.
   const rows = named.filter((file) => !file.path.endsWith('.csv'));
   const data = rows.length > 0 ? rows : named;
   const splits = [...new Set(data.map((file) => splitOf(file.path)))].sort();
@@ -401,7 +401,7 @@ export function boundedFetch(inner: typeof fetch, mostBytes: number): typeof fet
     });
     const { status, statusText, headers, url, redirected } = response;
     const bounded = new Response(response.body.pipeThrough(counted), { status, statusText, headers });
-    // What a response that is made here does not know.
+    // A response that is made here knows neither.
     return Object.defineProperties(bounded, { url: { value: url }, redirected: { value: redirected } });
   };
 }

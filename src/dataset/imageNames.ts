@@ -1,4 +1,4 @@
-/** Names of images of a whole dataset: by who built them, or by a pattern of a person's own. */
+/** Names of images of a whole dataset: a builder's, or a pattern of the user's own. */
 import { parseReference } from '../base/imageReference.ts';
 
 /** A pattern has `{id}`, or `{id:X}` where the builder wrote X for each "__". Ids are in lower case, as registries ask for it. */
@@ -10,7 +10,7 @@ const BUILDERS: Readonly<Record<string, string>> = {
   'epoch-arm64': 'ghcr.io/epoch-research/swe-bench.eval.arm64.{id}:latest',
   'swe-gym': 'docker.io/xingyaoww/sweb.eval.x86_64.{id:_s_}:latest',
 };
-/** Not pulled: made from the recipe that comes with each task. */
+/** Images are made from the recipe that comes with each task, and not pulled. */
 export const BUILT = 'built';
 export const IMAGE_BUILDERS = [...Object.keys(BUILDERS), BUILT];
 
@@ -25,7 +25,7 @@ export const imageNameOf = (images: string, instanceId: string): string =>
     },
   );
 
-/** Why it names no images; null when it does. */
+/** Why a choice names no images; null when it does. */
 export function imagesProblem(images: string): string | null {
   if (IMAGE_BUILDERS.includes(images)) return null;
   if (images.search(PLACE) < 0) return `is none of ${IMAGE_BUILDERS.join(', ')}, and has no {id}`;

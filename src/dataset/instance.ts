@@ -31,7 +31,7 @@ export const instanceSchema = z.object({
 });
 export type Instance = z.infer<typeof instanceSchema>;
 
-/** What a plan knows of every row. */
+/** The columns that a plan knows of every row. */
 export type InstanceHead = Pick<Instance, 'instance_id' | 'repo' | 'difficulty' | 'image'>;
 
 /** The official name: lower case, every "__" as "_1776_"; a name given by the row is used untouched. */

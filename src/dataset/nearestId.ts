@@ -1,4 +1,4 @@
-/** What a misspelt id means: `cronwhel-25` is `acme__cronwheel-25`, for people leave out what stands before `__`. */
+/** The id that a misspelt one means: `cronwhel-25` is `acme__cronwheel-25`, for people leave out what stands before `__`. */
 import { closest } from '../base/text/closest.ts';
 
 const digitsOf = (text: string): string => [...text.replace(/\D/g, '')].sort().join('');

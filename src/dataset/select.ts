@@ -1,6 +1,6 @@
 /**
- * Which instances a run takes, and in which order: ids, shuffle, filter, slice, limit, sample. The middle three are mini-swe-agent's,
- * in its order; what is already sealed is dropped later by the runner, so `--slice 0:50` always names the same fifty.
+ * The selection of instances, in steps: ids, shuffle, filter, slice, limit, sample. Shuffle, filter and slice are mini-swe-agent's, in its order. The
+ * runner drops sealed trials later, so `--slice 0:50` always names the same fifty.
  */
 
 import { pythonShuffle } from '../base/python/random.ts';
@@ -20,11 +20,11 @@ export interface SelectOptions {
   readonly filter?: string | undefined;
   /** Python slice text. */
   readonly slice?: string | undefined;
-  /** Only these, in dataset order; one that does not exist is an error. */
+  /** Ids, taken in dataset order; an id that does not exist is an error. */
   readonly ids?: readonly string[] | undefined;
-  /** The first N of what is left. 0 selects nothing. */
+  /** The first N instances that are left. 0 selects nothing. */
   readonly limit?: number | undefined;
-  /** A sample of N of what is left, by hash: a larger N is a superset. */
+  /** A sample of N instances that are left, by hash: a larger N is a superset. */
   readonly sample?: number | undefined;
   /** Columns whose combinations are the strata of the sample. */
   readonly stratify?: readonly string[] | undefined;
@@ -37,7 +37,7 @@ type Selection<R> =
       readonly kind: 'selected';
       /** `weight`: how many instances of its stratum this one stands for; 1 without a sample. */
       readonly rows: readonly { readonly row: R; readonly weight: number }[];
-      /** Largest first; one with `sampled: 0` is not represented, and the weights then speak for the rest only. */
+      /** Largest first. A stratum with `sampled: 0` is not represented, and the weights then speak for the others only. */
       readonly strata: readonly Stratum[];
       readonly warnings: readonly string[];
     }

@@ -68,12 +68,41 @@ export interface EnvironmentInfo {
   readonly volumes?: readonly string[];
 }
 
+/** What a place can do beyond commands and single files: asked by name. */
+export interface Capabilities {
+  /** Runs a command as another user: `as`. */
+  readonly asUsers: boolean;
+  /** Hands out whole folders: `getFiles`. */
+  readonly readsFolders: boolean;
+  /** Makes an image of what an agent left: `keepWork`. */
+  readonly canKeepWork: boolean;
+  /** Lets a verifier work in the same place: `beside`. */
+  readonly worksBeside: boolean;
+  /** Opens a port inside, so that programs there can ask the model of their arm: `listen`. */
+  readonly listens: boolean;
+}
+
+/** Of a kind, whose environments may have less: a pod without services is open to no verifier. */
+export interface KindCapabilities extends Capabilities {
+  /** Keeps lists of hosts (`environment.network.allow`, `ContainerNeeds.network`). */
+  readonly opensHosts: boolean;
+  /** Starts containers beside that of the work (`ContainerNeeds.services`). */
+  readonly runsServices: boolean;
+  /** Gives a container GPUs (`ContainerNeeds.gpus`). */
+  readonly hasGpus: boolean;
+  /** Brings the programs of installed agents. */
+  readonly bringsPrograms: boolean;
+}
+export type Capability = keyof KindCapabilities;
+
 export interface Environment {
   readonly info: EnvironmentInfo;
+  /** What it can do: asked before `as`, `getFiles`, `keepWork`, `beside` and `listen`, which throw where it cannot. */
+  readonly capabilities: Capabilities;
   /** Runs one command in a fresh shell. Throws EnvironmentError only when the tool broke. Never rejects for the command's own failure. */
   execute(command: string, options?: ExecuteOptions): Promise<CommandResult>;
-  /** Runs them as another user of the place. Absent where a process cannot be started as somebody else. */
-  as?(user: string): Pick<Environment, 'execute'>;
+  /** Runs them as another user of the place. */
+  as(user: string): Pick<Environment, 'execute'>;
   /** Names for the agent's templates (cwd, timeout, system...). Never secrets. */
   templateVars(): Readonly<Record<string, unknown>>;
   /** Kills everything but the environment itself, unless that is to go on, then diffs against the start snapshot. */
@@ -81,45 +110,45 @@ export interface Environment {
   /** Whole files in and out, by absolute path inside. */
   putFile(path: string, content: Uint8Array | string, mode?: number): Promise<void>;
   getFile(path: string): Promise<Uint8Array>;
-  /** Several files at once; absent where they go in one by one. */
-  putFiles?(files: readonly PlacedFile[]): Promise<void>;
+  /** Several files at once. A place that takes them one by one leaves out links and folders. */
+  putFiles(files: readonly PlacedFile[]): Promise<void>;
   /**
    * The files at a path, or below it; none where it is not there. Links, folders and devices are left out, but for the first two where `whole` is
-   * asked for. Throws FilesTooLargeError above the limit. Absent where an environment has no such way.
+   * asked for. Throws FilesTooLargeError above the limit.
    */
-  getFiles?(path: string, maxBytes: number, whole?: boolean): Promise<PlacedFile[]>;
-  /** Lays what an image has at a path over what is there. Resolves to whether it has something. Absent where no image can be read. */
-  putBack?(image: string, path: string): Promise<boolean>;
+  getFiles(path: string, maxBytes: number, whole?: boolean): Promise<PlacedFile[]>;
+  /** Lays what an image has at a path over what is there. Resolves to whether it has something, which none has that cannot be read. */
+  putBack(image: string, path: string): Promise<boolean>;
   /**
    * Kills everything but the environment itself, unless that is to go on, and keeps what is there as an image, whose name it returns: a
    * start from it finds the same files. `EnvironmentFactory.discardWork` removes it.
    */
-  keepWork?(kept?: Kept): Promise<string>;
-  /** Why an image would not have all that is there; undefined where it has. Absent where it always has, or where nothing is kept. */
-  unkept?(): Promise<Unkept | undefined>;
-  /** What was changed here of the programs and libraries of the image; absent where that is not known. */
-  systemChanges?(): Promise<SystemChanges>;
+  keepWork(kept?: Kept): Promise<string>;
+  /** Why an image would not have all that is there; undefined where it has, or where nothing is kept. */
+  unkept(): Promise<Unkept | undefined>;
+  /** What was changed here of the programs and libraries of the image; undefined where that is not known. */
+  systemChanges(): Promise<SystemChanges | undefined>;
   /** What runs beside the environment itself; undefined where that is not known. */
-  leftRunning?(): Promise<LeftRunning | undefined>;
+  leftRunning(): Promise<LeftRunning | undefined>;
   /**
    * The same place for somebody else: commands run beside what is there, as the user whom the task or else the image names, each by a process
    * of the engine's. Its end leaves the place as it is. `putBack`: as in a StartRequest, before its first command. `network`: what the place reaches from now on, where
    * it reaches hosts of a list.
    */
-  beside?(putBack?: StartRequest['putBack'], network?: Network): Promise<Environment>;
+  beside(putBack?: StartRequest['putBack'], network?: Network): Promise<Environment>;
   /** Watches who writes below some folders, which are there: what ran before, or whoever is started by `execute` here. */
-  watchWrites?(folders: readonly string[]): Promise<WriteWatch | NotWatched>;
+  watchWrites(folders: readonly string[]): Promise<WriteWatch | NotWatched>;
   /** Somebody worked here before, and what that left may run. */
-  readonly runsBeside?: true;
+  readonly runsBeside: boolean;
   /**
    * Opens a port on the loopback inside, and hands over every connection that is made to it there. Nothing else of this machine can be
-   * reached by it. Throws EnvironmentError when it cannot be opened. Absent where an environment has no such way.
+   * reached by it. Throws EnvironmentError when it cannot be opened.
    */
-  listen?(port: number, onConnection: (connection: Duplex) => void): Promise<Doorway>;
-  /** What it reaches from now on, in this phase. Absent where it does not reach the hosts of a list. */
-  enterPhase?(phase: EgressPhase, network: Network): void;
-  /** The end of what each service beside it printed; absent where it has none. */
-  serviceLogs?(): Promise<readonly ServiceLog[]>;
+  listen(port: number, onConnection: (connection: Duplex) => void): Promise<Doorway>;
+  /** What it reaches from now on, in this phase, where it reaches the hosts of a list. */
+  enterPhase(phase: EgressPhase, network: Network): void;
+  /** The end of what each service beside it printed. */
+  serviceLogs(): Promise<readonly ServiceLog[]>;
   /** Kills and removes. Safe to call twice; never throws. */
   close(): Promise<void>;
 }
@@ -206,25 +235,14 @@ export interface PlacedFile {
   readonly target?: string;
 }
 
-/** Several files at once, or one by one where that is the only way. */
-export async function placeFiles(
-  environment: Pick<Environment, 'putFile' | 'putFiles'>,
-  files: readonly PlacedFile[],
-): Promise<void> {
-  if (environment.putFiles) return environment.putFiles(files);
-  for (const { path, content, mode, kind } of files)
-    if (kind === undefined) await environment.putFile(path, content, mode);
-}
-
 /** Texts by their names below an absolute folder. */
 export const placeTexts = (
-  environment: Pick<Environment, 'putFile' | 'putFiles'>,
+  environment: Pick<Environment, 'putFiles'>,
   folder: string,
   texts: Readonly<Record<string, string>>,
   mode = 0o644,
 ): Promise<void> =>
-  placeFiles(
-    environment,
+  environment.putFiles(
     Object.entries(texts).map(([name, text]) => ({
       path: posix.join(folder, name),
       content: Buffer.from(text),
@@ -312,8 +330,6 @@ export interface Owner {
 
 export interface StartRequest {
   readonly instanceId: string;
-  /** Where the image was made ready, with several engines; the factory gives it up with the environment. */
-  readonly place?: Place;
   readonly image: string;
   readonly owner: Owner;
   readonly signal?: AbortSignal | undefined;
@@ -339,17 +355,6 @@ export interface StartRequest {
   readonly onConnection?: ((connection: EgressConnection) => void) | undefined;
 }
 
-/** A place for one environment on one of several engines. */
-export interface Place {
-  readonly host: string;
-  /** Waits until the engine may hold one more environment; rejects with daemon_lost when it is lost meanwhile, or with the signal.
-   *  `waits`: of an attempt, whose clocks stand still meanwhile. */
-  enter(signal?: AbortSignal, waits?: () => void): Promise<void>;
-  /** Nobody would have to wait at this moment. */
-  hasRoom(): boolean;
-  release(): void;
-}
-
 /** What was changed of the programs and libraries of an image. By absolute path. */
 export interface SystemChanges {
   /** Files of the image that are others now, or gone. */
@@ -372,15 +377,15 @@ export interface EnvironmentFactory {
   start(request: StartRequest): Promise<Environment>;
   /** Begins a start that `start` with the same request will take; bounded, may do nothing, never throws. When the request's signal
    *  fires before that, what was begun is removed. */
-  prepare?(request: StartRequest): void;
+  prepare(request: StartRequest): void;
   /** Whether an image that `keepWork` made is here. Rejects where the engine does not say it. */
-  holdsWork?(image: string): Promise<boolean>;
+  holdsWork(image: string): Promise<boolean>;
   /** What was changed there of the image that the work began in; undefined where that is not known. */
-  systemChanges?(image: string): Promise<SystemChanges | undefined>;
+  systemChanges(image: string): Promise<SystemChanges | undefined>;
   /** Removes an image that `keepWork` made; one that is gone is no error. */
-  discardWork?(image: string): Promise<void>;
+  discardWork(image: string): Promise<void>;
   /** Milliseconds that its engine was away, where nobody else watches that engine: they are no time of an attempt. */
-  awayMs?(): number;
+  awayMs(): number;
   /** Releases pooled connections and containers started ahead. */
   close(): Promise<void>;
 }

@@ -5,6 +5,10 @@ import { identity, runtime } from '../base/fieldClass.ts';
 import { parseReference } from '../base/imageReference.ts';
 import { setting } from '../base/plausible.ts';
 
+/** The answer to a configuration, or a recorded run, with several engines. */
+export const ONE_ENGINE =
+  'a run has one engine, which DOCKER_HOST or DOCKER_CONTEXT names: what outgrows a machine runs on Kubernetes, or on several machines with a shard each (run --shard K/N, then swebatch join)';
+
 /** `names`: the first is the default. `own`: keys that only one kind of environment has. */
 export const environmentSchema = ({
   names,
@@ -24,13 +28,10 @@ export const environmentSchema = ({
         .default(names[0]!)
         .meta(identity(`${names.join(', ')}, or the path of a module that exports createEnvironmentFactory`)),
       hosts: z
-        .array(z.strictObject({ host: z.string().min(1), slots: setting.atOnce(0).default(0) }))
-        .refine(
-          (hosts) => new Set(hosts.map(({ host }) => host)).size === hosts.length,
-          'names one engine twice',
-        )
-        .default([])
-        .meta(runtime('Docker contexts or addresses, and how many environments each may hold (0: no limit)')),
+        .array(z.unknown())
+        .max(0, ONE_ENGINE)
+        .optional()
+        .meta(runtime('empty, as records of earlier versions have it; a run has one engine')),
       ...(own as Record<never, never>),
       image: z.string().optional().meta(identity('overrides the image of every instance')),
       cwd: z.string().default('/testbed').meta(identity('working directory of every command')),

@@ -5,12 +5,11 @@
 import type { z } from 'zod';
 import type { ContainerNeeds } from '../base/containerNeeds.ts';
 import type { Finding } from '../base/finding.ts';
-import type { EnvironmentFactory } from './environment.ts';
+import type { EnvironmentFactory, KindCapabilities } from './environment.ts';
 import type { EnvironmentConfig } from './environmentConfig.ts';
 import type { EngineClient } from './places/chosenEngine.ts';
-import type { EnginePool } from './places/enginePool.ts';
 import type { EngineWatch } from './places/engineWatch.ts';
-import type { EnsureImage } from './places/pullStage.ts';
+import type { EnsureImage } from './places/imageJobs.ts';
 import type { Program } from './programs/program.ts';
 
 export interface EnvironmentKind {
@@ -24,27 +23,16 @@ export interface EnvironmentKind {
   readonly inImages: boolean;
   /** Commands run beside this process, with the files and the network of this machine. */
   readonly onThisMachine: boolean;
-  /** What needs an engine of `environment.hosts`: the environments themselves, whose images are brought there first, gradings alone, or nothing. */
+  /** What needs a container engine: the environments themselves, whose images are brought there first, gradings alone, or nothing. */
   readonly engines: 'all' | 'gradings' | 'none';
   /** Its arms are graded in it too; where it is false, in the default environment. */
   readonly grades: boolean;
-  /** Has `keepWork`: what an agent left can be graded as it is. */
-  readonly canKeepWork: boolean;
-  /** Has `listen`: programs inside can ask the model of their arm. */
-  readonly listens: boolean;
-  /** Keeps lists of hosts (`environment.network.allow`, `ContainerNeeds.network`). */
-  readonly opensHosts: boolean;
-  /** Starts containers beside that of the work (`ContainerNeeds.services`). */
-  readonly runsServices: boolean;
+  readonly capabilities: KindCapabilities;
   /** Why it cannot give a task what that asks for, those among it, as a clause; undefined where it can. Absent: it gives all. */
   taskRefusal?(
     needs: ContainerNeeds,
     config: Partial<Pick<EnvironmentConfig, 'network'>>,
   ): Promise<string | undefined>;
-  /** Gives a container GPUs (`ContainerNeeds.gpus`). */
-  readonly hasGpus: boolean;
-  /** Brings the programs of installed agents. */
-  readonly bringsPrograms: boolean;
   /** Rejects when the configuration leads nowhere. */
   create(config: EnvironmentConfig, options: EnvironmentOptions): Promise<EnvironmentFactory>;
   /** Whether a run in it can begin, for each arm: `run` refuses by it, and `doctor` shows it. Makes nothing. */
@@ -95,12 +83,10 @@ export interface EnvironmentOptions {
   readonly onWarning?: ((message: string) => void) | undefined;
   /** How long the end waits for containers that could not be removed before. */
   readonly graceMs?: number | undefined;
-  /** Of the engines; default: one of the factory's own. */
+  /** Of the engine; default: one of the factory's own. */
   readonly watch?: EngineWatch | undefined;
-  /** Several engines that are shared with other factories; default: a pool of its own. */
-  readonly pool?: EnginePool | undefined;
-  /** How images come onto each engine; default: each start sees to its own. */
-  readonly images?: EngineImageSource | undefined;
+  /** How images come onto the engine; default: each start sees to its own. */
+  readonly images?: EnsureImage | undefined;
   /** What every environment has at PROGRAM_FOLDER, read-only. */
   readonly program?: Program | undefined;
   /** Environments will be asked to `listen`: a place that cannot add a relay later starts with one. */
@@ -113,9 +99,4 @@ export interface EnvironmentOptions {
   readonly capAdd?: readonly string[] | undefined;
   /** Folder that relative module paths start from; default: the working directory. */
   readonly baseDir?: string;
-}
-
-export interface EngineImageSource {
-  ensureOn(host: string | undefined): EnsureImage;
-  has(host: string, image: string): boolean;
 }

@@ -3,8 +3,9 @@
 import type { Finding } from '../base/finding.ts';
 import { nearest } from '../base/text/closest.ts';
 import { importUserModule, isModulePath } from '../userModule.ts';
+import { NO_CAPABILITIES } from './capabilities.ts';
 import { docker } from './docker/docker.ts';
-import type { EnvironmentFactory } from './environment.ts';
+import type { Capability, EnvironmentFactory } from './environment.ts';
 import { type EnvironmentConfig, environmentSchema } from './environmentConfig.ts';
 import type { ConfiguredArm, EnvironmentKind, EnvironmentOptions, Reaped } from './environmentKind.ts';
 import { kubernetes } from './kubernetes/kubernetes.ts';
@@ -16,8 +17,11 @@ export const environmentKinds: readonly EnvironmentKind[] = [docker, kubernetes,
 
 export const DEFAULT_ENVIRONMENT = environmentKinds[0]!.name;
 
-export const environmentNames = (which: (kind: EnvironmentKind) => boolean = () => true): readonly string[] =>
-  environmentKinds.filter(which).map(({ name }) => name);
+/** All of them, or those with a capability. */
+export const environmentNames = (capability?: Capability): readonly string[] =>
+  environmentKinds
+    .filter(({ capabilities }) => capability === undefined || capabilities[capability])
+    .map(({ name }) => name);
 
 /** A module of the user's: of an environment that we do not know nothing is expected but the contract. */
 const foreign = (name: string): EnvironmentKind => ({
@@ -27,12 +31,7 @@ const foreign = (name: string): EnvironmentKind => ({
   onThisMachine: false,
   engines: 'gradings',
   grades: false,
-  canKeepWork: false,
-  listens: false,
-  opensHosts: false,
-  runsServices: false,
-  hasGpus: false,
-  bringsPrograms: false,
+  capabilities: NO_CAPABILITIES,
   create: (config, { baseDir = '.' }) => loadModule(config, baseDir),
 });
 
@@ -47,7 +46,7 @@ interface Named {
 export const environmentKindOf = ({ environment_class = '' }: Named): EnvironmentKind =>
   known(environment_class) ?? foreign(environment_class);
 
-/** Its containers are on the engines of `environment.hosts`, and its images are brought there. */
+/** Its containers are on a container engine, and its images are brought there. */
 export const onEngines = (environment: Named): boolean => environmentKindOf(environment).engines === 'all';
 
 /** What a user may set under `environment:`. */
@@ -57,7 +56,7 @@ export const environmentConfigSchema = environmentSchema({
     environmentKinds.flatMap(({ name, ownKeys }) => (ownKeys ? [[name, ownKeys.optional()] as const] : [])),
   ),
   onEngines,
-  opensHosts: (environment) => environmentKindOf(environment).opensHosts,
+  opensHosts: (environment) => environmentKindOf(environment).capabilities.opensHosts,
 });
 
 /** Those of its keys that only one kind of environment has, as they were given. */
@@ -80,7 +79,7 @@ export async function environmentFindings(arms: readonly ConfiguredArm[]): Promi
   return (await Promise.all(found)).flat();
 }
 
-/** Removes what dead processes left, of each kind that these are of; engines are asked elsewhere. */
+/** Removes what dead processes left, of each kind that these are of; the engine is asked elsewhere. */
 export async function reapEnvironments(
   environments: readonly EnvironmentConfig[],
   how = { dryRun: false },

@@ -1,7 +1,8 @@
 /** An environment of the user's: what it starts, and what comes of its commands, is looked at before it is used. */
 import { z } from 'zod';
 import { lacks, type NamedModule, problemWith, watchedModule } from '../userModule.ts';
-import type { Environment, EnvironmentFactory } from './environment.ts';
+import { completeFactory, type PlainEnvironment, type PlainFactory } from './capabilities.ts';
+import type { EnvironmentFactory } from './environment.ts';
 import type { EnvironmentConfig } from './environmentConfig.ts';
 
 const FACTORY = ['start', 'close'];
@@ -48,7 +49,7 @@ export async function userEnvironmentFactory(
 ): Promise<EnvironmentFactory> {
   const { createEnvironmentFactory } = watchedModule(
     module,
-    { createEnvironmentFactory: create as (given: EnvironmentConfig) => EnvironmentFactory },
+    { createEnvironmentFactory: create as (given: EnvironmentConfig) => PlainFactory },
     {
       createEnvironmentFactory: (made) =>
         lacks(made, FACTORY) === null ? null : 'it must return an object with kind, start and close',
@@ -58,11 +59,11 @@ export async function userEnvironmentFactory(
     start(made) {
       const missing = lacks(made, FUNCTIONS);
       if (missing !== null) return `it has no ${missing}`;
-      return problemWith(infoSchema, (made as Environment).info);
+      return problemWith(infoSchema, (made as PlainEnvironment).info);
     },
   });
-  return {
+  return completeFactory({
     ...factory,
     start: async (request) => watchedModule(module, await factory.start(request), RESULTS),
-  };
+  });
 }

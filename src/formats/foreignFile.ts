@@ -1,26 +1,18 @@
-/** Files that somebody else's program left: read only where they are files. */
-import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs';
+/**
+ * Files of another program, from bytes to checked data: only files are read, text has to be UTF-8, and a message names the line.
+ */
+import { isUtf8 } from 'node:buffer';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import type { z } from 'zod';
+import { cutNesting } from '../base/plausible.ts';
 import { fileErrorText } from '../base/text/errorText.ts';
-import type { Listing, ReadVerdicts, StatedVerdicts } from './foreignFormat.ts';
+import { jsonChildren, jsonErrorLine, lineAt } from '../base/text/jsonChildren.ts';
+import type { Listing } from './foreignFormat.ts';
+import { SourceError } from './sourceError.ts';
 
-/** What is there cannot be read; the message names it and says what was expected. */
-export class SourceError extends Error {
-  override readonly name = 'SourceError';
-  readonly hint: string | undefined;
-  constructor(message: string, hint?: string) {
-    super(message);
-    this.hint = hint;
-  }
-}
-
-export function checked(read: ReadVerdicts): StatedVerdicts {
-  if (!read.ok) throw new SourceError(read.message);
-  return read;
-}
-
-/** What fits into one buffer and one text. */
+/** Bytes that fit into one buffer and one text. */
 const LARGEST = 500_000_000;
 
 /** A pipe would be waited for, and a device never ends. A link is followed. Throws a SourceError. */
@@ -44,7 +36,7 @@ function orUnreadable<T>(path: string, read: () => T): T {
   }
 }
 
-/** What a run of ours writes of a long trajectory. A stream that unpacks to more than fits throws. */
+/** Runs of ours pack long trajectories. A stream that unpacks to more than fits throws. */
 export const gunzipped = (path: string, bytes: Buffer): Buffer =>
   path.endsWith('.gz') ? gunzipSync(bytes, { maxOutputLength: LARGEST }) : bytes;
 
@@ -102,6 +94,171 @@ export function beginningOf(path: string, bytes: number): string {
   } finally {
     closeSync(file);
   }
+}
+
+/** A file of another kind is not damaged; a file of this kind that cannot be read is. */
+type JsonFault = 'not_json' | 'other_kind' | 'damaged';
+
+/** The result of a reader: plain data, or why the file holds none. */
+export type Read<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly fault: JsonFault; readonly message: string };
+
+export const refused = (fault: JsonFault, message: string): Read<never> => ({ ok: false, fault, message });
+
+interface ForeignJson {
+  readonly value: unknown;
+  /** Equal to the file's text line by line. */
+  readonly text: string;
+}
+
+export class ForeignTextError extends Error {
+  override readonly name = 'ForeignTextError';
+  readonly line: number;
+  constructor(message: string, line: number) {
+    super(message);
+    this.line = line;
+  }
+}
+
+/** A file's text, or its bytes, which have to be UTF-8. */
+export type RawBody = string | Uint8Array;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Throws ForeignTextError: other characters in the place of wrong bytes would change a patch without a word. */
+export function textOfBody(body: RawBody): string {
+  if (typeof body === 'string') return body;
+  try {
+    return utf8.decode(body);
+  } catch {
+    const line = lineOfWrongByte(body);
+    throw new ForeignTextError(`line ${line} is not UTF-8`, line);
+  }
+}
+
+/** Bytes that are looked at together, up to the end of their last line. */
+const BLOCK = 65_536;
+
+function lineOfWrongByte(bytes: Uint8Array): number {
+  let line = 1;
+  for (let start = 0; start < bytes.length; ) {
+    const found = bytes.indexOf(LF, start + BLOCK);
+    const end = found < 0 ? bytes.length : found + 1;
+    if (!isUtf8(bytes.subarray(start, end))) return line + wholeLines(bytes.subarray(start, end));
+    for (let at = start; at < end; at++) if (bytes[at] === LF) line++;
+    start = end;
+  }
+  return 1;
+}
+
+/** How many lines come before the one with the wrong byte. */
+function wholeLines(bytes: Uint8Array): number {
+  for (let lines = 0, start = 0; ; lines++) {
+    const end = bytes.indexOf(LF, start);
+    if (end < 0 || !isUtf8(bytes.subarray(start, end))) return lines;
+    start = end + 1;
+  }
+}
+
+/** Python's json writes NaN and Infinity where it has them, in costs and scores; JSON has no such words. */
+const PYTHON_WORD = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|-?\bInfinity\b|\bNaN\b/gs;
+
+/** Throws ForeignTextError. Skips a byte order mark; reads NaN and Infinity as null. */
+export function parseForeignJson(body: RawBody): ForeignJson {
+  const all = textOfBody(body);
+  const text = all.startsWith('\uFEFF') ? all.slice(1) : all;
+  try {
+    return { value: JSON.parse(text), text };
+  } catch (error) {
+    if (!/NaN|Infinity/.test(text)) throw notJson(error, text);
+  }
+  const plain = text.replace(PYTHON_WORD, (found) => (found.startsWith('"') ? found : 'null'));
+  try {
+    return { value: JSON.parse(plain), text: plain };
+  } catch (error) {
+    throw notJson(error, plain);
+  }
+}
+
+const notJson = (error: unknown, text: string): ForeignTextError =>
+  new ForeignTextError((error as Error).message, jsonErrorLine(error, text));
+
+interface JsonEntry {
+  readonly value: unknown;
+  readonly line: number;
+  /** Of an object; equal keys give an entry each. */
+  readonly key?: string;
+}
+
+/** The values directly inside an array or object. */
+export function jsonEntries({ text }: ForeignJson): JsonEntry[] {
+  const opening = text.search(/[[{]/);
+  return jsonChildren(text, opening, lineAt(text, opening)).map(({ start, end, line, key }) => ({
+    value: JSON.parse(text.slice(start, end)),
+    line,
+    ...(key !== undefined && { key }),
+  }));
+}
+
+/** The line where the value at a path begins, or the nearest value around it. */
+function lineOfPath({ text }: ForeignJson, path: readonly PropertyKey[]): number {
+  let from = text.search(/\S/);
+  let line = lineAt(text, from);
+  for (const step of path) {
+    if (text[from] !== '{' && text[from] !== '[') break;
+    const children = jsonChildren(text, from, line);
+    const child = typeof step === 'number' ? children[step] : children.findLast((c) => c.key === step);
+    if (!child) break;
+    [from, line] = [child.start, child.line];
+  }
+  return line;
+}
+
+/** `line 12: resolved_ids.3: Invalid input: expected string, received number` */
+function issueText(json: ForeignJson, error: z.ZodError): string {
+  const [issue] = error.issues;
+  if (!issue) return 'it cannot be read';
+  const place = issue.path.length > 0 ? `${issue.path.join('.')}: ` : '';
+  return `line ${lineOfPath(json, issue.path)}: ${place}${issue.message}`;
+}
+
+/** A reader of one kind of file. `isKind` tells a file of another kind from a damaged one, `otherKind` says what it is not. */
+export const readerOf =
+  <T>(schema: z.ZodType<T>, isKind: (value: unknown) => boolean, otherKind: string) =>
+  (body: RawBody): Read<T> => {
+    let json: ForeignJson;
+    try {
+      json = parseForeignJson(body);
+    } catch (error) {
+      if (!(error instanceof ForeignTextError)) throw error;
+      return refused('not_json', `it is not JSON: ${error.message}`);
+    }
+    if (!isKind(json.value)) return refused('other_kind', otherKind);
+    const parsed = schema.safeParse(cutNesting(json.value).value);
+    return parsed.success
+      ? { ok: true, value: parsed.data }
+      : refused('damaged', issueText(json, parsed.error));
+  };
+
+/** Null for a file of another kind. Throws a SourceError for a damaged one. */
+export function usable<T>(path: string, read: Read<T>): T | null {
+  if (read.ok) return read.value;
+  if (read.fault === 'damaged') throw new SourceError(`${path} cannot be used: ${read.message}`);
+  return null;
+}
+
+/** The data of a file; null where there is no file, or one of another kind. `problems` gets the reason why a file cannot be read. */
+export function readIfThere<T>(
+  path: string,
+  reader: (body: RawBody) => Read<T>,
+  problems?: string[],
+): T | null {
+  if (!existsSync(path)) return null;
+  const read = reader(readForeignFile(path));
+  if (read.ok) return read.value;
+  problems?.push(`${path}: ${read.message}`);
+  return null;
 }
 
 const DEEPEST = 5;

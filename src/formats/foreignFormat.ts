@@ -1,5 +1,7 @@
-/** What a format of another tool is to the rest of the program: how a path is recognised as one, and what can be read from it as plain data. */
+/** The contract of a format of another tool: how a path is recognised as one, and the plain data that is read from it. */
 import { z } from 'zod';
+import { ownEntry } from '../base/isRecord.ts';
+import { timestampOrNull, tokensOrNull } from '../base/plausible.ts';
 import { instanceIdProblem, instanceIdSchema } from '../base/text/instanceId.ts';
 import type { ExitReason } from '../outcome.ts';
 
@@ -21,7 +23,7 @@ export interface Claim {
   readonly certain: 'sure' | 'likely' | 'possible';
   /** It holds verdicts and nothing else of a run, so it is compared as it stands (verdicts.ts). */
   readonly verdictsAlone?: boolean;
-  /** What is read beside a file: nothing, all below its folder, or what lies in the folder above too. Without it: predictions, patches and reports in its folder. */
+  /** The places that are read beside a file: none, all below its folder, or what lies in the folder above too. Without it: predictions, patches and reports in its folder. */
   readonly reads?: 'itself' | 'below' | 'above';
 }
 
@@ -58,6 +60,28 @@ export interface TrialIdentity {
 export const trialKey = ({ instanceId, epoch = 1, arm }: TrialIdentity): string =>
   epoch === 1 && arm === undefined ? instanceId : `${instanceId} ${epoch} ${arm ?? ''}`;
 
+/** Trials in their order: each of an instance and an arm is its next epoch. */
+export function numbered<T extends TrialIdentity>(trials: readonly T[]): (T & { readonly epoch: number })[] {
+  const last = new Map<string, number>();
+  return trials.map((trial) => {
+    const key = trialKey({ ...trial, epoch: 1 });
+    const epoch = (last.get(key) ?? 0) + 1;
+    last.set(key, epoch);
+    return { ...trial, epoch };
+  });
+}
+
+/** The first `epochs` trials of an instance. */
+export const epochsOf = (place: TrialIdentity, epochs: number): TrialIdentity[] =>
+  Array.from({ length: epochs }, (_, at) => ({ ...place, epoch: at + 1 }));
+
+/** Planned trials that a source has nothing of, each once. */
+export function lacking(planned: readonly TrialIdentity[], has: readonly TrialIdentity[]): TrialIdentity[] {
+  const left = new Map(planned.map((place) => [trialKey(place), place]));
+  for (const place of has) left.delete(trialKey(place));
+  return [...left.values()];
+}
+
 /** "a, b (2 trials), …": each id once, with how many trials it stands for. */
 export function counted(ids: readonly string[], most: number): string {
   const groups = [...Map.groupBy(ids, (id) => id)].map(([id, all]) =>
@@ -92,7 +116,7 @@ export interface ForeignInstance extends TrialIdentity {
   readonly notes?: readonly string[];
 }
 
-/** What a file says of an instance; the rest is not known. */
+/** An instance by what a file says; the rest is not known. */
 export const foreignInstance = (
   stated: Pick<ForeignInstance, 'instanceId' | 'model' | 'format'> & Partial<ForeignInstance>,
 ): ForeignInstance => ({
@@ -126,6 +150,44 @@ export function foreignIdProblem(path: string, id: string): string | null {
   return wrong && `${path}: the name ${JSON.stringify(id)} is not an instance id: it ${wrong}`;
 }
 
+/** Findings whose name is an id; each other name is a problem. */
+export const withIds = <T extends { readonly path: string; readonly instanceId: string }>(
+  found: readonly T[],
+  problems: string[],
+): T[] =>
+  found.filter(({ path, instanceId }) => {
+    const wrong = foreignIdProblem(path, instanceId);
+    if (wrong !== null) problems.push(wrong);
+    return wrong === null;
+  });
+
+/** Seconds since 1970 of a date as text. */
+export const secondsOf = (date: string | null | undefined): number | null =>
+  timestampOrNull(Date.parse(date ?? '') / 1000);
+
+/** Exceptions of Python, litellm and the clients of providers, by what they say about the end of an attempt. */
+const EXCEPTIONS: Readonly<Record<string, ExitReason>> = {
+  CancelledError: 'cancelled',
+  KeyboardInterrupt: 'cancelled',
+  ContextWindowExceededError: 'context_window_exceeded',
+  ContentPolicyViolationError: 'model_refusal',
+  RateLimitError: 'model_unavailable',
+  RetryError: 'model_unavailable',
+  APIError: 'model_unavailable',
+  APIConnectionError: 'model_unavailable',
+  APIStatusError: 'model_unavailable',
+  APITimeoutError: 'model_unavailable',
+  InternalServerError: 'model_unavailable',
+  ServiceUnavailableError: 'model_unavailable',
+  Timeout: 'model_unavailable',
+  BadRequestError: 'model_rejected',
+  UnsupportedParamsError: 'model_rejected',
+  AuthenticationError: 'auth_failed',
+  PermissionDeniedError: 'auth_failed',
+  NotFoundError: 'model_not_found',
+};
+export const reasonOfException = (name: string): ExitReason | undefined => ownEntry(EXCEPTIONS, name);
+
 /** From the first of these times to the last. */
 export const spanOf = (seconds: readonly number[]) => ({
   startedAt: seconds.length > 0 ? seconds.reduce((a, b) => Math.min(a, b)) : null,
@@ -150,18 +212,43 @@ export interface RecordedCall {
   readonly costNano: number | null;
   /** Seconds since 1970; null where it is not stated. */
   readonly at: number | null;
-  /** What it states and cannot be: unknown from here on. */
+  /** Numbers that it states and cannot be: unknown from here on. */
   readonly notes?: readonly string[];
 }
 
-/** Where a file states what all calls of a trial used together. */
-export const wholeCall = (stated: Partial<RecordedCall>): RecordedCall => ({
+/** A call by what a file says; the rest is not known. */
+export const recordedCall = (stated: Partial<RecordedCall>): RecordedCall => ({
   ...{ step: 1, model: null, responseId: null, finishReason: null, rawUsage: null },
   ...{ inputTokens: null, cacheReadTokens: null, outputTokens: null, reasoningTokens: null, costNano: null },
   at: null,
-  notes: ['all calls of the trial in one'],
   ...stated,
 });
+
+/** Where a file states what all calls of a trial used together. */
+export const wholeCall = (stated: Partial<RecordedCall>): RecordedCall =>
+  recordedCall({ notes: ['all calls of the trial in one'], ...stated });
+
+interface PromptUsage {
+  readonly prompt: unknown;
+  readonly cached: unknown;
+  readonly written?: unknown;
+  readonly completion: unknown;
+  readonly reasoning?: unknown;
+}
+
+/** Tokens of a tool whose prompt counts what came from the cache and what was written to it. Impossible numbers are unknown. */
+export function tokensOfPrompt({ prompt, cached, written, completion, reasoning }: PromptUsage) {
+  const whole = tokensOrNull(prompt);
+  const read = tokensOrNull(cached) ?? 0;
+  const kept = tokensOrNull(written);
+  return {
+    inputTokens: whole === null ? null : Math.max(0, whole - read - (kept ?? 0)),
+    cacheReadTokens: whole === null ? null : read,
+    ...(kept !== null && { cacheWriteTokens: kept }),
+    outputTokens: tokensOrNull(completion),
+    reasoningTokens: tokensOrNull(reasoning),
+  };
+}
 
 export type ForeignOutcome = 'resolved' | 'unresolved' | 'empty_patch' | 'error' | 'pending' | 'incomplete';
 
@@ -172,8 +259,8 @@ export interface ForeignVerdict {
   readonly report: string | null;
   /** Recorded with the evaluation. */
   readonly grader: string;
-  /** Why it is an error, where that is told apart from others. */
-  readonly lost?: 'infra' | 'no_logs';
+  /** Why there is none, where that is told apart from other reasons. */
+  readonly lost?: 'infra' | 'no_logs' | 'not_graded';
   /** Where the suite gives numbers. */
   readonly reward?: number | null;
   readonly rewards?: Readonly<Record<string, number>> | null;
@@ -194,7 +281,7 @@ export interface ForeignRun {
   readonly problems: readonly string[];
 }
 
-/** What a file that holds nothing else says of instances. */
+/** The verdicts of a file that holds nothing else. */
 export interface StatedVerdicts {
   readonly kind: 'run-report' | 'leaderboard';
   readonly verdicts: ForeignVerdicts;
@@ -210,10 +297,6 @@ export interface StatedVerdicts {
   readonly facts: ReadonlyMap<string, unknown>;
   readonly warnings: readonly string[];
 }
-
-export type ReadVerdicts =
-  | ({ readonly ok: true } & StatedVerdicts)
-  | { readonly ok: false; readonly message: string };
 
 export interface Printed {
   readonly resolved: number;

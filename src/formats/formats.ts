@@ -3,14 +3,15 @@
  * format. A format is loaded when a path of another tool is first looked at.
  */
 import { dirname, join } from 'node:path';
-import { listingOf, readForeignBytes, SourceError } from './foreignFile.ts';
+import { listingOf, readForeignBytes } from './foreignFile.ts';
 import type { CarriedRecord, Claim, ForeignFormat, ForeignRun, Listing } from './foreignFormat.ts';
+import { SourceError } from './sourceError.ts';
 import { type AttemptWriter, RECORD_FILE, type RunWriter } from './writtenRun.ts';
 
 interface Row {
-  /** What a user may name, as texts of help say it; null where it is told and makes no run. */
+  /** The path that a user may name, as texts of help say it; null where it is told and makes no run. */
   readonly reads: string | null;
-  /** What it is known by, for a path that is nothing known. */
+  /** The sign it is known by, told for a path of no known kind. */
   readonly by: string;
   /** Names of files that are of this kind, or look like it. */
   readonly near: RegExp;
@@ -90,7 +91,7 @@ const TABLE: readonly Row[] = [
 export const READ_FORMATS: readonly string[] = TABLE.flatMap(({ reads }) => reads ?? []);
 
 interface Writer<T> {
-  /** What is written, as texts of help say it. */
+  /** The written files, as texts of help say it. */
   readonly writes: string;
   readonly load: () => Promise<T>;
 }
@@ -123,7 +124,7 @@ export const WRITTEN_FORMATS = words(WRITERS);
 export const WRITTEN_ATTEMPTS = words(ATTEMPT_WRITERS);
 
 export const writerOf = (format: string): Promise<RunWriter> => WRITERS[format]!.load();
-/** What tests of tasks find of the agent that worked. */
+/** The trajectory that tests of tasks find of the agent that worked. */
 export const interchangeWriter = (): Promise<AttemptWriter> => ATTEMPT_WRITERS.atif!.load();
 export const attemptWriterOf = (format: string): Promise<AttemptWriter> => ATTEMPT_WRITERS[format]!.load();
 
@@ -139,7 +140,7 @@ const OWN = {
   format: { recognise: () => null, read: () => null } as ForeignFormat,
 } as const;
 
-/** What a path is; null where nothing is there, or nothing that is known. */
+/** The kind of a path; null where nothing is there, or nothing that is known. */
 export async function recogniseSource(source: string): Promise<Recognised | null> {
   const listing = listingOf(source);
   return listing && recognised(listing, await allFormats());

@@ -4,12 +4,21 @@
  * an empty patch. A row without any patch is an error there too, and never an empty patch.
  */
 
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { isRecord } from '../base/isRecord.ts';
 import { asciiJson } from '../base/python/json.ts';
 import { kindOf } from '../base/text/errorText.ts';
 import { instanceIdProblem } from '../base/text/instanceId.ts';
+import {
+  ForeignTextError,
+  jsonEntries,
+  parseForeignJson,
+  type RawBody,
+  readForeignFile,
+  textOfBody,
+} from './foreignFile.ts';
 import { foreignId } from './foreignFormat.ts';
-import { ForeignTextError, jsonEntries, parseForeignJson, type RawBody, textOfBody } from './foreignJson.ts';
 
 export interface Prediction {
   readonly instance_id: string;
@@ -23,7 +32,7 @@ type PredictionsResult =
   | { readonly ok: false; readonly problems: readonly string[] };
 
 interface PredictionProblem {
-  /** What is wrong: the text of the whole file or of a line is not JSON, the file has another form, a row names no instance, a row. */
+  /** The faulty part: the text of the whole file or of a line, which is not JSON; the form of the file; the id of a row; a row. */
   readonly about: 'file' | 'line' | 'form' | 'id' | 'row';
   readonly line: number;
   /** Of the instance whose prediction cannot be read; null where the file does not say it. */
@@ -218,6 +227,18 @@ export function parsePredictions(body: RawBody, name: string): PredictionsResult
     predictions: found.predictions,
     warnings: found.warnings.map((warning) => `${name}: ${warning}`),
   };
+}
+
+/** Of the first file that lies in one of these folders, by instance. A file that cannot be read is a problem. */
+export function predictionsIn(
+  folders: readonly string[],
+  problems: string[],
+): ReadonlyMap<string, Prediction> {
+  const files = folders.flatMap((folder) => PREDICTIONS.map((name) => join(folder, name)));
+  const file = files.find(existsSync);
+  const read = file === undefined ? undefined : parsePredictions(readForeignFile(file), file);
+  if (read?.ok === false) problems.push(...read.problems);
+  return new Map(read?.ok ? read.predictions.map((each) => [each.instance_id, each]) : []);
 }
 
 export const isEmptyPatch = (patch: string | null): patch is null | '' => patch === null || patch === '';

@@ -4,7 +4,7 @@
  */
 import type { ExitClass, ExitReason } from '../outcome.ts';
 
-/** What a trajectory is made from; the attempts of the store fit. */
+/** The attempt that a trajectory is made from; attempts of the store fit. */
 export interface TrajectorySource {
   readonly number: number;
   readonly final: boolean;

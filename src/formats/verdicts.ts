@@ -6,37 +6,36 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { percent } from '../base/text/numbers.ts';
 import { exitClassOf, SEALED_CLASSES } from '../outcome.ts';
-import { beginningOf, checked, hasKeys, readForeignFile, SourceError } from './foreignFile.ts';
+import { beginningOf, hasKeys, readForeignFile, usable } from './foreignFile.ts';
 import {
   type ForeignInstance,
   type ForeignRun,
   type ForeignVerdict,
+  type ForeignVerdicts,
   type Printed,
   type StatedVerdicts,
   trialKey,
 } from './foreignFormat.ts';
-import { readInstanceReport } from './harness/instanceReport.ts';
-import { FILES, findInstanceFolders } from './harness/logFolders.ts';
-import { runFromInstanceReports, statedByRunReport, verdictsOfRunReport } from './harness/reports.ts';
-import { type ReportedRun, RUN_REPORT_KEYS, readRunReport } from './harness/runReport.ts';
+import { instanceOfPrediction, runFromInstanceReports, statedByRunReport } from './harness/reports.ts';
+import { RUN_REPORT_KEYS, readRunReport } from './harness/runReport.ts';
 import { entryFolder, RESULTS, verdictsOfLeaderboard } from './leaderboard/results.ts';
-import { isEmptyPatch, NO_MODEL, PREDICTIONS, type Prediction, parsePredictions } from './predictions.ts';
+import { isEmptyPatch, NO_MODEL, PREDICTIONS, parsePredictions } from './predictions.ts';
 import { verdictsOfMap } from './pro/pro.ts';
+import { SourceError } from './sourceError.ts';
 
 /** A run report, a leaderboard entry's results.json, or verdicts by instance. Throws a SourceError for what is none of them, or is damaged. */
 export function verdictsIn(path: string): StatedVerdicts {
-  return statedIn(path) ?? checked(verdictsOfRunReport(path));
+  const stated = statedIn(path);
+  if (typeof stated === 'string') throw new SourceError(`${path} cannot be used: ${stated}`);
+  return stated;
 }
 
-/** Null for a file of another kind. */
-function statedIn(path: string): StatedVerdicts | null {
-  const map = verdictsOfMap(path);
-  if (map) return checked(map);
-  const report = readRunReport(readForeignFile(path));
-  if (report.ok) return statedByRunReport(report.value);
-  if (report.fault === 'damaged') throw new SourceError(`${path}: ${report.message}`);
-  const board = verdictsOfLeaderboard(path);
-  return board && checked(board);
+/** For a file of another kind: why it is no run report. */
+function statedIn(path: string): StatedVerdicts | string {
+  const read = readRunReport(readForeignFile(path));
+  const report = usable(path, read);
+  const stated = verdictsOfMap(path) ?? (report ? statedByRunReport(report) : verdictsOfLeaderboard(path));
+  return stated ?? (read.ok ? '' : read.message);
 }
 
 /** The run with the verdicts of `report`; unchanged where none is named. Throws a SourceError. */
@@ -50,8 +49,40 @@ export function withReport(run: ForeignRun, report: string | undefined): Foreign
   return { ...run, verdicts };
 }
 
-/** What was stated of the run's instances; where only some ids are named, every other instance is unresolved. What never ran is missing. */
-export function withVerdicts(run: ForeignRun, stated: StatedVerdicts): ForeignRun {
+/**
+ * The run with the verdicts of `report`; without it with those that lie with it, which are of instance folders below or of a run report beside. Folders say more
+ * of each instance, the report states a number too. `except`: a file that is no report.
+ */
+export function withReportNear(
+  run: ForeignRun,
+  folder: string,
+  { report, except }: { readonly report?: string | undefined; readonly except?: string } = {},
+): ForeignRun {
+  if (report !== undefined) return withReport(run, report);
+  const { verdicts, warnings } = runFromInstanceReports(
+    folder,
+    new Set(run.instances.map(({ instanceId }) => instanceId)),
+  );
+  const beside = reportBeside(folder, except);
+  if (verdicts.size === 0) return beside ? withVerdicts(run, beside) : run;
+  const graded = { ...run, verdicts, warnings: [...run.warnings, ...warnings] };
+  return beside?.printed ? withPrinted(graded, beside.printed) : graded;
+}
+
+/** A file of predictions. */
+export function readPredictionsFile(path: string): ForeignRun {
+  const read = parsePredictions(readForeignFile(path), path);
+  const instances = (read.ok ? read.predictions : []).map((each) =>
+    instanceOfPrediction(each.instance_id, each.model_name_or_path, each.model_patch ?? ''),
+  );
+  const said = read.ok
+    ? { warnings: read.warnings, problems: [] }
+    : { warnings: [], problems: read.problems };
+  return { folder: path, instances, verdicts: new Map(), ...said };
+}
+
+/** The run with the stated verdicts; where only some ids are named, every other instance is unresolved. Instances that never ran are missing. */
+function withVerdicts(run: ForeignRun, stated: StatedVerdicts): ForeignRun {
   const has = new Set(run.instances.map(({ instanceId }) => instanceId));
   const rest = ({ modelPatch }: ForeignInstance): ForeignVerdict => ({
     verdict: modelPatch === '' ? 'empty_patch' : 'unresolved',
@@ -112,14 +143,12 @@ function rateText(printed: Printed): string {
   return `${printed.resolved} of ${printed.of}${part === null ? '' : ` = ${percent(part)}`}`;
 }
 
-/** Whether it is resolved, or why a verdict is missing. */
-type Stated = boolean | 'error' | 'incomplete' | 'infra' | 'no_logs' | 'not_graded';
-
+/** Verdicts as a comparison takes them. */
 export interface VerdictSheet {
   readonly label: string;
   readonly kind: StatedVerdicts['kind'] | 'predictions';
   readonly model: string | null;
-  readonly verdicts: ReadonlyMap<string, Stated>;
+  readonly verdicts: ForeignVerdicts;
   readonly open: StatedVerdicts['open'];
   readonly facts: ReadonlyMap<string, unknown>;
   readonly warnings: readonly string[];
@@ -127,14 +156,14 @@ export interface VerdictSheet {
 
 /** Throws a SourceError: what cannot be read says what was expected. */
 export const readVerdictSheet = (path: string): VerdictSheet =>
-  statSync(path).isDirectory() ? readFolder(path) : readFile(path);
+  statSync(path).isDirectory() ? sheetOfFolder(path) : sheetOfFile(path);
 
-function readFile(path: string): VerdictSheet {
-  if (path.endsWith('.jsonl')) return readPredicted(path);
+function sheetOfFile(path: string): VerdictSheet {
+  if (path.endsWith('.jsonl')) return sheetOfPredictions(path, labelOf(path));
   const stated = statedIn(path);
-  if (stated) return sheetOf(stated, labelOf(path));
+  if (typeof stated !== 'string') return sheetOf(stated, labelOf(path));
   try {
-    return readPredicted(path);
+    return sheetOfPredictions(path, labelOf(path));
   } catch (error) {
     if (!(error instanceof SourceError)) throw error;
     throw new SourceError(
@@ -149,14 +178,14 @@ const labelOf = (path: string): string =>
     ? basename(entryFolder(path))
     : basename(path).replace(/\.jsonl?$/, '');
 
-function readFolder(folder: string): VerdictSheet {
-  for (const path of RESULTS.map((name) => join(folder, name)).filter(existsSync)) {
+function sheetOfFolder(folder: string): VerdictSheet {
+  const within = (names: readonly string[]) => names.map((name) => join(folder, name)).filter(existsSync);
+  for (const path of within(RESULTS)) {
     const stated = statedIn(path);
-    if (stated) return sheetOf(stated, labelOf(path));
+    if (typeof stated !== 'string') return sheetOf(stated, labelOf(path));
   }
-  for (const name of PREDICTIONS)
-    if (existsSync(join(folder, name)))
-      return { ...readPredicted(join(folder, name)), label: basename(folder) };
+  const [predictions] = within(PREDICTIONS);
+  if (predictions !== undefined) return sheetOfPredictions(predictions, basename(folder));
   const report = reportBeside(folder);
   if (report) return sheetOf(report, labelOf(report.path));
   throw new SourceError(`${folder} holds neither results.json, predictions nor a run report`);
@@ -172,88 +201,47 @@ export function reportBeside(
     if (!name.endsWith('.json') || name === except) continue;
     const head = beginningOf(path, 65_536);
     if (!RUN_REPORT_KEYS.some((key) => hasKeys(head, key))) continue;
-    const read = readRunReport(readForeignFile(path));
-    if (read.ok) return { ...statedByRunReport(read.value), path };
-    if (read.fault === 'damaged') throw new SourceError(`${path}: ${read.message}`);
+    const report = usable(path, readRunReport(readForeignFile(path)));
+    if (report) return { ...statedByRunReport(report), path };
   }
   return null;
 }
 
+function sheetOf({ warnings, printed: _, ...stated }: StatedVerdicts, label: string): VerdictSheet {
+  const rest = `${label} lists resolved ids only: every other instance is taken as unresolved`;
+  const told = warnings.map((warning) => `${label} ${warning}`);
+  return { ...stated, label, model: null, warnings: [...(stated.open ? [rest] : []), ...told] };
+}
+
 /** Reports lie beside predictions: per instance in any folder below, or a run report in the same folder. */
-function readPredicted(path: string): VerdictSheet {
-  const read = parsePredictions(readForeignFile(path), path);
-  if (!read.ok) throw new SourceError(read.problems.join('\n'));
-  const { predictions } = read;
-  const verdicts = verdictsBelow(dirname(path), new Set(predictions.map((p) => p.instance_id)));
-  const label = labelOf(path);
-  if ([...verdicts.values()].every((verdict) => verdict === null)) {
+function sheetOfPredictions(path: string, label: string): VerdictSheet {
+  const { instances, problems } = readPredictionsFile(path);
+  if (problems.length > 0) throw new SourceError(problems.join('\n'));
+  const named = instances[0]?.model ?? NO_MODEL;
+  const model = named === NO_MODEL ? null : named;
+  const ids = new Set(instances.map(({ instanceId }) => instanceId));
+  const { verdicts: below } = runFromInstanceReports(dirname(path), ids);
+  if ([...below.values()].every(({ verdict }) => verdict === 'error')) {
     const report = reportBeside(dirname(path), basename(path));
-    if (report) return { ...sheetOf(report, label), model: modelOf(predictions) };
+    if (report) return { ...sheetOf(report, label), model };
   }
-  return sheetOfPredictions(predictions, verdicts, label);
-}
-
-/** logs/run_evaluation/<run>/<model>/<id>, or <id> beside the predictions; null where a report cannot be read, which is an error to the harness. */
-function verdictsBelow(root: string, wanted: ReadonlySet<string>): Map<string, boolean | null> {
-  return new Map(
-    findInstanceFolders(root, wanted).map(({ path, name }) => {
-      const file = join(path, FILES.report);
-      const report = existsSync(file) ? readInstanceReport(readForeignFile(file), name) : null;
-      return [name, report?.ok ? report.value.resolved : null];
-    }),
-  );
-}
-
-const STATED: Readonly<Record<ForeignVerdict['verdict'], Stated>> = {
-  resolved: true,
-  unresolved: false,
-  empty_patch: false,
-  error: 'error',
-  pending: 'incomplete',
-  incomplete: 'incomplete',
-};
-
-export const sheetOfRunReport = (report: ReportedRun, label: string): VerdictSheet =>
-  sheetOf(statedByRunReport(report), label);
-
-const sheetOf = ({ verdicts, warnings, ...stated }: StatedVerdicts, label: string): VerdictSheet => ({
-  ...stated,
-  label,
-  model: null,
-  verdicts: new Map([...verdicts].map(([id, { verdict, lost }]) => [id, lost ?? STATED[verdict]])),
-  warnings: [
-    ...(stated.open ? [`${label} lists resolved ids only: every other instance is taken as unresolved`] : []),
-    ...warnings.map((warning) => `${label} ${warning}`),
-  ],
-});
-
-function modelOf(predictions: readonly Prediction[]): string | null {
-  const model = predictions[0]?.model_name_or_path ?? NO_MODEL;
-  return model === NO_MODEL ? null : model;
-}
-
-/** `reports`: instance id to the harness's verdict; null where it ran and left none that can be read, absent where it never ran. */
-function sheetOfPredictions(
-  predictions: readonly Prediction[],
-  reports: ReadonlyMap<string, boolean | null>,
-  label: string,
-): VerdictSheet {
   // Without any report nobody graded these, and an empty patch is a failure only of a graded side.
-  const unseen = (patch: string | null): Stated =>
-    reports.size > 0 && isEmptyPatch(patch) ? false : 'not_graded';
+  const unseen = (patch: string | null): ForeignVerdict => ({
+    ...{ reason: null, report: null, grader: 'harness' },
+    ...(below.size > 0 && isEmptyPatch(patch)
+      ? { verdict: 'empty_patch' }
+      : { verdict: 'pending', lost: 'not_graded' }),
+  });
+  const bare = `no reports were found beside ${label}: nothing of it can be compared`;
   return {
     label,
     kind: 'predictions',
-    model: modelOf(predictions),
+    model,
     verdicts: new Map(
-      predictions.map(({ instance_id: id, model_patch: patch }) => {
-        const verdict = reports.get(id);
-        return [id, verdict === undefined ? unseen(patch) : (verdict ?? 'error')];
-      }),
+      instances.map(({ instanceId: id, modelPatch }) => [id, below.get(id) ?? unseen(modelPatch)]),
     ),
     open: null,
     facts: new Map(),
-    warnings:
-      reports.size === 0 ? [`no reports were found beside ${label}: nothing of it can be compared`] : [],
+    warnings: below.size === 0 ? [bare] : [],
   };
 }

@@ -25,6 +25,24 @@ export interface WrittenUsage {
   readonly costNano: number | null;
 }
 
+export function sumOfUsage(all: readonly WrittenUsage[]): WrittenUsage {
+  const sum = (key: Exclude<keyof WrittenUsage, 'costNano'>) =>
+    all.reduce((total, one) => total + one[key], 0);
+  return {
+    ...{
+      calls: sum('calls'),
+      input: sum('input'),
+      cacheRead: sum('cacheRead'),
+      cacheWrite: sum('cacheWrite'),
+    },
+    ...{ output: sum('output'), reasoning: sum('reasoning') },
+    costNano: all.reduce<number | null>(
+      (total, { costNano }) => (total === null || costNano === null ? null : total + costNano),
+      0,
+    ),
+  };
+}
+
 export interface WrittenArm {
   readonly name: string;
   readonly model: string;

@@ -1,4 +1,4 @@
-/** What whoever grades gives the tests: variables of this machine, and a model that they may ask, by way of this process. */
+/** Gifts of the grader to the tests: variables of this machine, and a model that they may ask, by way of this process. */
 import type { Duplex } from 'node:stream';
 import type { VariableValues, WantedVariables } from '../base/hostVariables.ts';
 
@@ -21,7 +21,7 @@ export interface Judge {
 export interface JudgeSession {
   /** One connection of the tests. Never throws. */
   handle(connection: Duplex): void;
-  /** What the tests get: `origin` is where they find the model. */
+  /** The variables of the tests: `origin` is where they find the model. */
   env(origin: string, wanted: WantedVariables): Record<string, string>;
   /** No call is made any more. Never rejects. */
   close(): Promise<JudgeEnd>;

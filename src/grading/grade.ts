@@ -5,7 +5,7 @@ import { classifyLog, type LogSuite, type ReadLog, readLog } from './readLog.ts'
 
 type Resolution = 'RESOLVED_FULL' | 'RESOLVED_PARTIAL' | 'RESOLVED_NO';
 
-/** What grading needs of a grade spec. */
+/** The fields of a grade spec that grading needs. */
 export interface Expectation {
   readonly instanceId: string;
   readonly version: string;

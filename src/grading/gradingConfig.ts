@@ -1,4 +1,4 @@
-/** What a user may set under `grading:`. */
+/** The settings under `grading:`. */
 import { totalmem } from 'node:os';
 import { z } from 'zod';
 import { identity, runtime } from '../base/fieldClass.ts';
@@ -95,5 +95,5 @@ export function gradingEnvironment(
   });
 }
 
-/** What to pass to `createDockerFactory` beside the configuration: nothing of ours in the container's environment, no snapshot. */
+/** Options for `createDockerFactory` beside the configuration: nothing of ours in the container's environment, no snapshot. */
 export const GRADING_DOCKER_OPTIONS = { quietEnv: false, snapshot: false } as const;

@@ -1,5 +1,5 @@
 /**
- * What every grading has around it: a fresh container, the lines of run_instance.log, and an outcome for each way to fail. Every failure of
+ * The frame of every grading: a fresh container, the lines of run_instance.log, and an outcome for each way to fail. Every failure of
  * an instance is a result; only an interruption by the caller's signal is thrown.
  */
 
@@ -25,9 +25,9 @@ import type { TestRun } from './patchAndTests.ts';
 export interface GradeRequest {
   /** As submitted, byte for byte. */
   readonly patch: string | null;
-  /** What was kept of the container that the agent left, where the suite keeps it (`imagesOfWork`); absent for a prediction from a file. */
+  /** The kept end state of the agent's container, where the suite keeps it (`imagesOfWork`); absent for a prediction from a file. */
   readonly work?: string | undefined;
-  /** What the agent did, in the format that tests may read; absent where nobody knows. */
+  /** The trajectory in the format that tests may read; absent where it is not known. */
   readonly trajectory?: (() => Promise<Uint8Array>) | undefined;
   /** Made with `gradingEnvironment`; every start is a new container. */
   readonly factory: EnvironmentFactory;
@@ -55,7 +55,7 @@ export interface EvaluationResult {
   /** Between 0 and 1, where the rules of the suite give one; `rewards` has all of them by name. */
   readonly reward?: number;
   readonly rewards?: Readonly<Record<string, number>>;
-  /** What the harness writes as report.json, or null where it writes none. */
+  /** The report.json of the harness, or null where it writes none. */
   readonly report: InstanceReport | null;
   /** Test output as in test_output.txt; null when the tests were not started. */
   readonly log: string | null;
@@ -97,7 +97,7 @@ export type PlannedGrading =
 
 export const patchHash = (patch: string | null): string => sha256(patch ?? '');
 
-/** What the work in the container says; the frame adds the rest. */
+/** The result of the work in the container; the frame adds the rest. */
 export type GradingEnd = Partial<EvaluationResult> & Pick<EvaluationResult, 'outcome'>;
 
 export interface GradingFrame {
@@ -195,7 +195,7 @@ export async function inFreshContainer(
   }
 }
 
-/** What becomes of a prediction whose environment broke. `alone`: it ran before, and now again with nothing beside it. */
+/** The outcome of a prediction whose environment broke. `alone`: it ran before, and now again with nothing beside it. */
 function brokenEnding(error: unknown, alone = false): GradingEnd {
   if (!(error instanceof EnvironmentError))
     return {
@@ -208,7 +208,7 @@ function brokenEnding(error: unknown, alone = false): GradingEnd {
   const suspicion = oom
     ? [{ ...limitMet('memory limit reached, and the container ended'), inferred: true }]
     : [];
-  // One that meets a limit beside others, or tells a strange end, may be a victim of them; whoever does it again alone is not.
+  // A prediction that meets a limit beside others, or tells a strange end, may be a victim of them; one that does so again alone is not.
   const doubtful = oom || error.sub === 'forged';
   if (fromWithin && (alone || !doubtful)) {
     // As missing it would be out of the count, and whoever wrote the patch chose this end.
@@ -245,7 +245,7 @@ export function timedOutEnding(instanceId: string, run: TestRun, timeoutS: numbe
   };
 }
 
-// What is kept of an agent's work for its grading, as the record has it: the name of one image, or a JSON list of objects, each with the
+// An agent's work that is kept for its grading, as the record has it: the name of one image, or a JSON list of objects, each with the
 // name of an image or null. What else they hold is the suite's.
 
 const listed = z.array(z.object({ image: z.string().nullable() }));

@@ -1,4 +1,4 @@
-/** What every grading runs in a started environment: the harness's ladder of commands that apply a prediction, and the eval script. */
+/** The commands of every grading in a started environment: the harness's ladder of commands that apply a prediction, and the eval script. */
 import { type CommandResult, type Environment, EnvironmentError } from '../environment/environment.ts';
 import type { HarnessVersion } from './parsers/logParser.ts';
 import type { LogSuite } from './readLog.ts';
@@ -24,7 +24,7 @@ export const ALREADY_APPLIED = 'already applied';
 export interface Applied {
   /** The command that worked, without the patch's path; null when none did. */
   readonly method: string | null;
-  /** What the last command printed. */
+  /** The output of the last command. */
   readonly output: string;
   /** The commands that failed before. */
   readonly failed: readonly string[];

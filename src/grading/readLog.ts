@@ -24,7 +24,7 @@ export interface ReadLog {
   readonly exitCode: number | null;
   /** The statuses come from outside the markers. */
   readonly fallback: boolean;
-  /** What stands between the markers. */
+  /** The text between the markers. */
   readonly section: string;
   /** All of it, with the line ends that the harness sees. */
   readonly log: string;

@@ -179,7 +179,7 @@ function read({ unless, usually }: Line, fault: CallFault): Diagnosis {
   return usually;
 }
 
-/** They say no more than that the request is bad: its type may say why. */
+/** Statuses that say no more than that the request is bad: its type may say why. */
 const VAGUE: ReadonlySet<number> = new Set([400, 413, 422]);
 
 function statusOf(fault: CallFault): number | null {

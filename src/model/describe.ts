@@ -1,4 +1,4 @@
-/** What a configuration makes the client send: from the same code that writes the requests, for the record of a run. */
+/** The requests that a configuration makes: from the same code that writes the requests, for the record of a run. */
 
 import { dialectOf } from './clouds/chooseCloud.ts';
 import type { ToolSpec } from './model.ts';
@@ -21,7 +21,7 @@ interface RequestDescription {
   readonly price: string | null;
 }
 
-/** What a configuration sets over the parameters of a program's own requests; null where nothing is sent. */
+/** Parameters that a configuration sets over those of a program's own requests; null where nothing is sent. */
 export const describeOverrides = async (config: ModelConfig) =>
   sendsRequests(config) ? programOverrides(await dialectOf(config), config) : null;
 

@@ -1,4 +1,4 @@
-/** What is known of a model beside its price: how much it takes and how much it writes (models.json, made by scripts/modelTable.py). */
+/** Facts about models beside their prices: how much each takes and how much it writes (models.json, made by scripts/modelTable.py). */
 import table from './models.json' with { type: 'json' };
 
 export interface KnownModel {
@@ -12,7 +12,7 @@ export interface KnownModel {
   readonly reasoning: boolean;
   /** Words for how much it thinks; null where the table does not say. */
   readonly efforts: readonly string[] | null;
-  /** What it takes when none is named. */
+  /** The effort when none is named. */
   readonly defaultEffort: string | null;
   /** Claude that decides itself how long it thinks, and refuses a budget. */
   readonly adaptive: boolean;

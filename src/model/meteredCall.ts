@@ -16,7 +16,7 @@ import { tokensOfCall } from './prices.ts';
 /** Ends a reservation with what the call cost; null is unknown, and counts as the reservation. */
 export type Settle = (costNano: NanoDollars | null) => void;
 
-/** What a call takes its share of: the budget of a run, the limits of an attempt. */
+/** Money that a call takes its share of: the budget of a run, the limits of an attempt. */
 export interface Funds {
   /** Calls `waits` whenever it has to wait. Rejects where the call cannot be paid any more, and with the signal's reason. */
   reserve(
@@ -31,7 +31,7 @@ export interface Funds {
 const nothingToSettle: Settle = () => {};
 export const UNLIMITED: Funds = { reserve: async () => nothingToSettle, reserveNow: () => nothingToSettle };
 
-/** What calls came to. */
+/** The sum of calls. */
 export interface Tally {
   /** Known cost, with the estimate of an answered call whose cost is unknown: what limits are checked against. */
   readonly spentNano: NanoDollars;

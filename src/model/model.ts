@@ -77,7 +77,7 @@ export type ModelErrorCode = (typeof MODEL_ERROR_CODES)[number];
 /** How the message of a `bad_call` begins. */
 export const BAD_CALL_SAYS = 'unreadable tool call';
 
-/** What the ten codes do not tell: how the runner classes the end of an attempt. */
+/** The kind of a failure, which the ten codes do not tell: how the runner classes the end of an attempt. */
 export type ModelFailureKind =
   | 'unavailable'
   | 'rejected'
@@ -99,11 +99,11 @@ export interface ProviderErrorMetadata {
   retryAfter?: number;
   originalError?: unknown;
   kind?: ModelFailureKind;
-  /** Of a rejected request: no call of this model has succeeded yet, so the next instance may end alike. */
+  /** A request was rejected before any answer: no call of this model has succeeded yet, so the next instance may end alike. */
   beforeAnyAnswer?: boolean;
   /** Nobody listens at the address of the model: it says nothing about the request. */
   unreachable?: boolean;
-  /** Of a replay only: the recorded attempt ended here for a reason that no reply tells. */
+  /** The end of a replayed attempt that no reply tells. */
   recordedEnd?: RecordedEnd;
 }
 
@@ -153,7 +153,7 @@ export interface CallRecord {
   /** Cost as the provider states it (OpenRouter's usage.cost), null when it does not. */
   readonly providerCostNano: number | null;
   readonly requestBytes: number;
-  /** What is odd about the row: 'usage missing', 'cost estimated'... */
+  /** Oddities of the row: 'usage missing', 'cost estimated'... */
   readonly notes: readonly string[];
   /** A reply that breaks the rules of its dialect, as it came: its first megabyte. */
   readonly unreadable?: string | null;
@@ -166,7 +166,7 @@ export interface CallRecord {
 export interface CallListener {
   /** The call asks for its turn: until `began` nothing that passes is the work of whoever asks, whatever it waits for. */
   asks?(): void;
-  /** Asked before `began`: resolves when the call may be paid, and calls `waits` where that takes a while. A model that does not ask is only refused. */
+  /** A request for money, before `began`: resolves when the call may be paid, and calls `waits` where that takes a while. A model that does not ask is only refused. */
   wanted?(estimateNano: number | null, signal: AbortSignal | undefined, waits: () => void): Promise<void>;
   began(call: {
     readonly try: number;
@@ -202,8 +202,7 @@ export interface WireRequest {
 /** Receives the answer as it comes. A try that is repeated is not reported. */
 export interface WireSink {
   head(status: number, headers: Readonly<Record<string, string>>): void;
-  /** A promise: nothing more is read of the provider before it resolves. */
-  data(bytes: Uint8Array): Promise<void> | undefined;
+  data(bytes: Uint8Array): void;
 }
 
 export interface WireAnswer {
@@ -233,7 +232,7 @@ export interface Wire {
 export interface WireOptions extends Pick<QueryOptions, 'signal' | 'listener'> {
   /** The program has had an answer before: a server that is away is waited for, so that what was paid is not lost. */
   readonly answered?: boolean;
-  /** Whose request it is: of a sub-agent by its id, of the program itself. */
+  /** The speaker of the request: a sub-agent by its id, or the program itself. */
   readonly speaker?: string;
 }
 
@@ -255,7 +254,7 @@ export interface ModelForAttempt {
   /** Attempts of the trial that asked a model and ended as infra before this one; a replay plays the recorded ones in turn. */
   readonly earlier?: number;
 }
-/** What the shared limiter of a model does at this moment, for display. */
+/** The state of a model's shared limiter at this moment, for display. */
 export interface ModelLoad {
   /** Requests at a time; null: as many as slots. */
   readonly limit: number | null;
@@ -306,7 +305,7 @@ export const modelFailure = (
   metadata?: ProviderErrorMetadata,
 ): ModelErrorResponse => ({ success: false, error, message, ...(metadata ? { metadata } : {}) });
 
-/** What `query` rejects with when its signal fires, whatever reason the signal carries. */
+/** The error with which `query` rejects when its signal fires, whatever reason the signal carries. */
 export function abortError(signal: AbortSignal): Error {
   const reason: unknown = signal.reason;
   if (reason instanceof Error && reason.name === 'AbortError') return reason;

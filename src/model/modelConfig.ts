@@ -1,4 +1,4 @@
-/** What a user may set under `model:`. 0 means off for every limit. */
+/** Keys that a user may set under `model:`. 0 means off for every limit. */
 
 import { z } from 'zod';
 import { identity, runtime } from '../base/fieldClass.ts';

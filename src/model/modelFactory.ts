@@ -32,17 +32,17 @@ interface ModelDeps {
   readonly onDivergence?: (divergence: Divergence) => void;
   /** Default: own. */
   readonly requestStyle?: RequestStyle;
-  /** Where relative paths start. */
+  /** The folder at which relative paths start. */
   readonly cwd?: string;
   readonly clock?: Clock;
-  /** What processes that use the same key share, by a name of key, address and model. */
+  /** The book that processes with the same key share, by a name of key, address and model. */
   readonly rates?: (account: string) => RateBook;
 }
 
-/** What a module named by `model_class` exports. `createModel` is called for each attempt. */
+/** The exports of a module named by `model_class`. `createModel` is called for each attempt. */
 export interface ModelModule {
   createModel(parts: { config: ModelConfig; attempt: ModelForAttempt; apiKey: string | undefined }): Model;
-  /** It costs nothing, so no price is asked for. */
+  /** The model costs nothing, so no price is asked for. */
   readonly free?: boolean;
   close?(): Promise<void>;
 }
@@ -74,7 +74,7 @@ async function moduleFactory(config: ModelConfig, deps: ModelDeps): Promise<Mode
   };
 }
 
-/** Of an agent that asks none. */
+/** The model of an agent that asks none. */
 const noModel = (name: string): ModelFactory => ({
   name,
   free: true,

@@ -94,7 +94,7 @@ export function referencesIn(kwargs: Kwargs): NamedReference[] {
   return found;
 }
 
-/** What stands in a place of a credential itself: records of earlier versions hold such values. */
+/** Credentials that stand in their place themselves: records of earlier versions hold such values. */
 export function literalCredentials(kwargs: Kwargs): string[] {
   const found: string[] = [];
   each(kwargs, (text, { door, credential }) => {

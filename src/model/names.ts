@@ -1,5 +1,5 @@
 /**
- * What a model's name means: litellm's prefixes, and the bare names of the large makers, choose dialect, address and key.
+ * The meaning of a model's name: litellm's prefixes, and the bare names of the large makers, choose dialect, address and key.
  * `anthropic/claude-opus-4-5` and `claude-opus-4-5` are Anthropic's; `openrouter/anthropic/claude-opus-4.5` is OpenRouter's.
  */
 
@@ -16,7 +16,7 @@ export interface Provider {
   readonly dialect: DialectName;
   /** Variables that may hold the key; the first that is set counts. */
   readonly keys: readonly string[];
-  /** Where the provider is; null where only the user knows (a server of one's own). */
+  /** The provider's address; null where only the user knows it (a server of one's own). */
   readonly baseUrl: string | null;
   /** Variables that may hold another address. */
   readonly baseUrls: readonly string[];
@@ -26,7 +26,7 @@ export interface Provider {
   readonly cloud?: CloudName;
   /** The dialect of a name without the prefix, where not all are asked in the same. */
   readonly dialectOf?: (rest: string) => DialectName;
-  /** What genai-prices calls it, where that is another word than the prefix. */
+  /** Its name in genai-prices, where that is another word than the prefix. */
   readonly pricedAs?: string;
   /** litellm's word for a way to ask, between prefix and model. */
   readonly way?: RegExp;
@@ -122,12 +122,12 @@ export const PROVIDERS: readonly Provider[] = [
 /** The large makers, whose models have bare names. */
 export const isMaker = ({ prefix }: Provider): boolean => ['openai', 'anthropic', 'gemini'].includes(prefix);
 
-/** What clients of the large makers read without being told. */
+/** Variables that clients of the large makers read without being told. */
 export const MAKERS_ADDRESSES: readonly string[] = PROVIDERS.filter(isMaker).flatMap(
   ({ baseUrls }) => baseUrls,
 );
 
-/** What a client of a provider reads a variable as, and the path of an address there; undefined for a variable of no provider. */
+/** The use that a provider's client makes of a variable, and the path of an address there; undefined for a variable of no provider. */
 export function clientVariable(
   name: string,
 ): { readonly is: 'key' | 'address'; readonly path: string } | undefined {
@@ -165,7 +165,7 @@ export interface NamedModel {
   readonly thinks: boolean;
 }
 
-type Asked = Pick<ModelConfig, 'model_name' | 'base_url' | 'dialect'>;
+type NamedConfig = Pick<ModelConfig, 'model_name' | 'base_url' | 'dialect'>;
 
 const byPrefix = new Map(PROVIDERS.map((provider) => [provider.prefix, provider]));
 
@@ -201,7 +201,7 @@ function providerOf(name: string, baseUrl: string | undefined): { provider: Prov
 }
 
 /** null: no provider is known by this name; then an OpenAI-compatible address must be given. */
-export function nameMeans(config: Asked): NamedModel | null {
+export function nameMeans(config: NamedConfig): NamedModel | null {
   const found = providerOf(config.model_name ?? '', config.base_url);
   if (!found) return null;
   const { provider, rest } = found;
@@ -216,21 +216,21 @@ export function nameMeans(config: Asked): NamedModel | null {
  * The name that goes over the wire. OpenAI's prefix stays where an address is given: a server of one's own may mean it
  * (`openai/gpt-oss-120b`).
  */
-export function sentModel(config: Asked): string {
+export function sentModel(config: NamedConfig): string {
   const named = nameMeans(config);
   const own = named?.provider === OPENAI && config.base_url !== undefined && config.dialect === undefined;
   return named && !own ? named.model : (config.model_name ?? '');
 }
 
 /** null: the address must be given, for only the user knows it. */
-export function baseUrlOf(config: Asked): string | null {
+export function baseUrlOf(config: NamedConfig): string | null {
   if (config.base_url !== undefined) return config.base_url;
   const named = nameMeans(config);
   return named ? named.provider.baseUrl : OPENAI.baseUrl;
 }
 
 /** The cloud that serves it with credentials of its own; undefined where a key is enough. */
-export const cloudNameOf = (config: Asked): CloudName | undefined => nameMeans(config)?.provider.cloud;
+export const cloudNameOf = (config: NamedConfig): CloudName | undefined => nameMeans(config)?.provider.cloud;
 
-export const dialectNameOf = (config: Asked): DialectName =>
+export const dialectNameOf = (config: NamedConfig): DialectName =>
   config.dialect ?? nameMeans(config)?.dialect ?? OPENAI.dialect;

@@ -1,5 +1,5 @@
 /**
- * What a call costs, in whole nano-dollars: the price in the config, else what the provider itself states, else the dated
+ * The cost of a call, in whole nano-dollars: the price in the config, else what the provider itself states, else the dated
  * table of genai-prices. Unknown is null and never 0.
  */
 import { readFileSync } from 'node:fs';
@@ -69,7 +69,7 @@ function atProvider(config: PricedConfig): { readonly id: string; readonly model
   return { id: pricedAs, model: named.model };
 }
 
-/** Where the table has the price of a model: its only row, and the name that found it there. */
+/** The table's row with the price of a model, and the name that found it there. */
 interface PricedRow {
   readonly name: string;
   readonly provider: PriceCalculation['provider'];
@@ -324,7 +324,7 @@ export function didYouMean(config: PricedConfig): string {
   return meant === null || meant === config.model_name ? '' : ` (did you mean ${meant}?)`;
 }
 
-/** Where the price of a model comes from, before any call: the rates of the configuration, the table with its version and row, or nowhere. */
+/** The source of a model's price, before any call: the rates of the configuration, the table with its version and row, or nowhere. */
 export function priceSource(config: PricedConfig, at: Date): string | null {
   if (isFreeName(config.model_name)) return 'nothing is paid';
   if (config.prices === 'free') return 'config: free';
@@ -340,14 +340,14 @@ export const NO_PRICE_FIX =
 
 /** English and code take 3 to 4 bytes a token; the lower figure, since an estimate that reserves money should rather be high. */
 const BYTES_PER_TOKEN = 3;
-/** What a step writes at most in practice, where the config sets no limit of its own. */
+/** Tokens that a step writes at most in practice, where the config sets no limit of its own. */
 export const USUAL_MAX_OUTPUT = 2048;
 
-/** What a call may use in all, for a limit of tokens. */
+/** Tokens that a call may use in all, for a limit of tokens. */
 export const estimatedTokens = (requestBytes: number, maxOutputTokens: number | null): number =>
   Math.ceil(requestBytes / BYTES_PER_TOKEN) + (tokensOrNull(maxOutputTokens) ?? USUAL_MAX_OUTPUT);
 
-/** What a call counts against a limit of tokens: as stated, else what it may have used. What was never sent (a script, a recording) used nothing. */
+/** Tokens that a call counts against a limit: as stated, else as many as it may have used. A request that was never sent (a script, a recording) used none. */
 export function tokensOfCall({
   usage,
   state,
@@ -357,7 +357,7 @@ export function tokensOfCall({
   return state === 'ok' && requestBytes > 0 ? estimatedTokens(requestBytes, null) : 0;
 }
 
-/** What a call may cost, for the reservation before it: the request at the price of uncached input and the longest answer. null when no price is known. */
+/** The most that a call may cost, for the reservation before it: the request at the price of uncached input and the longest answer. null when no price is known. */
 export function estimateNano(
   config: PricedConfig,
   requestBytes: number,

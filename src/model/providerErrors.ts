@@ -1,5 +1,5 @@
 /**
- * What providers say in their errors, by their codes and in their own sentences: one table, each row with its provider and where its words were
+ * Errors of providers, by their codes and in their own sentences: one table, each row with its provider and where its words were
  * found. A row of `context`, `refusal` or `badCall` is a statement about the model and counts against it, so only a code or a sentence that is known
  * whole stands there: a word like "context_window" is also in the name of a parameter. What no row knows is nobody's fault.
  */
@@ -15,7 +15,7 @@ interface Row {
   readonly codes?: string;
   /** In small letters, with straight apostrophes; the numbers are whatever they are. */
   readonly says?: readonly RegExp[];
-  /** Also where the code beside it is that of a rate limit: no wait of minutes helps. */
+  /** Spent also where the code beside it is that of a rate limit: no wait of minutes helps. */
   readonly spent?: boolean;
 }
 
@@ -31,7 +31,7 @@ const KIMI = 'platform.kimi.com/docs/api/errors';
 const SEEN = 'tests/model/faults';
 const DASHSCOPE = 'help.aliyun.com/en/model-studio/error-code';
 
-/** What vLLM has left for the answer, where nobody asked for a length: less than nothing. */
+/** vLLM's rest for the answer, where nobody asked for a length: less than nothing. */
 export const LESS_THAN_NOTHING = /max_(?:completion_)?tokens must be at least 1, got -\d/;
 
 const TABLE = {
@@ -630,7 +630,7 @@ for (const [meaning, rows] of entries)
 const smallCode = (word: string | null | undefined): string =>
   !word || word.length > LONGEST_CODE ? '' : word.toLowerCase();
 
-/** What a code or a type of a provider means; null where nobody knows it, or where it says no more than a status. */
+/** The meaning of a code or a type of a provider; null where nobody knows it, or where it says no more than a status. */
 export function codeMeans(word: string | null | undefined): Meaning | null {
   const code = smallCode(word);
   if (code === '') return null;

@@ -1,5 +1,5 @@
 /**
- * What a provider says itself in a message. `messages.3.content: "prompt is too long: 5 tokens > 4" is no JSON` says nothing about a prompt:
+ * The provider's own words in a message. `messages.3.content: "prompt is too long: 5 tokens > 4" is no JSON` says nothing about a prompt:
  * it repeats what somebody wrote. 28 November 2026: six of six such rejections were taken for a full context or a refusal.
  */
 
@@ -31,7 +31,7 @@ const CLOSES: Readonly<Record<string, string>> = {
   '『': '』',
 };
 const WORD = /[\p{L}\p{N}_]/u;
-/** Where the last two characters of an apostrophe stand, it opens or closes nothing: `model's`. */
+/** An apostrophe between two letters opens or closes nothing: `model's`. */
 const isWord = (char: string | undefined): boolean => char !== undefined && WORD.test(char);
 
 /** From each opening quotation mark to its end; one that nobody closes quotes the rest. */
@@ -65,7 +65,7 @@ function lastSentence(before: string): string {
   return before.slice(from);
 }
 
-/** It begins a sentence of the provider's own: in no quotation, behind no label, and not as the rest or the begin of a name or a path. */
+/** A sentence of the provider's own begins here: in no quotation, behind no label, and not as the rest or the begin of a name or a path. */
 function isOwn(
   text: string,
   from: number,

@@ -27,13 +27,13 @@ type Settled =
     }
   | { readonly ok: false; readonly message: string; readonly fix: string };
 
-interface Around {
+interface SettleOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The run imitates mini-swe-agent, whose litellm asks OpenAI for chat completions unless the configuration says otherwise. */
   readonly litellm: boolean;
 }
 
-function addressOf(provider: Provider, env: Around['env']) {
+function addressOf(provider: Provider, env: SettleOptions['env']) {
   const variable = provider.baseUrls.find((name) => env[name]);
   return variable === undefined ? undefined : { variable, url: addressFrom(variable, env[variable]!) };
 }
@@ -42,7 +42,7 @@ const from = (settled: Settled, variable: string | undefined): Settled =>
   settled.ok && variable !== undefined ? { ...settled, addressFrom: variable } : settled;
 
 /** A name that no provider is known by is asked where OpenAI's clients would ask: in OpenAI's protocols, at the address of its variables. */
-function settleUnnamed(model: ModelConfig, env: Around['env']): Settled {
+function settleUnnamed(model: ModelConfig, env: SettleOptions['env']): Settled {
   const { base_url, dialect = OPENAI.dialect } = model;
   const openai = base_url === undefined && DIALECTS[dialect].openAi;
   const elsewhere = openai ? addressOf(OPENAI, env) : undefined;
@@ -53,7 +53,7 @@ function settleUnnamed(model: ModelConfig, env: Around['env']): Settled {
 }
 
 /** Only a variable that nobody named is replaced. */
-function keyVariable(model: ModelConfig, provider: Provider, env: Around['env']): string {
+function keyVariable(model: ModelConfig, provider: Provider, env: SettleOptions['env']): string {
   if (model.api_key_env !== OPENAI.keys[0] || provider === OPENAI) return model.api_key_env;
   return provider.keys.find((name) => env[name]) ?? provider.keys[0]!;
 }
@@ -90,14 +90,14 @@ function withParameters(settled: ModelConfig): Settled {
   };
 }
 
-export function settleModel(model: ModelConfig, around: Around): Settled {
+export function settleModel(model: ModelConfig, options: SettleOptions): Settled {
   const name = model.model_name;
   if (!name || isFreeName(name) || model.model_class !== 'openai') return { ok: true, model };
   const named = nameMeans(model);
-  return named ? settleNamed(model, named, around) : settleUnnamed(model, around.env);
+  return named ? settleNamed(model, named, options) : settleUnnamed(model, options.env);
 }
 
-function settleNamed(model: ModelConfig, named: NamedModel, { env, litellm }: Around): Settled {
+function settleNamed(model: ModelConfig, named: NamedModel, { env, litellm }: SettleOptions): Settled {
   const { provider } = named;
   if (provider.cloud) {
     const answer = settleCloud(provider.cloud, { model, named, env, litellm });
@@ -117,7 +117,7 @@ function settleNamed(model: ModelConfig, named: NamedModel, { env, litellm }: Ar
     };
   const openai = provider === OPENAI && model.base_url === undefined && (litellm || elsewhere !== undefined);
   const dialect = model.dialect ?? (openai ? OPENAI.dialect : named.dialect);
-  // What the name alone says is not written down, so that the hashes of earlier runs stay.
+  // The dialect that the name alone says is not written down, so that the hashes of earlier runs stay.
   const open =
     model.dialect === undefined &&
     elsewhere === undefined &&

@@ -30,7 +30,7 @@ const answerSchema = z.discriminatedUnion('success', [
   z.looseObject({ success: z.literal(false), error: z.string(), message: z.string() }),
 ]);
 
-/** What the ledger is told before a call. */
+/** Facts for the ledger before a call. */
 export const callBeganSchema = z.looseObject({
   try: count,
   modelAsked: z.string(),

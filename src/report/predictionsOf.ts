@@ -8,7 +8,7 @@ import { pathName } from '../base/text/fileName.ts';
 import type { Prediction } from '../formats/predictions.ts';
 import { type ExitClass, SEALED_CLASSES } from '../outcome.ts';
 
-/** What a prediction is made from; rows of the store fit. */
+/** The source of a prediction; rows of the store fit. */
 interface PredictionSource {
   readonly model: string;
   readonly instanceId: string;

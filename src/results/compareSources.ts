@@ -3,8 +3,8 @@
 import { existsSync, statSync } from 'node:fs';
 import { nearest } from '../base/text/closest.ts';
 import { percent, plural } from '../base/text/numbers.ts';
-import { SourceError } from '../formats/foreignFile.ts';
 import { recogniseSource } from '../formats/formats.ts';
+import { SourceError } from '../formats/sourceError.ts';
 import { type Comparisons, compareAll } from '../report/compare/compareSides.ts';
 import { readSide, type Side, sideOfArm } from '../report/compare/side.ts';
 import { RESAMPLING_SEED } from '../report/measure/summary.ts';
@@ -207,7 +207,7 @@ function readUnknown(path: string): Side {
   }
 }
 
-/** What another runner left, read as a run of a results root of its own. Null for the name of a run, and for what holds verdicts alone. The caller closes the store. */
+/** Results of another runner, read as a run of a results root of their own. Null for the name of a run, and for files of verdicts alone. The caller closes the store. */
 export async function openForeignRun(
   selector: string,
   { root, store, caller }: { root: string; store: () => Store; caller: Pick<Caller, 'env' | 'tell'> },

@@ -9,9 +9,8 @@ import type { Closing } from '../base/async/timer.ts';
 import type { EnvironmentFactory } from '../environment/environment.ts';
 import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
 import { createEnvironmentFactory } from '../environment/environments.ts';
-import type { RunPool } from '../environment/places/enginePool.ts';
 import type { EngineWatch } from '../environment/places/engineWatch.ts';
-import type { RunImages } from '../environment/places/places.ts';
+import type { ImageService } from '../environment/places/imageService.ts';
 import type { ModelFactory } from '../model/model.ts';
 import type { ModelConfig } from '../model/modelConfig.ts';
 import { createModelFactory } from '../model/modelFactory.ts';
@@ -50,8 +49,7 @@ interface Around {
   /** Folder that relative module paths start from. */
   readonly cwd: string;
   readonly events: RunEvents;
-  readonly images: RunImages | undefined;
-  readonly pool: RunPool | undefined;
+  readonly images: ImageService | undefined;
   readonly engine: EngineWatch | undefined;
   /** Tests ask a judge, in the container that was worked in where they run beside it. */
   readonly asks: boolean;
@@ -81,8 +79,7 @@ export async function startArms(
       asksItself,
     } = await loadAgent(agent.agent_class, around.cwd);
     const environmentFactory = await createEnvironmentFactory(environment, {
-      pool: around.pool,
-      images: around.images,
+      images: around.images?.ensure,
       listens: dialect !== undefined || around.asks,
       program: armProgram(agent, around.env),
       watch: around.engine,

@@ -23,7 +23,13 @@ import {
   withoutAddresses,
 } from './plan/continuity.ts';
 import { gatherManifest } from './plan/manifest.ts';
-import { type PlannedConfig, plannedConfig, type RunRequest, runRows } from './plan/planRecord.ts';
+import {
+  type PlannedConfig,
+  plannedConfig,
+  type RunRequest,
+  refuseSeveralEngines,
+  runRows,
+} from './plan/planRecord.ts';
 import { preflight } from './plan/preflight.ts';
 import type { ResolvedConfig } from './plan/resolveConfig.ts';
 import type { Plan } from './plan.ts';
@@ -82,6 +88,7 @@ async function continued(
   { env, tell }: Caller,
 ): Promise<void> {
   const allow = options.allowConfigChange ?? false;
+  refuseSeveralEngines(run);
   checkSameRun(store, run, request, { allow, tell });
   await checkSameImages(store, run, request.arms, { allow, env });
   if (!options.redoExisting) return;
@@ -136,6 +143,7 @@ export async function goOnWithRun(store: Store, options: ResumeOptions, caller: 
   const { results: root, workers, costLimit, evaluate } = options;
   const run = requireRun(store, options.run);
   if (run.imported === 1) throw new UserError(`${run.name} was imported; it has nothing to resume`);
+  refuseSeveralEngines(run);
   const planned = plannedConfig(run);
   refuseSmallDisk(root, parseSize(planned.run.disk_floor));
   const { arms, images, suite } = planned;

@@ -3,7 +3,6 @@
  * records get the whole.
  */
 import type { RunConfig } from '../config/configSchema.ts';
-import type { RunPool } from '../environment/places/enginePool.ts';
 import type { SuspicionRule } from '../grading/suspicion/commands.ts';
 import type { ArmRuntime } from './arms.ts';
 import type { RunBudget } from './control/budget.ts';
@@ -32,8 +31,6 @@ export interface Run extends GradedRun {
   /** What is to be done in this sitting, in the order in which it starts. */
   readonly trials: readonly PlannedTrial[];
 
-  /** Places on several engines; absent with one. */
-  readonly pool: RunPool | undefined;
   /** Absent where no image has to be brought: every arm is local. */
   readonly images: TrialImages | undefined;
   /** Absent when run.disk_floor is 0. */

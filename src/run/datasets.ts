@@ -16,9 +16,8 @@ import { clientVariable } from '../model/names.ts';
 import type { Calibrated, GoldStanding } from '../store/records/evaluations.ts';
 import { type LoadOptions, loadDataset } from '../suites/loadDataset.ts';
 import { isTaskAddress, needsOf, planGrading } from '../suites/suites.ts';
-import type { Variables } from './caller.ts';
 import { cloned, fetchTasks } from './namedTasks.ts';
-import { withinEngines } from './plan/unsupported.ts';
+import { gradedTaskFacts, reasonsOf, refusedTasks } from './plan/refusedTasks.ts';
 import { UserError } from './userError.ts';
 
 /**
@@ -197,11 +196,13 @@ export function checkDataset(dataset: Dataset, known: Iterable<Calibrated> = [])
 /** The same with what the engine of this machine refuses, as a run would. */
 export async function checkDatasetHere(
   dataset: Dataset,
-  env: Variables,
   known: Iterable<Calibrated> = [],
 ): Promise<CheckedDataset> {
   const arms = [{ environment: environmentConfigSchema.parse({}) }];
-  const rows = await withinEngines(dataset.rows, { arms, grading: { enabled: true } }, env);
+  const refused = await refusedTasks(dataset.rows, await gradedTaskFacts(dataset.rows, arms));
+  const rows = dataset.rows.map((row) =>
+    refused.has(row) ? { ...row, refused: reasonsOf(refused.get(row)) } : row,
+  );
   return checkDataset({ ...dataset, rows }, known);
 }
 

@@ -70,15 +70,14 @@ export type RunEvent =
       type: 'pulls';
       active: readonly {
         image: string;
-        host: string | undefined;
         downloadedBytes: number;
         totalBytes: number;
       }[];
       waiting: number;
-      paused: readonly { host: string | undefined; reason: string; until: number }[];
+      paused: readonly { reason: string; until: number }[];
     }
   /** An image was pulled. Forecasts of later runs use the time. */
-  | { type: 'pulled'; image: string; host: string | undefined; bytes: number; ms: number }
+  | { type: 'pulled'; image: string; bytes: number; ms: number }
   /** What a person asked of the run while it worked, and the answer. */
   | {
       type: 'control';

@@ -1,8 +1,10 @@
 /** Plans a run from its options: configuration, dataset and selection. Reports every mistake before anything is started or paid. */
+import { plural } from '../base/text/numbers.ts';
 import { parseSize } from '../base/text/units.ts';
 import { type DatasetConfig, datasetConfigSchema } from '../config/configSchema.ts';
 import { type Dataset, datasetHash } from '../dataset/dataset.ts';
 import { selectInstances } from '../dataset/select.ts';
+import { parseShard, SHARD_FORM, shardOfRows } from '../dataset/shard.ts';
 import { shownAddress } from '../model/describe.ts';
 import { storedConfig } from '../store/records/runs.ts';
 import { trialLines } from '../store/records/trials.ts';
@@ -10,15 +12,9 @@ import type { Caller, Tell } from './caller.ts';
 import { requireDataset } from './datasets.ts';
 import { isNamed, namedTrials } from './namedTrials.ts';
 import type { ArmConfig, RunRequest } from './plan/planRecord.ts';
+import { taskFacts, withoutRefused } from './plan/refusedTasks.ts';
 import { type ResolvedConfig, type RunOptions, resolveConfig } from './plan/resolveConfig.ts';
 import { withSuitePrompts } from './plan/suitePrompts.ts';
-import {
-  beyondAgents,
-  beyondGraders,
-  beyondVariables,
-  withinEngines,
-  withoutUnsupported,
-} from './plan/unsupported.ts';
 import { openForReading, refuseRunName, refuseSmallDisk, refuseUnwritable } from './resultsRoot.ts';
 import { UserError } from './userError.ts';
 
@@ -59,25 +55,11 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
   for (const text of dataset.warnings ?? []) caller.tell({ level: 'warning', text });
   const chosen = select(dataset.rows, { ...wanted, instances: ids }, caller.tell);
   const { strata } = chosen;
-  const skip = wanted.skip_unsupported ?? false;
-  const running = withoutUnsupported(
-    await beyondAgents(
-      await beyondVariables(await withinEngines(chosen.selected, resolved, caller.env), resolved, caller.env),
-      resolved.arms,
-    ),
-    skip,
-    caller.tell,
-  );
-  const graded = resolved.grading.enabled
-    ? withoutUnsupported(
-        await beyondGraders(running.supported, resolved.grading, caller.cwd),
-        skip,
-        caller.tell,
-        true,
-      )
-    : { supported: running.supported, unsupported: [] };
-  const selected = graded.supported;
-  const unsupported = [...running.unsupported, ...graded.unsupported];
+  const { rows, shard } =
+    wanted.shard === undefined ? { rows: chosen.selected } : ownShard(chosen.selected, wanted.shard);
+  const facts = await taskFacts(rows, resolved, caller);
+  const how = { skip: wanted.skip_unsupported ?? false, tell: caller.tell };
+  const { supported: selected, unsupported } = await withoutRefused(rows, facts, how);
   // An exported configuration has the hash of its rows; other rows would be another run.
   if (expected !== undefined && datasetHash(selected) !== expected)
     throw new UserError(
@@ -105,6 +87,7 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
     },
     selected,
     strata,
+    shard,
     manifest: {},
   };
   return { options, resolved, request };
@@ -135,6 +118,17 @@ function select(rows: Dataset['rows'], wanted: DatasetConfig, tell: Tell) {
   for (const text of selection.warnings) tell({ level: 'warning', text });
   const selected = selection.rows.map(({ row, weight }) => (weight === 1 ? row : { ...row, weight }));
   return { selected, strata: selection.strata };
+}
+
+/** Drawn before anything is left out: what cannot run here may run on the machine of another shard. */
+function ownShard<R extends Dataset['rows'][number]>(selected: readonly R[], text: string) {
+  const shard = parseShard(text);
+  if (!shard) throw new UserError(`"${text}" ${SHARD_FORM}`);
+  const own = shardOfRows(selected, shard);
+  if (own.rows.length > 0) return own;
+  throw new UserError(`shard ${text} is empty: ${plural(selected.length, 'instance')} selected`, {
+    hint: `divide them into ${selected.length} shards at most`,
+  });
 }
 
 interface Failed {

@@ -6,7 +6,7 @@ import { closest } from '../base/text/closest.ts';
 import { errorText } from '../base/text/errorText.ts';
 import { formatLimit } from '../base/text/units.ts';
 import { openStore, type Store } from '../store/open.ts';
-import { findRun, hasRuns, listRuns, type RunRow } from '../store/records/runs.ts';
+import { findRun, hasRuns, listRuns, type RunRow, shardName, shardOf } from '../store/records/runs.ts';
 import { neverRoom } from './control/diskFloor.ts';
 import { UserError } from './userError.ts';
 
@@ -119,6 +119,15 @@ export function refuseRunName(name: string): void {
   if (/^swebatch\.db/i.test(name))
     throw new UserError(`a run cannot be named ${name}: so begin the names of the files of the record`, {
       next: { do: 'choose_name' },
+    });
+}
+
+/** A shard is judged, published and compared with other nights as a part of its whole. `what` could not be done with it. */
+export function refuseShard(run: Pick<RunRow, 'name' | 'manifest'>, what: string): void {
+  const shard = shardOf(run);
+  if (shard)
+    throw new UserError(`${run.name} is shard ${shardName(shard)} of a run, and ${what}`, {
+      next: { do: 'join_shards' },
     });
 }
 

@@ -12,14 +12,13 @@
 import { type Closing, createClosing } from '../base/async/timer.ts';
 import { VERSION } from '../base/files/packageFile.ts';
 import { pathInside } from '../base/files/pathInside.ts';
-import { errorText } from '../base/text/errorText.ts';
 import type { Redactor } from '../base/text/redact.ts';
 import { parseSize } from '../base/text/units.ts';
 import type { RunConfig } from '../config/configSchema.ts';
 import type { SuiteConfig } from '../config/suiteConfig.ts';
 import { currentOwner } from '../environment/owner.ts';
+import { watchEngine } from '../environment/places/engineWatch.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../environment/places/imagesConfig.ts';
-import { watchEngines } from '../environment/places/places.ts';
 import type { GradingConfig } from '../grading/gradingConfig.ts';
 import { suspicionRules } from '../grading/suspicion/commands.ts';
 import { meansCredential } from '../model/namedCredentials.ts';
@@ -28,7 +27,15 @@ import { type ArmScore, armScores } from '../report/measure/score.ts';
 import type { Store } from '../store/open.ts';
 import { gradedSoFar } from '../store/records/evaluations.ts';
 import { scoreRows } from '../store/records/reportQueries.ts';
-import { armsOf, type RunRow, runByName, setRunStatus, spentNano } from '../store/records/runs.ts';
+import {
+  armsOf,
+  type RunRow,
+  runByName,
+  setRunStatus,
+  shardName,
+  shardOf,
+  spentNano,
+} from '../store/records/runs.ts';
 import { attemptById, type TrialRow, trialLines, trialsOf } from '../store/records/trials.ts';
 import { startArms } from './arms.ts';
 import { discardAbandonedWork } from './attempt/environment.ts';
@@ -46,7 +53,7 @@ import { createGrader, type GradingSummary } from './grader/grader.ts';
 import { createStepGrading, type GradedRun } from './grader/gradeTrial.ts';
 import { openSuite } from './grader/judge.ts';
 import { openRunImages } from './places/openImages.ts';
-import { keepEngines, reapOrphans } from './places/sittingEngines.ts';
+import { reapOrphans } from './places/sittingEngines.ts';
 import { imagesOfTrials, orderForImages } from './places/trialImages.ts';
 import type { ArmConfig } from './plan/planRecord.ts';
 import { plannedInstances, plannedTrial } from './plannedTrial.ts';
@@ -78,6 +85,8 @@ interface Sitting {
 export interface RunOutcome extends BatchResult {
   readonly run: string;
   readonly root: string;
+  /** "2/5", of a shard. */
+  readonly shard?: string;
   /** The folder of its exports, and the predictions there. */
   readonly dir: string;
   readonly predictions: readonly string[];
@@ -107,9 +116,11 @@ export async function workOn(sitting: Sitting, caller: Caller): Promise<RunOutco
     } finally {
       await closing.closeAll();
     }
+    const shard = shardOf(row);
     return {
       ...worked,
       run: row.name,
+      ...(shard && { shard: shardName(shard) }),
       root,
       dir: run.dir,
       spent: spentNano(store, row.id),
@@ -179,23 +190,19 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   closing.addLast(() => notifier.settle());
   events.on(notifier.listener);
   closing.addLast(() => attendant.over?.());
-  const brokenRecord = (error: unknown) => stop.stopStarting('internal_error', errorText(error));
 
   // Where the containers are.
   const imagesConfig = sitting.images ?? imagesConfigSchema.parse({});
   const opened = await openRunImages(env, sitting.arms, imagesConfig, events, store);
-  closing.addLast(() => opened?.images.close());
-  const engineDir = await opened?.images.engineDir();
-  const pool = opened?.pool;
-  const engine = opened && watchEngines(config.stall.engine_s, pool);
+  closing.addLast(() => opened?.close());
+  const engineDir = await opened?.layersDir();
+  const engine = opened && watchEngine(config.stall.engine_s);
   const armRows = armsOf(store, row.id);
   const graceMs = config.stop_grace_s * 1000;
   const asks = sitting.suite?.judge !== undefined;
-  const around = { store, env, cwd, events, images: opened?.images, pool, engine, asks, graceMs };
+  const around = { store, env, cwd, events, images: opened, engine, asks, graceMs };
   const arms = await startArms(armRows, around, closing);
   closing.add(() => engine?.close());
-  const isoNow = () => new Date().toISOString();
-  keepEngines(pool, { store, run: row, events, isoNow, onError: brokenRecord }, closing);
 
   // What is done, and what grades it.
   const instances = await plannedInstances(store, row);
@@ -218,24 +225,21 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
     arms,
     instances,
     engine,
-    gradedOn: { images: opened?.images, pool: pool?.beside() },
+    ensureGraded: opened?.ensure,
   };
   const grader = grading.enabled ? await createGrader(graded, cwd) : null;
   closing.add(() => grader?.close());
   const plan = (trial: TrialRow) => plannedTrial(trial, arms, instances);
   const scheduled = scheduleTrials(store, row, config, pending);
   const { trials: ordered, here } = opened
-    ? await orderForImages(
-        { store, run: row, order: config.order, images: opened.images, events, plan },
-        scheduled,
-      )
+    ? await orderForImages({ store, run: row, order: config.order, images: opened, events, plan }, scheduled)
     : { trials: scheduled, here: new Set<string>() };
   const trials = ordered.map(plan);
   const images =
     opened &&
     imagesOfTrials(
       {
-        service: opened.images,
+        service: opened,
         engine,
         here,
         arms,
@@ -255,7 +259,7 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   const awayMs = () =>
     Math.max(
       engine?.awayMs() ?? 0,
-      ...[...arms.values()].map(({ environmentFactory }) => environmentFactory.awayMs?.() ?? 0),
+      ...[...arms.values()].map(({ environmentFactory }) => environmentFactory.awayMs()),
     );
   const owner = currentOwner(row.name, 'run', row.created_at);
   const stepGrading = createStepGrading(graded);
@@ -266,7 +270,6 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
     budget,
     arms,
     trials,
-    pool,
     images,
     grader,
     stepGrading,

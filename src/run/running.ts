@@ -48,7 +48,7 @@ export async function startWork<T>(
     return { say: note, over: () => signal?.removeEventListener('abort', abort) };
   };
   const work = () => begin({ env, cwd, tell, attend }, begun.resolve);
-  const result = withEngine((host) => engineOptions(env, host), work).finally(feed.end);
+  const result = withEngine(() => engineOptions(env), work).finally(feed.end);
   // A caller that only reads events must not crash; awaiting the result still gives the error.
   result.catch(() => {});
   await Promise.race([begun.promise, result]);

@@ -14,6 +14,7 @@ export type NextStep =
         | 'set_baseline'
         | 'find_baseline'
         | 'skip_remeasuring'
+        | 'join_shards'
         | 'skip_unsupported'
         | 'skip_grading'
         | 'check_engine';

@@ -395,14 +395,14 @@ CREATE TABLE rate_limits (
   paused_until_ms INTEGER               -- a pause that a provider asked one process for, kept by all; milliseconds since 1970; NULL: none was asked for
 ) STRICT, WITHOUT ROWID;
 
--- What the process that works on a run would know alone: its slots, engines and limiters, every two seconds while they change.
+-- What the process that works on a run would know alone: its slots and limiters, every two seconds while they change.
 CREATE TABLE live_states (
   run_id INTEGER PRIMARY KEY REFERENCES runs (id),
   at_ms INTEGER NOT NULL,               -- milliseconds since 1970
-  data TEXT NOT NULL                    -- JSON: {slots, engines, models}
+  data TEXT NOT NULL                    -- JSON: {slots, models}
 ) STRICT;
 
--- Of a run on several engines: which attempt ran on which of them. Runs on one engine have none.
+-- Of runs that earlier versions spread over several engines: which attempt ran on which of them. Nothing writes it any more.
 CREATE TABLE leases (
   id INTEGER PRIMARY KEY,
   attempt_id INTEGER NOT NULL REFERENCES attempts (id),

@@ -88,7 +88,7 @@ export interface LoadOptions extends LocateOptions {
   readonly images?: string | undefined;
 }
 
-/** What the system says of a file is a problem of the dataset. */
+/** A file error of the system is a problem of the dataset. */
 export async function loadDataset(source: string, options: LoadOptions = {}): Promise<LoadResult> {
   try {
     return await loadNamed(source, options);

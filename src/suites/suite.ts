@@ -25,7 +25,7 @@ export interface Suite {
     splits?(dir: string): readonly string[];
     readonly needed?: boolean;
   };
-  /** What agents are asked in, where nobody wrote a prompt; absent: the default, which is about a repository and a report. */
+  /** The prompts, where nobody wrote one; absent: the default, which is about a repository and a report. */
   readonly prompts?: SuitePrompts;
   /** Why a task cannot run here, as a clause; undefined when it can. Told before anything starts. */
   refusal?(instance: Instance): string | undefined;
@@ -54,14 +54,14 @@ export interface SuitePrompts {
   readonly program: string;
 }
 
-/** What a task asks for, as plain data; what is absent it does not ask for. */
+/** The needs of a task as plain data; an absent field is no need. */
 export interface TaskNeeds {
   readonly container?: ContainerNeeds;
   /** The most processors that one of its containers asks for, those of its grading included. */
   readonly processors?: number;
   /** Likewise of memory. */
   readonly memoryMb?: number;
-  /** One of its containers, those of its grading included, reaches the hosts of a list. */
+  /** A container of the task or of its grading reaches the hosts of a list. */
   readonly opensHosts?: boolean;
   /** Seconds that the task gives its agent. */
   readonly agentS?: number | undefined;
@@ -73,7 +73,7 @@ export interface TaskNeeds {
   readonly variables?: readonly WantedVariable[];
   /** The most that one of its containers asks for. */
   readonly gpus?: number;
-  /** What is graded is the end state of the container: it is kept when the agent is done. Where it cannot be kept, the patch is graded. */
+  /** The end state of the container is graded: it is kept when the agent is done. Where it cannot be kept, the patch is graded. */
   readonly endState?: boolean;
   /** To that state belongs what runs in the container: where something does, it is judged before the container goes. */
   readonly judgedBeside?: boolean;
@@ -88,7 +88,7 @@ export interface WantedVariable {
   /** Where the task says so. */
   readonly key: string;
   readonly hasDefault: boolean;
-  /** Who alone gets it; absent: whoever works there. */
+  /** The container that alone gets it; absent: each. */
   readonly reader?: 'verifier' | 'solution';
 }
 
@@ -108,7 +108,7 @@ export interface FolderTask {
   readonly warnings: readonly string[];
 }
 
-/** What a suite that leads an agent through a task may do in the attempt. */
+/** Actions of a suite that leads an agent through a task, in the attempt. */
 export interface LedAttempt {
   readonly environment: Environment;
   readonly signal: AbortSignal;

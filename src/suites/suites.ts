@@ -155,10 +155,10 @@ export function suiteOf({ kind = SWE_BENCH }: Pick<Instance, 'kind'>): Suite {
   return unknownSuite(kind);
 }
 
-/** What a task asks for; a row of SWE-bench asks for nothing. */
+/** The needs of a task; a row of SWE-bench has none. */
 export const needsOf = (instance: Instance): TaskNeeds => suiteOf(instance).needs?.(instance) ?? {};
 
-/** What is graded is the state of the container: a patch says nothing of the work. */
+/** The state of the container is graded: a patch says nothing of the work. */
 export function isJudgedByState(instance: Instance): boolean {
   const { endState = false, keepsEndStates } = needsOf(instance);
   return endState || keepsEndStates !== undefined;

@@ -22,7 +22,7 @@ const realPath = realpathSync.native;
 
 const byName = (a: Dirent, b: Dirent): number => (a.name < b.name ? -1 : 1);
 
-/** What a link leads to, which must be a file of the same task. */
+/** The target of a link, which must be a file of the same task. */
 function linkedFile(root: string, path: string, shown: string): string {
   let target: string;
   try {

@@ -1,5 +1,5 @@
 /**
- * Jinja2's filters and tests that a prompt can use, with the names of their arguments. What is not listed here is refused when the config loads.
+ * Jinja2's filters and tests that a prompt can use, with the names of their arguments. Others are refused when the configuration loads.
  * Source: `jinja2/filters.py` and `tests.py` 3.1.
  */
 

@@ -14,7 +14,7 @@ export class Callable extends PyObject {
 
 /** A value whose fields a template reads by name. */
 export abstract class WithFields extends PyObject {
-  /** undefined where it has none of this name. */
+  /** undefined where no field has this name. */
   abstract field(name: string): unknown;
 }
 

@@ -1,4 +1,4 @@
-/** Methods of Python's texts, lists and mappings that change nothing. What is not listed here is refused when the config loads. */
+/** Methods of Python's texts, lists and mappings that change nothing. Others are refused when the configuration loads. */
 
 import { braceFormat } from '../base/python/format.ts';
 import { splitLines } from '../base/python/lines.ts';
@@ -243,7 +243,7 @@ const DICT_METHODS: Readonly<Record<string, Method<Dict>>> = {
   values: method('', (d) => PyView.over(Object.values(d), 'dict_values')),
 };
 
-/** All that Python's mappings have. */
+/** All methods of Python's mappings. */
 export const OF_MAPPINGS: ReadonlySet<string> = new Set([
   ...Object.keys(DICT_METHODS),
   ...['clear', 'copy', 'fromkeys', 'pop', 'popitem', 'setdefault', 'update'],

@@ -1,12 +1,12 @@
 /**
- * Tokens of a template to the syntax tree of nunjucks, by the grammar of Jinja2's parser (`jinja2/parser.py` 3.1). What Jinja2 knows and templates
- * here do not have is refused by name, here or where the tree is compiled (render.ts).
+ * Tokens of a template to the syntax tree of nunjucks, by the grammar of Jinja2's parser (`jinja2/parser.py` 3.1). Parts of Jinja2
+ * that templates here do not have are refused by name, here or where the tree is compiled (render.ts).
  */
 import nunjucks from 'nunjucks';
 import { float } from '../base/python/values.ts';
 import { lex, type Token } from './lexer.ts';
 
-/** What is wrong with a template: at load (syntax, unknown names and filters) or while rendering (undefined values). */
+/** A fault of a template: at load (syntax, unknown names and filters) or while rendering (undefined values). */
 export class TemplateError extends Error {
   override readonly name: string = 'TemplateError';
 }
@@ -65,7 +65,7 @@ const CONSTANTS: Readonly<Record<string, unknown>> = {
 };
 
 class JinjaParser extends parser.Parser {
-  /** Of the tokens behind the one that is looked at. */
+  /** Tokens behind the current one. */
   private readonly ahead: () => Token | undefined;
 
   constructor(tokens: readonly Token[]) {
@@ -128,7 +128,7 @@ class JinjaParser extends parser.Parser {
     }
   }
 
-  /** Behind `if` and `elif`, up to `endif`. */
+  /** The branches behind `if` and `elif`, up to `endif`. */
   parseIf(): Node {
     const at = this.nextToken() as Token;
     const node = make('If', at);
@@ -167,7 +167,7 @@ class JinjaParser extends parser.Parser {
     return node;
   }
 
-  /** What a loop or `set` gives values to: a name, or names that share them out, which may be in parentheses. */
+  /** The target of a loop or `set`: a name, or names that share values out, which may be in parentheses. */
   parseTarget(): Node {
     const at = this.peekToken();
     const parts: Node[] = [];
@@ -285,7 +285,7 @@ class JinjaParser extends parser.Parser {
     }
     if (token?.type !== 'operator' || !COMPARES.includes(token.value)) return null;
     this.nextToken();
-    // What nunjucks knows and Jinja2 does not.
+    // `===` of nunjucks.
     return this.skipValue('operator', '=') ? `${token.value}=` : token.value;
   }
 
@@ -395,7 +395,7 @@ class JinjaParser extends parser.Parser {
     }
   }
 
-  /** After `[`: an index, or the one to three parts of a slice. */
+  /** An index, or the one to three parts of a slice, after `[`. */
   parseSubscript(target: Node, at: Token): Node {
     const parts: (Node | null)[] = [null, null, null];
     let part = 0;

@@ -116,7 +116,7 @@ class Scope {
   }
 }
 
-/** What is known while a template is compiled. */
+/** The state of a compilation. */
 interface Place {
   /** Names that the template itself has set by here. */
   readonly bound: Set<string>;
@@ -261,10 +261,10 @@ function turn(items: readonly unknown[], i: number): Record<string, unknown> {
   };
 }
 
-/** What an expression comes to; undefined where Jinja2 has an Undefined object, which only `is defined` and `default` accept. */
+/** The value of an expression; undefined where Jinja2 has an Undefined object, which only `is defined` and `default` accept. */
 interface Expression {
   (scope: Scope): unknown;
-  /** What is not there, for people. */
+  /** The missing thing, for people. */
   missing?(scope: Scope): string;
 }
 
@@ -451,7 +451,7 @@ function keyText(key: unknown): string {
 const noSuchKey = (key: unknown): string =>
   `templates here have no mapping with a key that is a ${typeName(key)}`;
 
-/** The target of a filter or test. Those that are `lenient`, and no others, may be asked about a value that is not there. */
+/** The target of a filter or test. Only a `lenient` test may be asked about a value that is not there. */
 function asked(node: Node, lenient: boolean, place: Place): Expression {
   const name = named(node);
   if (lenient && name !== undefined) place.found.asked.add(name);

@@ -2,7 +2,7 @@
 
 export type Named = Readonly<Record<string, unknown>>;
 
-/** What can be called with arguments by place or by name, as Python binds them. */
+/** A callable with arguments by place or by name, as Python binds them. */
 export interface Signature {
   /** Names of the arguments behind the value; null where it takes any. */
   readonly params: readonly string[] | null;

@@ -1,6 +1,7 @@
 /** A model and an environment that play what a test gives them and remember what they were asked. */
 import type { AgentConfig } from '../../src/agent/agentConfig.ts';
 import { agentConfigSchema } from '../../src/agent/agentConfig.ts';
+import { completeEnvironment } from '../../src/environment/capabilities.ts';
 import type { CommandResult, Environment } from '../../src/environment/environment.ts';
 import type {
   Message,
@@ -95,7 +96,7 @@ export function fakeEnvironment(
   vars: Record<string, unknown> = {},
 ): Environment & { commands: string[] } {
   const commands: string[] = [];
-  return {
+  return completeEnvironment({
     commands,
     info: { kind: 'fake', containerId: 'c0ffee', transport: 'local', history: 'absent', notes: [] },
     templateVars: () => ({ cwd: '/testbed', timeout: 60, max_command_bytes: 2 ** 20, ...vars }),
@@ -111,7 +112,7 @@ export function fakeEnvironment(
     putFile: async () => {},
     getFile: async () => new Uint8Array(),
     close: async () => {},
-  };
+  });
 }
 
 export const config = (more: Partial<AgentConfig> = {}): AgentConfig =>

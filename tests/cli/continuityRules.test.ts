@@ -1,7 +1,8 @@
-// A run that goes on with another revision of its dataset: named, and refused where rows differ.
+// A run that goes on with another revision of its dataset is named, and refused where rows differ; so is one that an older version spread over engines.
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openStore } from '../../src/store/open.ts';
 import { rawRow } from '../dataset/rows.ts';
 import { cli, tempDir } from '../support/cli.ts';
 import { type FakeHub, startFakeHub } from '../support/fakeHub.ts';
@@ -64,4 +65,36 @@ test('the same rows under a new revision go on with a note; changed tests are re
   expect(refused.code).toBe(2);
   expect(refused.stderr).toContain('revision was 111111111111, is 333333333333');
   expect(refused.stderr).toContain('a__a-1: the row has changed (its tests or eval script differ');
+});
+
+test('a run on several engines is shown, reported, exported and compared as ever, and neither goes on nor begins', async () => {
+  await swebatch('datasets', 'pull', 'lite');
+  await run();
+  const refused = /one engine.* Kubernetes.*run --shard K\/N, then swebatch join/;
+  // As records of earlier versions have it: empty where the run had one engine.
+  record([]);
+  for (const { code, stderr } of [await run(), await swebatch('resume', 'r')])
+    expect({ code, stderr }).toMatchObject({ code: 3, stderr: expect.not.stringMatching(refused) });
+  record([{ host: 'ssh://lab1', slots: 8 }]);
+  for (const { code, stderr } of [
+    await run(),
+    await swebatch('resume', 'r'),
+    await run('-c', 'environment.hosts=[{"host":"ssh://lab1","slots":8}]'),
+  ]) {
+    expect(code).toBe(2);
+    expect(stderr).toMatch(refused);
+  }
+  for (const verb of ['ls', 'show', 'report', 'export'])
+    expect(await swebatch(verb, 'r')).toMatchObject({ code: 0 });
+  expect((await swebatch('compare', 'r', 'r')).code).toBe(0);
+
+  function record(hosts: object[]): void {
+    using store = openStore(join(dir, 'results', 'swebatch.db'));
+    store.exec(
+      `UPDATE runs SET config = json_set(config, '$.arms[0].environment.hosts', json('${JSON.stringify(hosts)}'))`,
+    );
+    store.exec(
+      `UPDATE arms SET config = json_set(config, '$.environment.hosts', json('${JSON.stringify(hosts)}'))`,
+    );
+  }
 });

@@ -75,7 +75,6 @@ test('images that do not fit the disk are said, with what to do', () => {
     freeBytes,
     floorBytes: 1e9,
     policy: parsePolicy(policy),
-    engines: 1,
   });
   const rows = diskRows(5, diskPlanOf(plan, room('keep')));
   expect(rows.map(([, text]) => text)).toEqual([
@@ -95,7 +94,6 @@ test('images that do not fit the disk are said, with what to do', () => {
   expect(diskPlanOf(plan, room('lru:3')).fits).toBe(true);
   expect(diskPlanOf(plan, room('lru:5')).tooMuch).toContain('keep less');
   expect(diskPlanOf(plan, room('remove-after', 0.5e9)).tooMuch).toContain('images.disk_low');
-  expect(diskPlanOf(plan, { ...room('keep'), engines: 2 })).toMatchObject({ fits: true, diskBytes: 3e9 });
   const many = { ...plan, toPull: 250 };
   const budget = { pulls: 100, seconds: 21_600 };
   expect(diskPlanOf(plan, room('keep'), budget).pullSeconds).toBeNull();

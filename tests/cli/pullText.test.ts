@@ -10,19 +10,18 @@ const pulls = (more: Partial<Pulls>): Pulls => ({
   paused: [],
   ...more,
 });
-const active = (image: string, downloadedBytes: number, totalBytes: number, host?: string) => ({
+const active = (image: string, downloadedBytes: number, totalBytes: number) => ({
   image,
-  host,
   downloadedBytes,
   totalBytes,
 });
 
-test('bytes with a bar, the end of the name, the engine when there are several, and how many wait', () => {
+test('bytes with a bar, the end of the name, and how many wait', () => {
   const lines = pullLines(
     pulls({
       active: [
         active('r.example/swebench/sweb.eval.x86_64.django_1776_django-1:latest', 120_340_000, 480_000_000),
-        active('r.example/swebench/b:1', 0, 0, 'lab2'),
+        active('r.example/swebench/b:1', 0, 0),
       ],
       waiting: 3,
     }),
@@ -31,18 +30,18 @@ test('bytes with a bar, the end of the name, the engine when there are several, 
   );
   expect(lines).toEqual([
     'pull ████░░░░░░░░░░░░ 120 of 480 MB swebench/sweb.eval.x86_64.django_1776_django-1:latest',
-    'pull ░░░░░░░░░░░░░░░░ asking swebench/b:1 on lab2 · 3 waiting',
+    'pull ░░░░░░░░░░░░░░░░ asking swebench/b:1 · 3 waiting',
   ]);
 });
 
 test('a refusal shows the moment of the reset and how long it is until then', () => {
-  const paused = [{ host: undefined, reason: 'rate_limited', until: now + 252_000 }];
+  const paused = [{ reason: 'rate_limited', until: now + 252_000 }];
   expect(pullLines(pulls({ paused, waiting: 5 }), now, 2)).toEqual([
     'pulls pause, the registry refuses more: until 12:04:12Z, in 4 min 12 s · 5 waiting',
   ]);
-  const budget = [{ host: 'lab1', reason: 'budget', until: now + 3 * 3600_000 + 60_000 }];
+  const budget = [{ reason: 'budget', until: now + 3 * 3600_000 + 60_000 }];
   expect(pullLines(pulls({ paused: budget }), now, 2)).toEqual([
-    'pulls pause on lab1, the budget of the window is used up: until 15:01:00Z, in 3 h 1 min',
+    'pulls pause, the budget of the window is used up: until 15:01:00Z, in 3 h 1 min',
   ]);
 });
 

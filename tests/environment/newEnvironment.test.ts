@@ -15,6 +15,7 @@ const copy = join(dir, 'swebatch');
 const TOY = `import { z } from 'zod';
 import { runtime } from '../../base/fieldClass.ts';
 import { recordOf } from '../../base/isRecord.ts';
+import { NO_CAPABILITIES } from '../capabilities.ts';
 import type { EnvironmentKind } from '../environmentKind.ts';
 
 export const toy: EnvironmentKind = {
@@ -25,22 +26,19 @@ export const toy: EnvironmentKind = {
   onThisMachine: false,
   engines: 'none',
   grades: true,
-  canKeepWork: false,
-  listens: false,
-  runsServices: false,
-  hasGpus: false,
-  bringsPrograms: false,
+  capabilities: NO_CAPABILITIES,
   create: async (config) => (await import('./toyFactory.ts')).toyFactory(String(recordOf(recordOf(config).toy).greeting)),
   findings: async (arms) => arms.map(({ name }) => ({ what: \`toy of \${name}\`, ok: true, detail: 'it is there', fix: null })),
 };
 `;
-const FACTORY = `import type { CommandResult, Environment, EnvironmentFactory } from '../environment.ts';
+const FACTORY = `import { completeFactory } from '../capabilities.ts';
+import type { CommandResult, EnvironmentFactory } from '../environment.ts';
 
 const PATCH = 'diff --git a/toy b/toy\\nnew file mode 100644\\n--- /dev/null\\n+++ b/toy\\n@@ -0,0 +1 @@\\n+toy\\n';
 
-export const toyFactory = (greeting: string): EnvironmentFactory => ({
+export const toyFactory = (greeting: string): EnvironmentFactory => completeFactory({
   kind: 'toy',
-  start: async (): Promise<Environment> => ({
+  start: async () => ({
     info: { kind: 'toy', transport: 'exec', history: 'absent', notes: [] },
     execute: async (command): Promise<CommandResult> => {
       const output = command.includes('COMPLETE_TASK') ? \`COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\\n\${PATCH}\` : greeting;

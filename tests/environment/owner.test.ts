@@ -9,7 +9,7 @@ import {
   ownerLabels,
   thisMachine,
 } from '../../src/environment/owner.ts';
-import { leftoversOn, listContainers, reap, reapLeft } from '../../src/environment/places/leftovers.ts';
+import { leftoversOf, listContainers, reap } from '../../src/environment/places/leftovers.ts';
 import { docker, dockerAvailable } from '../support/docker.ts';
 import { BASE_IMAGE } from '../support/dockerEnvironment.ts';
 
@@ -116,24 +116,6 @@ describe.skipIf(!available)('reaper', () => {
         .catch(() => undefined);
   });
 
-  test('an engine that is back loses the containers of this process whose attempts are over, and no other', async () => {
-    const of = (attempt: string, more: Record<string, string> = {}) =>
-      create({ ...mine, [LABELS.attempt]: attempt, ...more });
-    const over = await of('7.1');
-    const stay = [
-      await of('7.2'),
-      await of('7.1', { [LABELS.run]: 'another-run' }),
-      await of('7.1', { [LABELS.pidStart]: '778' }),
-      await of('7.1', { [LABELS.host]: 'another-host' }),
-      await of('7.1', { [LABELS.name]: 'a name that it does not have' }),
-    ];
-    const asked = { ...owner, host: here.host };
-    const isOver = (attempt: string) => attempt === '7.1';
-    expect(await reapLeft({ docker, owner: asked, isOver, limitMs: 20_000 })).toHaveLength(1);
-    await expect(docker.getContainer(over).inspect()).rejects.toThrow('No such container');
-    for (const id of stay) expect((await docker.getContainer(id).inspect()).Id).toBe(id);
-  });
-
   test('removes exactly the containers whose owner is dead', async () => {
     const dead = await create({ ...mine, [LABELS.run]: 'dead-run', [LABELS.pidStart]: '1' });
     const rebooted = await create({ ...mine, [LABELS.run]: 'old-run', [LABELS.bootId]: 'another-boot' });
@@ -207,10 +189,10 @@ describe.skipIf(!available)('reaper', () => {
     };
     const ours = await makeOf(name);
     const copied = await makeOf(`${name}-copied`);
-    expect((await leftoversOn([undefined], { name, created_at: created }, []))!.containers).toEqual([name]);
+    expect((await leftoversOf({ name, created_at: created }, []))!.containers).toEqual([name]);
     // A run of the same name in another results root.
     const theirs = { name, created_at: '2026-01-01T00:00:00.001Z' };
-    expect((await leftoversOn([undefined], theirs, []))!.containers).toEqual([]);
+    expect((await leftoversOf(theirs, []))!.containers).toEqual([]);
     const result = await reap({ docker, machine: here });
     expect(result.removed.map(({ id }) => id)).toEqual([ours.id]);
     expect(result.kept.map(({ id }) => id)).toContain(copied.id);

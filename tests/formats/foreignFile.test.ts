@@ -7,8 +7,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { readAtifFiles } from '../../src/formats/atif/atif.ts';
 import { readForeignFile } from '../../src/formats/foreignFile.ts';
 import { readHarborJob } from '../../src/formats/harbor/harbor.ts';
-import { readPredictionsFile } from '../../src/formats/harness/harness.ts';
 import { readInspectLogs } from '../../src/formats/inspect/inspect.ts';
+import { readPredictionsFile } from '../../src/formats/verdicts.ts';
 
 function folder(): string {
   const dir = mkdtempSync(join(tmpdir(), 'foreign-file-'));

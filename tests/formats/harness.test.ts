@@ -9,8 +9,8 @@ import {
   runFromInstanceReport,
   runFromInstanceReports,
   runFromReport,
-  verdictsOfRunReport,
 } from '../../src/formats/harness/reports.ts';
+import { verdictsIn } from '../../src/formats/verdicts.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'swebatch-reports-'));
 afterAll(() => rmSync(home, { recursive: true }));
@@ -20,11 +20,7 @@ function write(path: string, value: unknown): string {
   writeFileSync(file, typeof value === 'string' ? value : JSON.stringify(value));
   return file;
 }
-function verdictsIn(path: string): ForeignVerdicts {
-  const read = verdictsOfRunReport(path);
-  if (!read.ok) throw new Error(read.message);
-  return read.verdicts;
-}
+const statedIn = (path: string): ForeignVerdicts => verdictsIn(path).verdicts;
 const said = (verdicts: ForeignVerdicts) =>
   Object.fromEntries([...verdicts].map(([id, v]) => [id, v.verdict]));
 
@@ -43,7 +39,7 @@ describe('a run report', () => {
     write('h/preds.json', {
       'a__a-1': { instance_id: 'a__a-1', model_name_or_path: 'vendor/model-1.5', model_patch: 'diff one' },
     });
-    const verdicts = verdictsIn(path);
+    const verdicts = statedIn(path);
     const imported = runFromReport(path, verdicts);
     expect(imported.instances.map((i) => [i.instanceId, i.modelPatch, i.exitReason])).toEqual([
       ['a__a-1', 'diff one', 'submitted'],
@@ -57,7 +53,7 @@ describe('a run report', () => {
   });
   test('without predictions says that patches are not known, and reads the model from its name', () => {
     const path = write('alone/vendor__model-1.5.night.json', report);
-    const imported = runFromReport(path, verdictsIn(path));
+    const imported = runFromReport(path, statedIn(path));
     expect(imported.warnings.join()).toContain('imported without patches');
     expect(imported.instances[0]!.model).toBe('vendor__model-1.5');
   });
@@ -68,16 +64,13 @@ describe('a run report', () => {
       pending_ids: ['a__a-2'],
       failed_ids: ['a__a-3'],
     });
-    const verdicts = verdictsIn(path);
+    const verdicts = statedIn(path);
     expect(said(verdicts)).toEqual({ 'a__a-1': 'resolved', 'a__a-2': 'pending', 'a__a-3': 'error' });
     expect(verdicts.get('a__a-1')!.grader).toBe('sb-cli');
     expect(runFromReport(path, verdicts).instances.map((i) => i.instanceId)).toEqual(['a__a-1', 'a__a-3']);
   });
   test('that is none is refused with the reason', () => {
-    expect(verdictsOfRunReport(write('odd.json', { hello: 1 }))).toMatchObject({
-      ok: false,
-      message: expect.stringContaining('no resolved_ids'),
-    });
+    expect(() => verdictsIn(write('odd.json', { hello: 1 }))).toThrow('no resolved_ids');
   });
 });
 

@@ -1,7 +1,7 @@
 // What no reader of a foreign file may do: lose a row without a word, name the wrong line, or throw.
 
 import { describe, expect, test } from 'vitest';
-import { parseForeignJson } from '../../src/formats/foreignJson.ts';
+import { parseForeignJson } from '../../src/formats/foreignFile.ts';
 import { readInstanceReport, reportedIds } from '../../src/formats/harness/instanceReport.ts';
 import { readRunReport, runReportText } from '../../src/formats/harness/runReport.ts';
 import { readLeaderboardResults } from '../../src/formats/leaderboard/results.ts';

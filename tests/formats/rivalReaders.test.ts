@@ -6,10 +6,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { readRecording } from '../../src/agent/replay/readRecording.ts';
-import { parseForeignJson } from '../../src/formats/foreignJson.ts';
-import { runFromInstanceReports, verdictsOfRunReport } from '../../src/formats/harness/reports.ts';
+import { parseForeignJson } from '../../src/formats/foreignFile.ts';
+import { runFromInstanceReports } from '../../src/formats/harness/reports.ts';
 import { readMiniRun } from '../../src/formats/miniSweAgent/miniSweAgent.ts';
 import { parsePredictions } from '../../src/formats/predictions.ts';
+import { verdictsIn } from '../../src/formats/verdicts.ts';
 import { readSide } from '../../src/report/compare/side.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'swebatch-rivals-'));
@@ -142,15 +143,20 @@ describe('run reports', () => {
   /** Verdict for import; for compare a score or why there is none. */
   function both(report: object | string): [string | undefined, string | undefined] {
     const path = write('m.run.json', typeof report === 'string' ? report : JSON.stringify(report));
-    const read = verdictsOfRunReport(path);
-    let seen: string | undefined;
-    try {
-      const found = readSide(path).results.get('a-1');
-      seen = found && (found.why ?? (found.scores[0] ? 'resolved' : 'unresolved'));
-    } catch {
-      seen = 'refused';
-    }
-    return [read.ok ? read.verdicts.get('a-1')?.verdict : 'refused', seen];
+    const or = (said: () => string | undefined): string | undefined => {
+      try {
+        return said();
+      } catch {
+        return 'refused';
+      }
+    };
+    return [
+      or(() => verdictsIn(path).verdicts.get('a-1')?.verdict),
+      or(() => {
+        const found = readSide(path).results.get('a-1');
+        return found && (found.why ?? (found.scores[0] ? 'resolved' : 'unresolved'));
+      }),
+    ];
   }
   const ids = { resolved_ids: ['g-1'] };
   test.each<[what: string, report: object | string, verdict: string, seen: string]>([

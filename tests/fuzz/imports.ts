@@ -6,15 +6,11 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { readParquet } from '../../src/dataset/read/readRows.ts';
-import { SourceError } from '../../src/formats/foreignFile.ts';
-import {
-  runFromInstanceReports,
-  runFromReport,
-  verdictsOfRunReport,
-} from '../../src/formats/harness/reports.ts';
+import { runFromInstanceReports, runFromReport } from '../../src/formats/harness/reports.ts';
 import { readInspectLogs } from '../../src/formats/inspect/inspect.ts';
-import { verdictsOfLeaderboard } from '../../src/formats/leaderboard/results.ts';
 import { readMiniRun } from '../../src/formats/miniSweAgent/miniSweAgent.ts';
+import { SourceError } from '../../src/formats/sourceError.ts';
+import { verdictsIn } from '../../src/formats/verdicts.ts';
 import { readSide } from '../../src/report/compare/side.ts';
 import { readSource } from '../../src/results/import/importResults.ts';
 import { UserError } from '../../src/run/userError.ts';
@@ -156,9 +152,11 @@ export const importTargets = (): Target[] => [
         runFromInstanceReports(folder);
         const report = join(folder, 'm.r.json');
         writeFileSync(report, files[0]?.[1] ?? '');
-        const read = verdictsOfRunReport(report);
-        if (read.ok) runFromReport(report, read.verdicts);
-        verdictsOfLeaderboard(report);
+        try {
+          runFromReport(report, verdictsIn(report).verdicts);
+        } catch (error) {
+          if (!(error instanceof SourceError)) throw error;
+        }
       }),
     ),
   ),

@@ -50,7 +50,7 @@ const program = async (): Promise<Program> => ({
 describe('a port in a pod without network', () => {
   test('carries 20 MB as they were and 500 connections at a time, and another pod does not reach it', async () => {
     const environment = await cluster.start({ config: { network: 'none' }, options: { relay: true } });
-    await environment.listen!(PORT, echo);
+    await environment.listen(PORT, echo);
     const seen = await inside(
       environment,
       `
@@ -84,7 +84,7 @@ describe('a port in a pod without network', () => {
     // Neighbours without the policy: what refuses them is the relay's address alone.
     const open = { network: 'bridge' } as const;
     const owner = await cluster.start({ config: open, options: { relay: true } });
-    await owner.listen!(PORT, echo);
+    await owner.listen(PORT, echo);
     const stranger = await cluster.start({ config: open, options: { relay: true } });
     const address = kubectl('get', 'pod', owner.info.containerId!, '-o', 'jsonpath={.status.podIP}');
     const knock = `for at in ${address} 127.0.0.1; do timeout 5 bash -c "exec 3<>/dev/tcp/$at/${PORT}" 2>/dev/null && echo reached || echo refused; done`;
@@ -96,7 +96,7 @@ describe('a port in a pod without network', () => {
       ...{ config: { network: 'none', env: { TOLD_TO_THE_AGENT: '1' } } },
       options: { relay: true, program: await program() },
     });
-    const door = await environment.listen!(PORT, echo);
+    const door = await environment.listen(PORT, echo);
     const { output } = await environment.execute(
       'cat /proc/[0-9]*/cmdline | tr "\\0" " "; ls /opt; kill -9 -1; echo still',
     );
@@ -129,7 +129,7 @@ describe('a port in a pod without network', () => {
 
   test('that loses its relay ends the attempt as infrastructure, and says so once', async () => {
     const environment = await cluster.start({ options: { relay: true } });
-    const door = await environment.listen!(PORT, echo);
+    const door = await environment.listen(PORT, echo);
     const [id] = await containersOfPod(environment.info.containerId!, 'swebatch-relay');
     await docker.getContainer(id!).kill();
     expect(await door.broken).toMatchObject({ code: 'died', sub: 'relay', fromWithin: false });
@@ -139,7 +139,7 @@ describe('a port in a pod without network', () => {
 
   test('whose pod is deleted ends as that', async () => {
     const environment = await cluster.start({ options: { relay: true } });
-    const door = await environment.listen!(PORT, echo);
+    const door = await environment.listen(PORT, echo);
     kubectl('delete', 'pod', environment.info.containerId!, '--grace-period=0', '--force');
     expect(await door.broken).toMatchObject({ code: 'died', sub: 'killed' });
   });

@@ -6,7 +6,6 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, test } from 'vitest';
-import { createTransport } from '../../src/model/http/httpTransport.ts';
 import type { ModelErrorResponse, ModelReply, ModelResponse } from '../../src/model/model.ts';
 import { createModelFactory } from '../../src/model/modelFactory.ts';
 import type { Directive } from '../support/fakeAnswer.ts';
@@ -623,21 +622,6 @@ describe('a process that could not look', () => {
       expect(await asked).toMatchObject({ success: true });
       expect(await server.requests()).toBe(1);
       await factory.close();
-    },
-  );
-
-  test.each([-50, 50])(
-    'a request that it could not send yet has its time from then on (%i ms beyond the deadline)',
-    async (beyond) => {
-      using server = await outside();
-      const [connectMs, firstByteMs] = [10_000, 1000];
-      const transport = createTransport({ connectMs, firstByteMs, idleMs: 0, totalMs: 0 });
-      const body = JSON.stringify({ model: 'fake', messages: [{ role: 'user', content: 'hello' }] });
-      const asked = transport.fetch(`${server.url}/chat/completions`, { method: 'POST', body });
-      stand(firstByteMs + beyond);
-      await asked;
-      expect(await server.requests()).toBe(1);
-      await transport.close();
     },
   );
 });

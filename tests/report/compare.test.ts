@@ -5,12 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { lineDiff } from '../../src/base/text/lineDiff.ts';
-import { SourceError } from '../../src/formats/foreignFile.ts';
-import { readRunReport } from '../../src/formats/harness/runReport.ts';
-import { sheetOfRunReport } from '../../src/formats/verdicts.ts';
+import { SourceError } from '../../src/formats/sourceError.ts';
 import { compareDocument } from '../../src/report/compare/compareDocument.ts';
 import { compareAll, compareSides } from '../../src/report/compare/compareSides.ts';
-import { readSide, type Side, sideOfArm, sideOfSheet } from '../../src/report/compare/side.ts';
+import { readSide, type Side, sideOfArm } from '../../src/report/compare/side.ts';
 import { summarize } from '../../src/report/measure/summary.ts';
 import { renderMarkdown, renderTerminal } from '../../src/report/render/renderers.ts';
 import { summaryDocument } from '../../src/report/render/summaryDocument.ts';
@@ -34,11 +32,10 @@ function sideOf(planned: Partial<PlannedRun> & Pick<PlannedRun, 'happened'>): Si
 
 const range = (n: number) => Array.from({ length: n }, (_, i) => `a__a-${i + 1}`);
 const report = (resolved: string[], unresolved: string[], more: object = {}) => {
-  const read = readRunReport(
-    JSON.stringify({ resolved_ids: resolved, unresolved_ids: unresolved, schema_version: 2, ...more }),
-  );
-  if (!read.ok) throw new Error(read.message);
-  return sideOfSheet(sheetOfRunReport(read.value, 'r'));
+  const path = join(mkdtempSync(join(home, 'report-')), 'r.json');
+  const lists = { resolved_ids: resolved, unresolved_ids: unresolved, schema_version: 2, ...more };
+  writeFileSync(path, JSON.stringify(lists));
+  return readSide(path);
 };
 
 test('what a first request holds beside its task is told of both sides, and of none where it is not known', () => {

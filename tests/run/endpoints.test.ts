@@ -4,8 +4,9 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { startRun } from '../../src/index.ts';
-import { modelConfigSchema } from '../../src/model/modelConfig.ts';
-import { endpointFindings } from '../../src/run/plan/armChecks.ts';
+import { findingsOf } from '../../src/run/plan/checks.ts';
+import { planFacts } from '../../src/run/plan/planFacts.ts';
+import { resolveConfig } from '../../src/run/plan/resolveConfig.ts';
 import { cli, tempDir } from '../support/cli.ts';
 import { jsonReply, type RawReply, startRawServer } from '../support/rawServer.ts';
 
@@ -22,11 +23,15 @@ async function deadPort(): Promise<number> {
   return port;
 }
 
+async function findingsFor(model: Record<string, unknown>, env: Record<string, string>) {
+  const caller = { env, cwd: process.cwd() };
+  return findingsOf('endpoints', 'doctor', planFacts(resolveConfig({ settings: { model } }, caller), caller));
+}
+
 async function asked(replies: readonly RawReply[], settings: Record<string, unknown> = {}) {
   await using server = await startRawServer(replies);
-  const model = modelConfigSchema.parse({ model_name: 'm', base_url: `${server.url}/v1`, ...settings });
-  const env = { OPENAI_API_KEY: KEY, ANTHROPIC_API_KEY: KEY };
-  const [finding] = await endpointFindings([{ name: 'a', model }], env, false);
+  const model = { model_name: 'm', base_url: `${server.url}/v1`, ...settings };
+  const [finding] = await findingsFor(model, { OPENAI_API_KEY: KEY, ANTHROPIC_API_KEY: KEY });
   return { ...finding!, paths: server.requests.map(({ path }) => path), requests: server.requests };
 }
 
@@ -74,8 +79,7 @@ describe('what an endpoint answers', () => {
   });
 
   test('the makers’ own addresses are asked only on demand', async () => {
-    const model = modelConfigSchema.parse({ model_name: 'gpt-4o' });
-    expect(await endpointFindings([{ name: 'a', model }], {}, false)).toEqual([]);
+    expect(await findingsFor({ model_name: 'gpt-4o' }, {})).toEqual([]);
   });
 });
 

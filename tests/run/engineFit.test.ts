@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import Docker from 'dockerode';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type EngineInfo, engineInfo } from '../../src/environment/places/engineInfo.ts';
-import { engineFindings } from '../../src/run/plan/engineFit.ts';
+import { clockFindings, platformFindings } from '../../src/run/plan/engineChecks.ts';
+import { resolveConfig } from '../../src/run/plan/resolveConfig.ts';
 import { DOCKER_INFO, type ToldEngine, toldEngine } from '../environment/places/engines/toldEngine.ts';
 import { cli, tempDir } from '../support/cli.ts';
 
@@ -33,10 +34,6 @@ const ask = ({ address }: ToldEngine) => {
 
 const info = (architecture: string, clockAheadMs = 0) =>
   ({ ok: true, architecture, clockAheadMs }) as unknown as EngineInfo;
-const asked = (...infos: EngineInfo[]) => infos.map((one, i) => ({ what: `engine e${i}`, engine: one }));
-const ANY = { platform: undefined, emulation: true };
-const refused = (infos: EngineInfo[], wanted: Parameters<typeof engineFindings>[1] = ANY) =>
-  engineFindings(asked(...infos), wanted).map(({ what, ok }) => `${what} ${ok}`);
 
 describe('the clock of an engine', () => {
   test.each([
@@ -50,45 +47,39 @@ describe('the clock of an engine', () => {
   });
 
   test('an hour off is refused with the side and the fix, four minutes are not', () => {
-    expect(engineFindings(asked(info('x86_64', 61 * MINUTE), info('x86_64', -60 * MINUTE)), ANY)).toEqual([
+    const found = (minutes: number) =>
+      clockFindings({ engine: info('x86_64', minutes * MINUTE), engineName: 'engine' });
+    expect(found(61)).toEqual([
       expect.objectContaining({
-        what: 'engine e0',
-        ok: false,
+        ...{ what: 'engine', ok: false },
         detail: expect.stringContaining('61 min ahead'),
-      }),
-      expect.objectContaining({
-        detail: expect.stringContaining('60 min behind'),
         fix: expect.stringContaining('NTP'),
       }),
     ]);
-    expect(refused([info('x86_64', 4 * MINUTE), info('x86_64', -4 * MINUTE)])).toEqual([]);
+    expect(found(-60)).toMatchObject([{ detail: expect.stringContaining('60 min behind') }]);
+    expect([...found(4), ...found(-4)]).toEqual([]);
   });
 });
 
-describe('the processor of an engine', () => {
-  const [amd, arm] = [info('x86_64'), info('aarch64')];
-  test.each([
-    ['all alike', [amd, amd], ANY, []],
-    ['one arm64 among amd64', [amd, arm, amd], ANY, ['engine e1 false']],
-    ['of one and one the first counts', [amd, arm], ANY, ['engine e1 false']],
-    [
-      'environment.platform decides',
-      [amd, arm, amd],
-      { platform: 'linux/arm64/v8', emulation: true },
-      ['engine e0 false', 'engine e2 false'],
-    ],
-    ['all are of another one, which emulate', [arm, arm], { platform: 'linux/amd64', emulation: true }, []],
-    [
-      'and may not',
-      [arm, arm],
-      { platform: 'linux/amd64', emulation: false },
-      ['engine e0 false', 'engine e1 false'],
-    ],
-    ['one that does not answer is asked later', [amd, { ok: false, message: 'gone' } as const], ANY, []],
-    ['one that does not say', [amd, info('')], ANY, []],
-  ])('%s', (_what, infos, wanted, expected) => {
-    expect(refused(infos, wanted)).toEqual(expected);
-  });
+test.each([
+  ['no platform is asked for', info('aarch64'), { platform: undefined, emulation: false }, 0],
+  ['its own', info('aarch64'), { platform: 'linux/arm64/v8', emulation: false }, 0],
+  ['another one, which it emulates', info('aarch64'), { platform: 'linux/amd64', emulation: true }, 0],
+  ['and may not', info('aarch64'), { platform: 'linux/amd64', emulation: false }, 1],
+  [
+    'it does not answer',
+    { ok: false, message: 'gone' } as const,
+    { platform: 'linux/amd64', emulation: false },
+    0,
+  ],
+  ['it does not say', info(''), { platform: 'linux/amd64', emulation: false }, 0],
+])('the processor of an engine: %s', (_what, engine, wanted, count) => {
+  const config = [
+    `images.allow_emulation=${wanted.emulation}`,
+    ...(wanted.platform === undefined ? [] : [`environment.platform=${wanted.platform}`]),
+  ];
+  const resolved = resolveConfig({ config, models: ['gpt-4o'] }, { env: {}, cwd: process.cwd() });
+  expect(platformFindings({ ...resolved, engine, engineName: 'engine' })).toHaveLength(count);
 });
 
 test('run ends with 2 and names engine and fix before anything is made', async () => {
@@ -98,28 +89,28 @@ test('run ends with 2 and names engine and fix before anything is made', async (
     ...{ problem_statement: 'x', patch: '', test_patch: '', FAIL_TO_PASS: '[]', PASS_TO_PASS: '[]' },
   };
   writeFileSync(join(folder, 'data.jsonl'), `${JSON.stringify(row)}\n`);
-  const [right, arm, late] = [
-    await engine(),
-    await engine({ Architecture: 'aarch64' }),
-    await engine({ aheadMs: 60 * MINUTE }),
+  const told = await engine({ Architecture: 'aarch64', aheadMs: 60 * MINUTE });
+  const given = [
+    '-m',
+    'gpt-4o',
+    '-c',
+    'environment.platform=linux/amd64',
+    '-c',
+    'images.allow_emulation=false',
   ];
-  const hosts = JSON.stringify([right, arm, late].map(({ address }) => ({ host: address, slots: 1 })));
-  const given = ['-m', 'gpt-4o', '-c', `environment.hosts=${hosts}`];
-  const env = { OPENAI_API_KEY: 'sk-test-0123456789' };
+  const env = { OPENAI_API_KEY: 'sk-test-0123456789', DOCKER_HOST: told.address };
   const subset = ['--subset', join(folder, 'data.jsonl'), '-o', join(folder, 'out')];
   const run = await cli(['run', ...subset, ...given], { cwd: folder, env });
   expect(run.code).toBe(2);
-  expect(run.stderr).toContain(`engine ${arm.address}: it runs linux/arm64 and most engines run linux/amd64`);
-  expect(run.stderr).toContain('take it out of environment.hosts');
-  expect(run.stderr).toMatch(new RegExp(`engine ${late.address}: its clock is 60 min ahead.*NTP`));
-  expect(run.stderr).not.toContain(`engine ${right.address}:`);
+  expect(run.stderr).toContain('engine: it runs linux/arm64 and environment.platform is linux/amd64');
+  expect(run.stderr).toMatch(/engine: its clock is 60 min ahead.*NTP/);
   expect(existsSync(join(folder, 'out'))).toBe(false);
   // Options are asked about with an image that no engine has, so that nothing is made.
   const asks = (one: string) =>
     one.startsWith('GET ') || one.includes('&Image=swebatch.internal%2Fnothing%3Anone&');
-  for (const { asked: questions } of engines) expect(questions.filter((one) => !asks(one))).toEqual([]);
+  expect(told.asked.filter((one) => !asks(one))).toEqual([]);
 
   const doctor = await cli(['doctor', ...given, '-o', join(folder, 'out')], { cwd: folder, env });
   expect(doctor.code).toBe(2);
-  expect(doctor.stdout).toContain(`FAIL Docker ${arm.address}: it runs linux/arm64`);
+  expect(doctor.stdout).toContain('FAIL Docker: it runs linux/arm64');
 });

@@ -5,7 +5,8 @@ import Docker from 'dockerode';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { withEngine } from '../../src/environment/places/chosenEngine.ts';
 import { engineInfo } from '../../src/environment/places/engineInfo.ts';
-import { limitFindings } from '../../src/run/plan/engineFit.ts';
+import { findingsOf } from '../../src/run/plan/checks.ts';
+import { planFacts } from '../../src/run/plan/planFacts.ts';
 import { preflight } from '../../src/run/plan/preflight.ts';
 import { resolveConfig } from '../../src/run/plan/resolveConfig.ts';
 import { tempDir } from '../support/cli.ts';
@@ -78,7 +79,8 @@ test('a run whose limits would be ignored is refused, and told which keys to set
 
 test('doctor says it also where the configuration asks for no limit', async () => {
   const engine = await infoOf({ ...PODMAN, Rootless: true });
-  expect(limitFindings(engine, 'limits', configured(...NO_LIMITS))).toEqual([
+  const facts = { ...planFacts(configured(...NO_LIMITS), caller), engine };
+  expect(await findingsOf('places', 'doctor', facts)).toContainEqual(
     expect.objectContaining({ ok: true, detail: expect.stringContaining('asks for none') }),
-  ]);
+  );
 });

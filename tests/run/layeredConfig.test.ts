@@ -3,7 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { agentLine, agentOrigins } from '../../src/run/plan/agentOrigins.ts';
-import { checkedPlan } from '../../src/run/plan/preflight.ts';
+import { findingsOf } from '../../src/run/plan/checks.ts';
+import { planFacts } from '../../src/run/plan/planFacts.ts';
 import { resolveConfig } from '../../src/run/plan/resolveConfig.ts';
 import { tempDir } from '../support/cli.ts';
 
@@ -16,7 +17,9 @@ const resolve = (...config: string[]) =>
   resolveConfig({ config, models: ['scripted:m'] }, { cwd: folder, env: {} });
 const line = async (...config: string[]) => (await agentOrigins(resolve(...config), folder)).map(agentLine);
 const refused = async (...config: string[]) =>
-  (await checkedPlan(resolve(...config), { cwd: folder, env: {} })).wrong;
+  (await findingsOf('configuration', 'run', planFacts(resolve(...config), { cwd: folder, env: {} }))).flatMap(
+    ({ ok, here, what, detail, fix }) => (ok || here ? [] : [`${what}: ${detail}; ${fix}`]),
+  );
 
 const ADDRESS = file(
   'address.yaml',

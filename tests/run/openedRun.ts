@@ -27,7 +27,7 @@ export function openedRun({ store = freshStore(), ...more }: Partial<Run> = {}):
     arms: new Map(),
     instances: new Map(),
     trials: [],
-    ...{ pool: undefined, engine: undefined, images: undefined, disk: undefined, grader: null, gradedOn: {} },
+    ...{ engine: undefined, images: undefined, disk: undefined, grader: null, ensureGraded: undefined },
     stepGrading: {
       request: () => Promise.reject(new Error('nothing is graded here')),
       discard: () => {},

@@ -3,8 +3,6 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { planRun, type RunOptions, startRun, UserError } from '../../src/index.ts';
-import { checkedPlan } from '../../src/run/plan/preflight.ts';
-import { resolveConfig } from '../../src/run/plan/resolveConfig.ts';
 import { cli, tempDir } from '../support/cli.ts';
 
 const ROW = {
@@ -90,9 +88,9 @@ const WRONG: readonly Case[] = [
     /environment_class "podmanx" is not known/,
   ],
   [
-    'an engine whose name means nothing',
-    { settings: { environment: { hosts: [{ host: 'gopher://x', slots: 1 }] } } },
-    /gopher:\/\/ is/,
+    'several engines',
+    { settings: { environment: { hosts: [{ host: 'ssh://lab1', slots: 8 }] } } },
+    /environment\.hosts: a run has one engine.* Kubernetes.*--shard K\/N.*swebatch join/,
   ],
   [
     'a parser that is not there',
@@ -119,14 +117,6 @@ const message = (work: () => Promise<unknown>): Promise<string> =>
     (error: unknown) => (error instanceof UserError ? error.message : `no UserError: ${String(error)}`),
   );
 
-/** As doctor comes to its findings. */
-async function checked(options: RunOptions, env: Record<string, string | undefined>): Promise<string> {
-  const caller = { env, cwd: folder };
-  const { wrong } = await checkedPlan(resolveConfig(options, caller), caller);
-  if (wrong.length > 0) throw new UserError(wrong.join('\n'));
-  return 'nothing was refused';
-}
-
 describe('refused alike', () => {
   test.each(WRONG.map(([what, options, text, more = {}]) => [what, options, text, more] as const))(
     '%s',
@@ -144,7 +134,6 @@ describe('refused alike', () => {
       const words = await message(() => startRun(given));
       expect(words).toMatch(text);
       expect(await message(() => planRun(given))).toBe(words);
-      expect(await message(() => checked(options, env))).toBe(words);
       expect(existsSync(results)).toBe(false);
     },
   );

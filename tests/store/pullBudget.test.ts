@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { pullThrottle } from '../../src/environment/places/pullImage.ts';
 import { takePull, takeRate } from '../../src/store/live/rates.ts';
-import { fakeStage, settled } from '../environment/places/images/fakeEngine.ts';
+import { fakeJobs, settled } from '../environment/places/images/fakeEngine.ts';
 import { tempDir } from '../support/cli.ts';
 import fc from '../support/property.ts';
 import { freshStore } from './storeFixtures.ts';
@@ -58,13 +58,13 @@ test('two engines of two processes pull three images on a budget of two: the thi
   const [one, two] = [1, 2].map(() => {
     const store = freshStore(path);
     const book = { take: (ask: Parameters<typeof takePull>[1]) => takePull(store, ask) };
-    return fakeStage(
+    return fakeJobs(
       { max_concurrent_pulls: 3 },
       { throttle: pullThrottle({ pulls: 2, windowMs: 60_000, book }) },
     );
   });
-  const ask = async (stage: NonNullable<typeof one>, image: string) => {
-    void stage.stage.ensure(image).catch(() => undefined);
+  const ask = async (jobs: NonNullable<typeof one>, image: string) => {
+    void jobs.ensure(image).catch(() => undefined);
     await settled();
   };
   await ask(one!, 'a/1:1');

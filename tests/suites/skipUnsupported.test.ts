@@ -2,7 +2,8 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { beyondAgents, beyondEngine, beyondServices } from '../../src/run/plan/unsupported.ts';
+import { headOf } from '../../src/dataset/dataset.ts';
+import { refusalsOf, type TaskFacts } from '../../src/run/plan/checks.ts';
 import { readTask } from '../../src/suites/harbor/readTask.ts';
 import { loadDataset } from '../../src/suites/loadDataset.ts';
 import { cli, tempDir } from '../support/cli.ts';
@@ -52,169 +53,161 @@ test('a run is refused with every reason; --skip-unsupported plans the others an
   expect(`${planned.stdout}${planned.stderr}`).toContain('3 of 5 tasks cannot run here');
 });
 
-test('a task that asks for more processors than the engine has is refused, also for its verifier alone', async () => {
+type Files = Parameters<typeof harborTask>[2];
+
+/** By the name of the task, what refuses it: checks, or sentences. */
+async function refused(
+  tasks: Record<string, Files>,
+  facts: Partial<TaskFacts>,
+  by: 'check' | 'why' = 'check',
+) {
   const folder = join(tempDir(), 'tasks');
-  harborTask(folder, 'enough', { 'task.toml': `${IMAGE}cpus = 4\n` });
-  harborTask(folder, 'many', { 'task.toml': `${IMAGE}cpus = 4.5\n` });
-  harborTask(folder, 'none', { 'task.toml': IMAGE });
-  harborTask(folder, 'verifier', { 'task.toml': `${IMAGE}[verifier.environment]\ncpus = 16\n` });
+  for (const [name, files] of Object.entries(tasks)) harborTask(folder, name, files);
   const loaded = await loadDataset(folder);
   if (!loaded.ok) throw new Error(loaded.problems[0]!.message);
-  expect(beyondEngine(loaded.dataset.rows, 4).map(({ refused }) => refused)).toEqual([
-    undefined,
-    'it asks for 4.5 processors, and the engine has 4',
-    undefined,
-    'it asks for 16 processors, and the engine has 4',
-  ]);
-  expect(beyondEngine(loaded.dataset.rows, Number.POSITIVE_INFINITY)).toEqual(loaded.dataset.rows);
+  const all = { run: [{ graded: true }], engine: [], machine: [], arm: [], grader: [], ...facts };
+  const found = loaded.dataset.rows.map(async (row) => {
+    const refusals = (await refusalsOf(row, all)).map((one) => one[by]);
+    return refusals.length > 0 ? [[headOf(row).instance_id, refusals]] : [];
+  });
+  return Object.fromEntries((await Promise.all(found)).flat()) as Record<string, string[]>;
+}
 
-  harborTask(folder, 'enough', { 'task.toml': `${IMAGE}memory_mb = 16384\n` });
-  harborTask(folder, 'many', { 'task.toml': `${IMAGE}memory = "32G"\ncpus = 8\n` });
-  harborTask(folder, 'verifier', { 'task.toml': `${IMAGE}[verifier.environment]\nmemory_mb = 65536\n` });
-  const large = await loadDataset(folder);
-  if (!large.ok) throw new Error(large.problems[0]!.message);
+const engine = (more: object) => ({
+  engine: [{ cpus: 4, memoryBytes: 0, gpus: [], name: 'Docker', ...more } as never],
+});
+const arms = (...of: [agent_class: string, environment_class?: string, pull?: 'never' | 'missing'][]) => ({
+  arm: of.map(([agent_class, environment_class = 'docker', pull]) => ({
+    agent: { agent_class },
+    environment: { environment_class, ...(pull && { pull }) },
+  })),
+});
+const toml = (lines: string): Files => ({ 'task.toml': `${IMAGE}${lines}\n` });
+const composed = (services: string, more: Files = {}): Files => ({
+  ...{ 'task.toml': IMAGE, 'environment/docker-compose.yaml': `services: { ${services} }\n` },
+  ...more,
+});
+
+test('a task that asks for more than the engine has is refused, also for its verifier alone', async () => {
+  const tasks = {
+    enough: toml('cpus = 4\nmemory_mb = 16384'),
+    many: toml('memory = "32G"\ncpus = 4.5'),
+    none: toml(''),
+    verifier: toml('[verifier.environment]\ncpus = 16\nmemory_mb = 65536'),
+  };
   // A machine that is sold with 16 GB.
-  expect(beyondEngine(large.dataset.rows, 4, 15.4 * 2 ** 30).map(({ refused }) => refused)).toEqual([
-    undefined,
-    'it asks for 8 processors, and the engine has 4; it asks for 32 GiB of memory, and the engine has 15.4 GiB',
-    undefined,
-    'it asks for 64 GiB of memory, and the engine has 15.4 GiB',
-  ]);
+  expect(await refused(tasks, engine({ memoryBytes: 15.4 * 2 ** 30 }), 'why')).toEqual({
+    many: [
+      'it asks for 4.5 processors, and the engine has 4',
+      'it asks for 32 GiB of memory, and the engine has 15.4 GiB',
+    ],
+    verifier: [
+      'it asks for 16 processors, and the engine has 4',
+      'it asks for 64 GiB of memory, and the engine has 15.4 GiB',
+    ],
+  });
+  expect(await refused(tasks, engine({ cpus: 0 }))).toEqual({});
 });
 
 test('a task with MCP servers is refused for every agent that does not take them, each with its reason', async () => {
-  const folder = join(tempDir(), 'tasks');
-  const server = (lines: string) => `${IMAGE}[[environment.mcp_servers]]\nname = "files"\n${lines}\n`;
-  harborTask(folder, 'plain', { 'task.toml': IMAGE });
-  harborTask(folder, 'stdio', { 'task.toml': server('transport = "stdio"\ncommand = "serve"') });
-  harborTask(folder, 'stream', { 'task.toml': server('url = "http://localhost:1/sse"') });
-  const loaded = await loadDataset(folder);
-  if (!loaded.ok) throw new Error(loaded.problems[0]!.message);
-  const refusals = async (...classes: string[]) =>
-    (
-      await beyondAgents(
-        loaded.dataset.rows,
-        classes.map((agent_class) => ({
-          agent: { agent_class },
-          environment: { environment_class: 'docker' },
-        })),
-      )
-    ).map(({ refused }) => refused);
+  const server = (lines: string) => toml(`[[environment.mcp_servers]]\nname = "files"\n${lines}`);
+  const tasks = {
+    plain: toml(''),
+    stdio: server('transport = "stdio"\ncommand = "serve"'),
+    stream: server('url = "http://localhost:1/sse"'),
+  };
+  const by = (...classes: string[]) =>
+    refused(tasks, arms(...classes.map((name): [string] => [name])), 'why');
   const takers = 'codex, claude-code, opencode, gemini-cli and acp do';
-  const untaken = (agent: string) => `it has MCP servers (files), which ${agent} does not take; ${takers}`;
-  expect(await refusals('claude-code@2.1.330', 'opencode', 'gemini-cli')).toEqual([
-    undefined,
-    undefined,
-    undefined,
-  ]);
+  const untaken = (agent: string) => [`it has MCP servers (files), which ${agent} does not take; ${takers}`];
+  expect(await by('claude-code@2.1.330', 'opencode', 'gemini-cli')).toEqual({});
   for (const [name, said] of [
     ['default', 'the built-in agent'],
     ['command', 'the agent command'],
     ['./own.ts', 'the agent ./own.ts'],
   ] as const)
-    expect(await refusals(name)).toEqual([undefined, untaken(said), untaken(said)]);
-  expect(await refusals('codex')).toEqual([
-    ...[undefined, undefined],
-    'the agent codex does not speak sse, as its MCP server files does',
-  ]);
-  expect((await refusals('opencode', 'default'))[1]).toBe(untaken('the built-in agent'));
+    expect(await by('opencode', name)).toEqual({ stdio: untaken(said), stream: untaken(said) });
+  expect(await by('codex')).toEqual({
+    stream: ['the agent codex does not speak sse, as its MCP server files does'],
+  });
 });
 
-test('a task of several steps is refused where end states cannot be kept', async () => {
-  const folder = join(tempDir(), 'tasks');
-  harborTask(folder, 'plain', { 'task.toml': IMAGE });
-  harborTask(folder, 'stepped', {
-    'task.toml': `${IMAGE}[[steps]]\nname = "one"\n`,
-    'steps/one/instruction.md': 'Do it.\n',
-  });
-  const loaded = await loadDataset(folder);
-  if (!loaded.ok) throw new Error(loaded.problems[0]!.message);
-  const refusedIn = async (environment_class: string) =>
-    (
-      await beyondAgents(loaded.dataset.rows, [
-        { agent: { agent_class: 'codex' }, environment: { environment_class } },
-      ])
-    ).map(({ refused }) => refused);
-  expect(await refusedIn('docker')).toEqual([undefined, undefined]);
-  for (const other of ['local', 'kubernetes', './own.ts'])
-    expect(await refusedIn(other)).toEqual([undefined, expect.stringContaining(`and not with ${other}`)]);
-});
-
-test('a task with services is refused where they are not started, and where they would be gone before it is graded', async () => {
-  const folder = join(tempDir(), 'tasks');
-  harborTask(folder, 'alone', {
-    'task.toml': IMAGE,
-    'environment/docker-compose.yaml': 'services: { main: { environment: { A: b } } }\n',
-  });
-  harborTask(folder, 'served', {
-    'task.toml': IMAGE,
-    'environment/docker-compose.yaml': 'services: { db: { image: "postgres:17" } }\n',
-  });
-  const loaded = await loadDataset(folder);
-  if (!loaded.ok) throw new Error(loaded.problems[0]!.message);
-  const { rows } = loaded.dataset;
-  const refusals = (of: readonly { readonly refused?: string | undefined }[]) =>
-    of.map(({ refused }) => refused);
-  const arm = (environment_class: string) => ({
-    agent: { agent_class: 'codex' },
-    environment: { environment_class },
-  });
-  expect(refusals(await beyondAgents(rows, [arm('docker')]))).toEqual([undefined, undefined]);
-  expect(refusals(await beyondAgents(rows, [arm('kubernetes')]))).toEqual([undefined, undefined]);
-  for (const other of ['local', './own.ts'])
-    expect(refusals(await beyondAgents(rows, [arm('docker'), arm(other)]))).toEqual([
-      undefined,
-      `its services are started with environment.environment_class docker or kubernetes alone, and not with ${other}`,
-    ]);
-  expect(beyondServices(rows, { graded: true, engines: ['Docker'] })).toEqual(rows);
-  expect(refusals(beyondServices(rows, { graded: true, engines: ['Docker', 'Podman'] }))).toEqual([
-    undefined,
-    'its services are started on engines of Docker alone, and this one is Podman',
-  ]);
-  expect(refusals(beyondServices(rows, { graded: false, engines: [] }))).toEqual([
-    undefined,
-    expect.stringContaining('set grading.enabled'),
-  ]);
+test.each<[string, Record<string, Files>, Partial<TaskFacts>, Record<string, string[]>]>([
+  ...['docker', 'local', 'kubernetes', './own.ts'].map(
+    (place): [string, Record<string, Files>, Partial<TaskFacts>, Record<string, string[]>] => [
+      `several steps, where end states may be kept or not: ${place}`,
+      {
+        plain: toml(''),
+        stepped: {
+          ...toml('[[steps]]\nname = "one"'),
+          'steps/one/instruction.md': 'Do it.\n',
+        },
+      },
+      arms(['codex', place]),
+      place === 'docker' ? {} : { stepped: ['end states'] },
+    ],
+  ),
+  ...['docker', 'kubernetes', 'local', './own.ts'].map(
+    (place): [string, Record<string, Files>, Partial<TaskFacts>, Record<string, string[]>] => [
+      `services, where they are started or not: ${place}`,
+      {
+        alone: composed('main: { environment: { A: b } }'),
+        served: composed('db: { image: "postgres:17" }'),
+      },
+      arms(['codex'], ['codex', place]),
+      ['docker', 'kubernetes'].includes(place) ? {} : { served: ['services'] },
+    ],
+  ),
+  ['services on Docker', { served: composed('db: { image: "postgres:17" }') }, engine({}), {}],
+  [
+    'services on Podman',
+    { served: composed('db: { image: "postgres:17" }') },
+    engine({ name: 'Podman' }),
+    { served: ['services on the engine'] },
+  ],
+  [
+    'services that are gone before the verdict',
+    { served: composed('db: { image: "postgres:17" }') },
+    { run: [{ graded: false }] },
+    { served: ['services to its verdict'] },
+  ],
+])('%s', async (_what, tasks, facts, expected) => {
+  expect(await refused(tasks, facts)).toEqual(expected);
 });
 
 test('in pods a task is refused for services that one pod cannot give, for a verifier with another network, and for images that are built', async () => {
-  const folder = join(tempDir(), 'tasks');
-  const services = (lines: string) => ({
-    'task.toml': IMAGE,
-    'environment/docker-compose.yaml': `services: { db: { image: "postgres:17", ${lines} } }\n`,
-  });
-  harborTask(folder, 'again', services('restart: always'));
-  harborTask(folder, 'built', {
-    ...services('working_dir: /'),
-    'task.toml': 'schema_version = "1.3"\n',
-    'environment/Dockerfile': 'FROM debian:12\n',
-  });
-  harborTask(folder, 'other', {
-    ...services('working_dir: /'),
-    'task.toml': `${IMAGE}network_mode = "no-network"\n[verifier]\nnetwork_mode = "public"\n`,
-  });
-  harborTask(folder, 'plain', services('working_dir: /'));
-  const loaded = await loadDataset(folder);
-  if (!loaded.ok) throw new Error(loaded.problems[0]!.message);
-  const { rows } = loaded.dataset;
-  const refusals = async (environment: { environment_class: string; pull?: 'never' | 'missing' }) =>
-    (await beyondAgents(rows, [{ agent: { agent_class: 'codex' }, environment }])).map(
-      ({ refused }) => refused,
-    );
-  const reasons = [
-    'its services are no containers of one pod: db is restarted (restart: always), and a pod starts none of its containers again',
-    expect.stringMatching(
-      /^1 image of it is built \(swebatch\.internal\/harbor:\w+\), and Kubernetes builds none: bring them to its nodes and set environment\.pull=never, or name published ones$/,
+  const services = (lines: string, more: Files = {}) =>
+    composed(`db: { image: "postgres:17", ${lines} }`, more);
+  const tasks = {
+    again: services('restart: always'),
+    built: services('working_dir: /', {
+      'task.toml': 'schema_version = "1.3"\n',
+      'environment/Dockerfile': 'FROM debian:12\n',
+    }),
+    other: services(
+      'working_dir: /',
+      toml('network_mode = "no-network"\n[verifier]\nnetwork_mode = "public"'),
     ),
-    "its verifier has another network than its agent, and its services end with its agent's container in Kubernetes",
-    undefined,
-  ];
-  expect(await refusals({ environment_class: 'kubernetes', pull: 'missing' })).toEqual(reasons);
+    plain: services('working_dir: /'),
+  };
+  const reasons = {
+    again: [
+      'its services are no containers of one pod: db is restarted (restart: always), and a pod starts none of its containers again',
+    ],
+    built: [
+      expect.stringMatching(
+        /^1 image of it is built \(swebatch\.internal\/harbor:\w+\), and Kubernetes builds none: bring them to its nodes and set environment\.pull=never, or name published ones$/,
+      ),
+    ],
+    other: [
+      "its verifier has another network than its agent, and its services end with its agent's container in Kubernetes",
+    ],
+  };
+  expect(await refused(tasks, arms(['codex', 'kubernetes', 'missing']), 'why')).toEqual(reasons);
   // Whoever pulls nothing has brought them.
-  expect(await refusals({ environment_class: 'kubernetes', pull: 'never' })).toEqual(
-    reasons.with(1, undefined),
-  );
-  expect(await refusals({ environment_class: 'docker' })).toEqual(Array(4).fill(undefined));
+  const { built: _, ...others } = reasons;
+  expect(await refused(tasks, arms(['codex', 'kubernetes', 'never']), 'why')).toEqual(others);
+  expect(await refused(tasks, arms(['codex']))).toEqual({});
 });
 
 test('a task of several steps has no services', () => {

@@ -13,8 +13,8 @@ import { harborTask } from './kinds/harborTask.ts';
 import { planGrading } from './suites.ts';
 
 const owner = currentOwner('touched', '1.1');
-export const AGENTS = environmentConfigSchema.parse({ cwd: '/work', seal_history: false, pull: 'never' });
-export const GRADERS = {
+const AGENTS = environmentConfigSchema.parse({ cwd: '/work', seal_history: false, pull: 'never' });
+const GRADERS = {
   ...gradingEnvironment(gradingConfigSchema.parse({ network: 'none' })),
   pull: 'never',
 } as const;
@@ -44,7 +44,7 @@ export async function verdictIn(
   let work: string;
   try {
     await environment.execute(commands);
-    work = await environment.keepWork!();
+    work = await environment.keepWork();
   } finally {
     await environment.close();
   }
@@ -56,7 +56,7 @@ export async function verdictIn(
     return first.repeatAlone ? await planned.plan.grade({ ...request, alone: true }) : first;
   } finally {
     // An engine that others keep busy has taken two minutes for it, which says nothing about the verdict.
-    await graders.discardWork!(work).catch(() => undefined);
+    await graders.discardWork(work).catch(() => undefined);
   }
 }
 

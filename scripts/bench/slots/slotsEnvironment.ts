@@ -1,34 +1,24 @@
-// Environments on simulated engines of other machines: each command waits as the trial says, and each start too.
+// Environments on a simulated engine of another machine: each command waits as the trial says, and each start too.
 import { sleep } from '../../../src/base/async/timer.ts';
-import type { Environment, EnvironmentFactory } from '../../../src/environment/environment.ts';
-import { createEnginePool } from '../../../src/environment/places/enginePool.ts';
-import { createHostsFactory } from '../../../src/environment/places/hostsFactory.ts';
+import { completeFactory, type PlainEnvironment } from '../../../src/environment/capabilities.ts';
+import type { EnvironmentFactory } from '../../../src/environment/environment.ts';
 import { simulatedTrial } from './simulated.ts';
 
 const LINE = 'a line of a file, as commands of agents print it, sixty-four bytes\n';
 const PATCH = Buffer.from(`diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+${'b'.repeat(2_000)}\n`);
 
-/** Engines that the slots are on, each with its share of them. */
-const ENGINES = 8;
+export const createEnvironmentFactory = (): EnvironmentFactory =>
+  completeFactory({
+    kind: 'simulated',
+    async start({ instanceId, signal }) {
+      const trial = simulatedTrial(instanceId);
+      await sleep(trial.startMs, signal);
+      return simulated(trial);
+    },
+    close: async () => undefined,
+  });
 
-export function createEnvironmentFactory(): EnvironmentFactory {
-  const slots = Math.ceil(Number(process.env.SWEBATCH_BENCH_SLOTS ?? '8') / ENGINES);
-  const names = Array.from({ length: ENGINES }, (_, n) => `engine-${n + 1}`);
-  const pool = createEnginePool(names.map((name) => ({ name, slots, ping: async () => undefined })));
-  return createHostsFactory({ pool, factories: new Map(names.map((name) => [name, onOneEngine()])) });
-}
-
-const onOneEngine = (): EnvironmentFactory => ({
-  kind: 'simulated',
-  async start({ instanceId, signal }) {
-    const trial = simulatedTrial(instanceId);
-    await sleep(trial.startMs, signal);
-    return simulated(trial);
-  },
-  close: async () => undefined,
-});
-
-function simulated({ commands, outputBytes }: ReturnType<typeof simulatedTrial>): Environment {
+function simulated({ commands, outputBytes }: ReturnType<typeof simulatedTrial>): PlainEnvironment {
   let step = 0;
   return {
     info: { kind: 'simulated', transport: 'supervisor', history: 'skipped', notes: [] },

@@ -1,6 +1,6 @@
 /**
  * The answer to one call as it comes, for whoever waits for it. A program that asked twice reads the same answer twice, and one that went
- * away does not end it. Of a very long one the beginning is kept; all of it passes.
+ * away does not end it.
  */
 import type { Refusal } from '../../model/dialects/programSide.ts';
 import type { WireSink } from '../../model/model.ts';
@@ -24,7 +24,7 @@ interface Head {
 
 export interface Reader {
   head(head: Head): void;
-  /** False: nothing more is told before it asks for it. A reader that stands still must not gather the answer in memory. */
+  /** False: nothing more is told before it asks for it. */
   data(bytes: Uint8Array): boolean;
   end(outcome: AnswerOutcome): void;
 }
@@ -40,10 +40,8 @@ export interface Answer {
   head(): Head | null;
   finish(outcome: AnswerOutcome): void;
   outcome(): AnswerOutcome | null;
-  /** What has come so far, as far as it is kept. */
+  /** The bytes so far. */
   bytes(): Uint8Array;
-  /** Everything that has come is kept: somebody who asks for it now gets all of it. */
-  isKept(): boolean;
   /** Calls back once, when nothing more comes from the provider. */
   ended(tell: () => void): void;
   /** Tells everything that has come, then what comes. */
@@ -53,37 +51,16 @@ export interface Answer {
   isDelivered(): boolean;
 }
 
-/** The longest answers of models are a tenth of that, with all that stands around their words in a stream. */
-const KEPT_BYTES = 67_108_864;
-
-export function createAnswer(keptBytes = KEPT_BYTES): Answer {
-  /** By reader: tells it what it has not got yet, as far as it has room; the number of the next piece that it gets. */
-  const readers = new Map<() => void, () => number>();
-  const kept: Uint8Array[] = [];
-  let bytesKept = 0;
-  /** Behind what is kept: each piece goes when everybody has it. `passedFrom` is the number of the first that is here. */
-  const passing: Uint8Array[] = [];
-  let passedFrom = 0;
-  let isKept = true;
-  const taken: (() => void)[] = [];
+export function createAnswer(): Answer {
+  /** Each is told what it has not got yet, as far as it has room. */
+  const readers = new Set<() => void>();
+  const pieces: Uint8Array[] = [];
   const over = Promise.withResolvers<void>();
   let head: Head | null = null;
   let outcome: AnswerOutcome | null = null;
   const got = new Set<object>();
-
-  const count = (): number => (isKept ? kept.length : passedFrom + passing.length);
-  const pieceAt = (at: number): Uint8Array | undefined =>
-    at < kept.length ? kept[at] : passing[at - passedFrom];
-  /** What every reader has is let go, and the provider may say more. */
-  const letGo = (): void => {
-    const first = Math.min(count(), ...[...readers.values()].map((next) => next()));
-    passedFrom += passing.splice(0, Math.max(0, first - passedFrom)).length;
-    if (passing.length > 0) return;
-    for (const go of taken.splice(0)) go();
-  };
   const tellAll = (): void => {
-    for (const tell of [...readers.keys()]) tell();
-    if (!isKept) letGo();
+    for (const tell of [...readers]) tell();
   };
   return {
     sink: {
@@ -92,15 +69,8 @@ export function createAnswer(keptBytes = KEPT_BYTES): Answer {
         tellAll();
       },
       data(bytes) {
-        if (isKept && bytesKept + bytes.length > keptBytes) {
-          isKept = false;
-          passedFrom = kept.length;
-        }
-        if (isKept) bytesKept += bytes.length;
-        (isKept ? kept : passing).push(bytes);
+        pieces.push(bytes);
         tellAll();
-        if (passing.length === 0) return undefined;
-        return new Promise<void>((resolve) => taken.push(resolve));
       },
     },
     head: () => head,
@@ -110,8 +80,7 @@ export function createAnswer(keptBytes = KEPT_BYTES): Answer {
       tellAll();
     },
     outcome: () => outcome,
-    bytes: () => Buffer.concat(kept),
-    isKept: () => isKept,
+    bytes: () => Buffer.concat(pieces),
     ended: (tell) => void over.promise.then(tell),
     read(reader) {
       let begun = false;
@@ -122,24 +91,20 @@ export function createAnswer(keptBytes = KEPT_BYTES): Answer {
           begun = true;
           reader.head(head);
         }
-        while (room && next < count()) {
+        while (room && next < pieces.length) {
           next += 1;
-          room = reader.data(pieceAt(next - 1)!);
+          room = reader.data(pieces[next - 1]!);
         }
-        if (!outcome || next < count() || !readers.delete(tell)) return;
+        if (!outcome || next < pieces.length || !readers.delete(tell)) return;
         reader.end(outcome);
       };
-      readers.set(tell, () => next);
+      readers.add(tell);
       tell();
       return {
-        leave() {
-          readers.delete(tell);
-          if (!isKept) letGo();
-        },
+        leave: () => void readers.delete(tell),
         more() {
           room = true;
           if (readers.has(tell)) tell();
-          if (!isKept) letGo();
         },
       };
     },

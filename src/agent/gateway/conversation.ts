@@ -5,7 +5,7 @@ import type { CallFacts, CallLabel } from './gateway.ts';
 
 interface Thread {
   readonly name: string;
-  /** Of each message so far; null for a reply, which comes back in a form of the program's own. */
+  /** Digests of the messages so far; null for a reply, which comes back in a form of the program's own. */
   readonly known: (string | null)[];
 }
 
@@ -42,7 +42,7 @@ const opening = (request: readonly Message[]): number => {
 export function createThreads() {
   const threads = new Map<string, Thread[]>();
   return {
-    /** What a call adds to its conversation, and the name of that. */
+    /** Messages that a call adds to its conversation, and the name of that. */
     add(label: CallLabel, request: readonly Message[], reply: Message | null) {
       const base = nameOf(label);
       const siblings = threads.get(base) ?? [];
@@ -88,7 +88,7 @@ export function createTurns() {
       const failure = said?.metadata?.kind === 'empty' ? null : said;
       newest[kind] = { index, failure, done: failure === null && !calledTools };
     },
-    /** What the program was told by the newest call of its own; by one of a sub-agent only where its own did not end the work. */
+    /** The failure that the newest call of the program's own told it; that of one of a sub-agent only where its own did not end the work. */
     lastFailure(): ModelErrorResponse | null {
       const { main, subagent, title } = newest;
       // A program that has no tools for its model talks in calls that look like titles.

@@ -27,7 +27,7 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
-/** What kind of call it is. A title is a call without tools: a heading, a summary. */
+/** The kind of a call. A title is a call without tools: a heading, a summary. */
 export type CallLabel =
   | { readonly kind: 'main' }
   | { readonly kind: 'subagent'; readonly id: string }
@@ -37,7 +37,7 @@ export type CallLabel =
 export interface CallFacts {
   /** 0, 1, ... in the order in which calls began. */
   readonly index: number;
-  /** Of a call with tools; of the others the step in which they came. */
+  /** The step of a call with tools; of the others the step in which they came. */
   readonly step: number;
   readonly label: CallLabel;
 }
@@ -53,7 +53,7 @@ export interface SessionSpec {
   readonly anyModel?: boolean;
   /** The ledger's side of each call; several calls may be out at a time. */
   listener(call: CallFacts): CallListener;
-  /** What it throws ends the session: it is the record. */
+  /** The record of the calls: an error of it ends the session. */
   onCall?(call: GatewayCall): void;
   /** A request that is not made, and why. */
   onRefused?(message: string): void;
@@ -71,20 +71,20 @@ export interface GatewayCall extends CallFacts {
   readonly modelAsked: string;
   readonly model: string;
   readonly streamed: boolean;
-  /** What the program got. */
+  /** The status that the program got. */
   readonly status: number;
   readonly operation: WireRequest['operation'];
   /** The body as the program sent it. */
   readonly request: unknown;
   /** The body as it went out: without what the policy takes away. */
   readonly sent: Uint8Array;
-  /** What the program got, as it came. */
+  /** The answer that the program got, as it came. */
   readonly answer: ProgramAnswer;
   /** The body of the answer, of a stream as it comes to; null where there is none. */
   readonly response: unknown;
   readonly reply: ModelReply | null;
   readonly failure: ModelErrorResponse | null;
-  /** What this call adds to its conversation: what was new in the request, then the reply. */
+  /** Messages that this call adds to its conversation: the new ones of the request, then the reply. */
   readonly newMessages: readonly Message[];
   /** The conversation: main, main-2 after a history that was rewritten, the id of a sub-agent, title. */
   readonly thread: string;
@@ -113,14 +113,14 @@ export interface GatewaySummary {
   /** Calls with tools; where there were none, calls without. */
   readonly steps: number;
   readonly calls: number;
-  /** It asked for an answer, and not for counts of tokens alone. */
+  /** The program asked for an answer, and not for counts of tokens alone. */
   readonly asked: boolean;
   /** null once the cost of any call is unknown. */
   readonly costNano: NanoDollars | null;
-  /** With estimates where a cost is unknown: what limits are checked against. */
+  /** Cost with estimates where one is unknown: limits are checked against it. */
   readonly spentNano: NanoDollars;
   readonly tokens: number;
-  /** What the program was shown at last, and gave up on; null where its newest turn went well. */
+  /** The failure that the program was shown at last, and gave up on; null where its newest turn went well. */
   readonly lastFailure: ModelErrorResponse | null;
   /** Why the gateway refused the first request that it refused, before it was asked anything; null where it refused none. */
   readonly refusal: string | null;
@@ -129,12 +129,12 @@ export interface GatewaySummary {
 export interface GatewaySession {
   /** Stands for the provider's key inside; it is worth nothing after `close`. */
   readonly key: string;
-  /** What the program must ask for. */
+  /** The model that the program must ask for. */
   readonly model: string;
   readonly dialect: DialectName;
   /** One connection of the program. Never throws. */
   handle(connection: Duplex): void;
-  /** Of calls that have not begun none is made any more; the program is told why. */
+  /** No call that has not begun is made any more; the program is told why. */
   refuse(why: string): void;
   /** May never resolve; never rejects. */
   readonly ended: Promise<GatewayEnd>;

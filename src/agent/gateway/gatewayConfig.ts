@@ -1,4 +1,4 @@
-/** What a user may set under `gateway:`, for agents that are programs of others. */
+/** Keys that a user may set under `gateway:`, for agents that are programs of others. */
 import { z } from 'zod';
 import { identity } from '../../base/fieldClass.ts';
 

@@ -21,7 +21,7 @@ import { createSessionCore, type SessionCore } from './session.ts';
 
 /** As large as the largest that a provider takes. */
 const MAX_BODY_BYTES = 33_554_432;
-/** What requests of one attempt may take of this machine's memory together, while they are read and while they are out. */
+/** Memory that requests of one attempt may take together, while they are read and while they are out. */
 const HELD_BYTES = 134_217_728;
 
 export interface GatewayOptions {
@@ -33,7 +33,7 @@ export interface GatewayOptions {
 
 const KEEP_ALIVE_MS = 10_000;
 
-interface Open {
+interface OpenSession {
   readonly core: SessionCore;
   readonly spec: SessionSpec;
   readonly wire: Wire;
@@ -48,7 +48,7 @@ const digestOf = (key: string): string => createHash('sha256').update(key).diges
 
 /** The body as it was before it was packed. Throws TooLong where there is more than anybody takes. What is read counts as held until `release`. */
 async function bodyOf(
-  open: Open,
+  open: OpenSession,
   heldBytes: number,
   request: IncomingMessage,
   codings: readonly string[],
@@ -89,16 +89,16 @@ const modelList = (names: readonly string[]) => ({
   has_more: false,
 });
 
-/** What the requests of all sessions share. */
+/** State that the requests of all sessions share. */
 interface Shared {
-  /** Also of attempts that are over: whose key it was is worth knowing. */
+  /** Keys, also of attempts that are over: whose key it was is worth knowing. */
   readonly given: Set<string>;
   readonly keepAliveMs: number;
   readonly heldBytes: number;
 }
 
 /** Why a key does not count here; null where it does. */
-function keyProblem({ given }: Shared, open: Open, key: string | null): string | null {
+function keyProblem({ given }: Shared, open: OpenSession, key: string | null): string | null {
   if (key === null) return 'a call without a key';
   const digest = digestOf(key);
   if (digest === open.digest) return open.closed ? 'a call after the end of its attempt' : null;
@@ -109,7 +109,7 @@ function keyProblem({ given }: Shared, open: Open, key: string | null): string |
 
 async function serve(
   shared: Shared,
-  open: Open,
+  open: OpenSession,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -138,7 +138,7 @@ async function serve(
 
 async function call(
   { keepAliveMs, heldBytes }: Shared,
-  open: Open,
+  open: OpenSession,
   { dialect, operation, model, query }: Extract<CallRoute, { kind: 'call' }>,
   request: IncomingMessage,
   response: ServerResponse,
@@ -186,7 +186,7 @@ async function call(
   deliver(answer, { response, dialect, streamed: core.isStreamed(answer), keepAliveMs });
 }
 
-function openSession(spec: SessionSpec, key: string): Open {
+function openSession(spec: SessionSpec, key: string): OpenSession {
   const { wire } = spec.model;
   if (!wire)
     throw new Error(`the model "${spec.model.name}" has no provider that a program could be connected to`);
@@ -198,8 +198,8 @@ export function createGateway({
   keepAliveMs = KEEP_ALIVE_MS,
   heldBytes = HELD_BYTES,
 }: GatewayOptions = {}): Gateway {
-  const bySocket = new WeakMap<Duplex, Open>();
-  const live = new Set<Open>();
+  const bySocket = new WeakMap<Duplex, OpenSession>();
+  const live = new Set<OpenSession>();
   const shared: Shared = { given: new Set(), keepAliveMs, heldBytes };
   const server = serverFor(
     (request, response) => {
@@ -230,7 +230,7 @@ export function createGateway({
 
 /** Counts as one that was refused, so that a program whose every request was has not worked. */
 function refuseRequest(
-  open: Open,
+  open: OpenSession,
   request: IncomingMessage,
   response: ServerResponse,
   {
@@ -245,7 +245,7 @@ function refuseRequest(
   refuse(response, dialect, refusal, why);
 }
 
-/** What is not read must not hold the connection up: it ends with the answer. */
+/** An unread body must not hold the connection up: it ends with the answer. */
 function leaveBody(request: IncomingMessage, response: ServerResponse): void {
   request.resume();
   response.setHeader('connection', 'close');
@@ -253,7 +253,7 @@ function leaveBody(request: IncomingMessage, response: ServerResponse): void {
 }
 
 function sessionOf(
-  open: Open,
+  open: OpenSession,
   key: string,
   enter: (connection: Duplex) => void,
   forget: () => void,
@@ -289,7 +289,7 @@ const UPGRADE_REFUSED = (() => {
   return `HTTP/1.1 ${STATUS.upgrade} Upgrade Required\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`;
 })();
 
-/** What is no request for an answer, a tunnel for example, is refused before anybody else sees it. */
+/** A request for something else than an answer, a tunnel for example, is refused before anybody else sees it. */
 function serverFor(
   onRequest: (request: IncomingMessage, response: ServerResponse) => void,
   refuses: (socket: Duplex, why: string) => void,
@@ -337,7 +337,7 @@ function refuse(response: ServerResponse, dialect: DialectName, refusal: Refusal
   response.writeHead(STATUS[refusal], { ...JSON_TYPE, ...NO_RETRY }).end(text);
 }
 
-/** By connection: what takes back that its last answer was got. */
+/** For each connection the function that takes back that its last answer was got. */
 const lastOf = new WeakMap<Duplex, () => void>();
 
 /** A connection of the relay says so by closing without its end, or with bytes that nobody took; one of this machine by an error. */

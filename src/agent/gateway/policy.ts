@@ -1,5 +1,5 @@
 /**
- * What a program may ask for, and the bytes that are asked instead. A request must not make the provider itself reach out: by tools that it
+ * The policy: requests that a program may make, and the bytes that go out instead. A request must not make the provider itself reach out: by tools that it
  * runs, addresses that it fetches, or state that it keeps for other requests. For a container without network this would be the one way
  * out. Pure.
  */
@@ -11,7 +11,7 @@ import { asObject } from '../../model/dialects/shapes.ts';
 import type { GatewayConfig } from './gatewayConfig.ts';
 import { sideOf } from './routes.ts';
 
-// Where the values of a JSON object stand among its bytes, so that one of them can be replaced and every other byte stays. A key that
+// Spans of the values of a JSON object among its bytes, so that one of them can be replaced and every other byte stays. A key that
 // stands twice in an object is refused: one reader takes the first, another the last, and what was looked at is not what is sent.
 
 interface Span {
@@ -61,7 +61,7 @@ function closingQuote(bytes: Buffer, from: number): number {
   return -1;
 }
 
-/** What ends a number or a word. */
+/** Bytes that end a number or a word. */
 const ends = (byte: number): boolean =>
   byte <= 0x20 || byte === COMMA || byte === CLOSE_BRACE || byte === CLOSE_BRACKET;
 
@@ -153,13 +153,13 @@ export interface Policy {
   readonly anyModel?: boolean;
 }
 
-export interface Asked extends Route {
+export interface CallRequest extends Route {
   readonly dialect: DialectName;
   readonly body: Buffer;
 }
 
-/** With what the policy does not look at. */
-export interface Ask extends Asked {
+/** A request with the parts at which the policy does not look. */
+export interface SessionRequest extends CallRequest {
   readonly query: string;
   readonly headers: IncomingHttpHeaders;
 }
@@ -174,7 +174,7 @@ export interface Allowed {
   readonly model: string;
   readonly maxOutput: number | null;
   readonly hasTools: boolean;
-  /** What runs at the provider, by name. */
+  /** Tools that run at the provider, by name. */
   readonly stripped: readonly string[];
   /** Fields that nobody here knows. */
   readonly unknown: readonly string[];
@@ -241,7 +241,7 @@ const MOST_NAMED = 8;
 const MOST_KEPT = 50;
 
 /** A request may name as many as fit into it. */
-export function named(names: readonly string[]): string {
+export function nameList(names: readonly string[]): string {
   const unique = [...new Set(names)];
   const shown = unique.slice(0, MOST_NAMED).map((name) => name.slice(0, 60));
   return shown.join(', ') + (unique.length > MOST_NAMED ? ` and ${unique.length - MOST_NAMED} more` : '');
@@ -275,7 +275,7 @@ function without(
   );
 }
 
-/** What no change to the request would mend. */
+/** The refusal of a request that no change would mend. */
 function refusalOf(
   { config }: Policy,
   dialect: DialectName,
@@ -295,11 +295,11 @@ function refusalOf(
     );
   const { names } = toolsAtProvider(sideOf(dialect), request);
   if (names.length > 0 && (config.provider_tools === 'refuse' || forcesTool(request, names)))
-    return forbidden('bad_request', `tools that run at the provider are refused: ${named(names)}`);
+    return forbidden('bad_request', `tools that run at the provider are refused: ${nameList(names)}`);
   return null;
 }
 
-export function judge(policy: Policy, asked: Asked): Allowed | Refused {
+export function applyPolicy(policy: Policy, asked: CallRequest): Allowed | Refused {
   const parsed = parse(asked.body);
   if ('ok' in parsed) return parsed;
   const { request, spans } = parsed;
@@ -357,7 +357,7 @@ interface FoundTools {
   /** The list as it may be sent; null when nothing has to change. */
   readonly tools: readonly unknown[] | null;
   readonly fields: readonly string[];
-  /** What runs at the provider, by name. */
+  /** Tools that run at the provider, by name. */
   readonly names: readonly string[];
 }
 
@@ -375,10 +375,10 @@ function stateAtProvider(dialect: DialectName, body: RequestBody): readonly stri
   return [...stateFields.filter((name) => isSet(body[name])), ...(items ? ['item_reference'] : [])];
 }
 
-/** Where the conversation stands; tools and their schemas are no content. */
+/** Fields of the conversation; tools and their schemas are no content. */
 const CONTENT = ['messages', 'input', 'contents', 'system', 'systemInstruction', 'system_instruction'];
 
-/** What a program's own tools are called with or give, and marks in an answer, are nobody's to fetch. */
+/** Arguments and results of a program's own tools, and marks in an answer, are nobody's to fetch. */
 const OPAQUE_KEYS = new Set([
   ...['arguments', 'args', 'input', 'action', 'operation', 'response'],
   ...['citations', 'annotations', 'summary'],
@@ -398,7 +398,7 @@ const isAddress = (value: unknown): boolean => {
   return typeof text === 'string' && !/^data:/i.test(text.trimStart());
 };
 
-/** Of any protocol, also without one; bytes in a `data:` address are no address. */
+/** An address of any protocol, also without one; bytes in a `data:` address are no address. */
 const LOOKS_FETCHABLE = /^\s{0,99}(?:[a-z][a-z0-9+.-]{0,30}:)?\/\//i;
 
 /** Whether the value under this name is something to fetch. */
@@ -415,7 +415,7 @@ const roots = (body: RequestBody): [name: string, value: unknown][] => {
   );
 };
 
-/** What the content asks the provider to fetch; null when there is nothing. */
+/** The address that the content asks the provider to fetch; null when there is none. */
 function fetchedByProvider({ itemsBringTools, sortTools }: ProgramSide, body: RequestBody): string | null {
   const stack = roots(body);
   while (stack.length > 0) {

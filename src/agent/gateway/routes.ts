@@ -46,11 +46,11 @@ export function routeOf(method: string, target: string): CallRoute {
   return { kind: 'unknown', dialect, message };
 }
 
-/** What says how a request is meant. A key, a cookie or a host of the program's never leaves. */
+/** Headers that say how a request is meant. A key, a cookie or a host of the program's never leaves. */
 const PASSED =
   /^(accept|user-agent|anthropic-(version|beta|dangerous-direct-browser-access)|openai-beta|x-stainless-[a-z-]+|x-app|x-claude-code-[a-z-]+|x-codex-[a-z-]+|x-goog-api-client|x-openai-subagent|session[_-]id|conversation[_-]id|originator|version|http-referer|x-title)$/;
 
-/** What a client reads. Rate limits are the gateway's to heed; names of accounts are nobody's. */
+/** Headers that a client reads. Rate limits are the gateway's to heed; names of accounts are nobody's. */
 const RETURNED = /^(content-type|x-request-id|request-id|openai-model|openai-version|openai-processing-ms)$/;
 
 export const passedHeaders = (headers: IncomingHttpHeaders): Record<string, string> =>

@@ -34,7 +34,14 @@ import type {
   SessionSpec,
 } from './gateway.ts';
 import type { GatewayConfig } from './gatewayConfig.ts';
-import { type Allowed, type Ask, type Asked, judge, named, type Policy } from './policy.ts';
+import {
+  type Allowed,
+  applyPolicy,
+  type CallRequest,
+  nameList,
+  type Policy,
+  type SessionRequest,
+} from './policy.ts';
 import { isRetry, passedHeaders, returnedHeaders, sideOf, subAgentOf } from './routes.ts';
 import { createTranslator, type Translation } from './translator.ts';
 
@@ -42,10 +49,10 @@ import { createTranslator, type Translation } from './translator.ts';
 export interface SessionCore {
   readonly ended: Promise<GatewayEnd>;
   /** The answer to a request, which may be one that is on its way or was never fetched. */
-  ask(ask: Ask): Answer;
+  ask(ask: SessionRequest): Answer;
   isStreamed(answer: Answer): boolean;
   note(text: string): void;
-  /** Of calls that have not begun none is made any more. */
+  /** No call that has not begun is made any more. */
   refuse(why: string): void;
   /** A request that was refused outside of it. */
   refuses(why: string): void;
@@ -53,7 +60,7 @@ export interface SessionCore {
   close(): Promise<GatewaySummary>;
 }
 
-/** What the provider still says is read so long when the attempt is over. */
+/** The provider's last words are read so long when the attempt is over. */
 const LAST_CALLS_MS = 10_000;
 const OVER = 'the attempt is over: no further call is made';
 
@@ -73,7 +80,7 @@ interface Session {
   readonly out: Set<Promise<void>>;
   readonly told: Set<string>;
   calls: number;
-  /** It asked for an answer, and not for counts of tokens alone. */
+  /** The program asked for an answer, and not for counts of tokens alone. */
   asked: boolean;
   /** A call had an answer, which was paid for. */
   answered: boolean;
@@ -98,7 +105,7 @@ function answered(outcome: AnswerOutcome): Answer {
 const refused = (refusal: 'payment' | 'bad_request', message: string): Answer =>
   answered({ kind: 'error', refusal, message });
 
-/** What a program asks for may cause any number of notes of any length; the record takes so many. */
+/** Notes may come in any number and length from what a program asks for; the record takes so many. */
 const [LONGEST_NOTE, MOST_NOTES] = [500, 50];
 
 function note({ spec, told }: Session, text: string): void {
@@ -141,11 +148,6 @@ function tell(
 ): void {
   const { spec, threads, wire } = session;
   const got = answerOf(answer);
-  if (!answer.isKept())
-    note(
-      session,
-      `gateway: a long answer passed whole; its first ${got.bytes.length >> 20} MB are in the record`,
-    );
   const counted = facts.label.kind === 'count_tokens';
   const { thread, messages } = counted
     ? { thread: 'count_tokens', messages: [] }
@@ -225,7 +227,7 @@ async function send(session: Session, call: OpenCall): Promise<void> {
 
 function translated(
   session: Session,
-  { dialect }: Ask,
+  { dialect }: SessionRequest,
   { body, modelAsked, model, operation }: Allowed,
 ): Translation {
   const { wire, spec, translator } = session;
@@ -238,7 +240,7 @@ function translated(
   return translation;
 }
 
-function begin(session: Session, ask: Ask, allowed: Allowed): Answer {
+function begin(session: Session, ask: SessionRequest, allowed: Allowed): Answer {
   const { meter, out, wire } = session;
   const label = labelOf(ask, allowed);
   const limit = label.kind === 'count_tokens' ? null : meter.reached(isStep(label));
@@ -268,7 +270,7 @@ function refuses(session: Session, why: string): void {
   if (!session.asked) session.refusal ??= why;
 }
 
-function ask(session: Session, asked: Ask): Answer {
+function ask(session: Session, asked: SessionRequest): Answer {
   const answer = answerTo(session, asked);
   const outcome = answer.outcome();
   if (outcome?.kind === 'error') session.spec.onRefused?.(outcome.message);
@@ -276,20 +278,20 @@ function ask(session: Session, asked: Ask): Answer {
   return answer;
 }
 
-function answerTo(session: Session, asked: Ask): Answer {
+function answerTo(session: Session, asked: SessionRequest): Answer {
   const { policy, book } = session;
   if (session.over !== null) return refused('payment', session.over);
   const foreign = foreignProblem(session.wire, session.spec.config, asked);
   if (foreign !== null) return refused('bad_request', foreign);
-  const allowed = judge(policy, asked);
+  const allowed = applyPolicy(policy, asked);
   if (!allowed.ok) {
     if (allowed.note !== null) note(session, `gateway: ${allowed.note}`);
     return answered({ kind: 'error', refusal: allowed.refusal, message: allowed.message });
   }
   if (allowed.stripped.length > 0)
-    note(session, `gateway: left out what runs at the provider: ${named(allowed.stripped)}`);
+    note(session, `gateway: left out what runs at the provider: ${nameList(allowed.stripped)}`);
   if (allowed.unknown.length > 0)
-    note(session, `gateway: left out fields that are not known here: ${named(allowed.unknown)}`);
+    note(session, `gateway: left out fields that are not known here: ${nameList(allowed.unknown)}`);
   const key = requestKey(asked, asked.query, allowed.body);
   const same = book.find(key, isRetry(asked.headers));
   if (same) {
@@ -362,7 +364,7 @@ export function createSessionCore(spec: SessionSpec, wire: Wire): SessionCore {
 /** So many answers that have come are kept in case that they are asked for again. */
 const KEPT = 8;
 
-function requestKey({ dialect, operation, model }: Asked, query: string, body: Buffer): string {
+function requestKey({ dialect, operation, model }: CallRequest, query: string, body: Buffer): string {
   return createHash('sha256')
     .update(`${dialect} ${operation} ${model} ${query}\n`)
     .update(body)
@@ -376,8 +378,6 @@ function createCallBook() {
     find(key: string, again: boolean): Answer | null {
       const answer = known.get(key);
       const outcome = answer?.outcome();
-      // Its beginning is not here any more: who asks for it again has it made again.
-      if (answer && !answer.isKept()) return null;
       if (!answer || outcome === null) return answer ?? null;
       if (outcome?.kind === 'whole' && (again || !answer.isDelivered())) return answer;
       known.delete(key);
@@ -399,7 +399,7 @@ class CallNotMade extends Error {
 
 const isStep = (label: CallLabel): boolean => label.kind === 'main' || label.kind === 'subagent';
 
-function labelOf({ operation, headers }: Ask, { hasTools }: Allowed): CallLabel {
+function labelOf({ operation, headers }: SessionRequest, { hasTools }: Allowed): CallLabel {
   if (operation === 'count_tokens') return { kind: 'count_tokens' };
   const id = subAgentOf(headers);
   if (id !== null) return { kind: 'subagent', id };
@@ -407,7 +407,7 @@ function labelOf({ operation, headers }: Ask, { hasTools }: Allowed): CallLabel 
 }
 
 interface WireCall {
-  readonly ask: Ask;
+  readonly ask: SessionRequest;
   readonly allowed: Allowed;
   /** null: the bytes pass as they are. */
   readonly translation: Translation | null;
@@ -421,7 +421,7 @@ const isFinal = (kind: ModelFailureKind | undefined): boolean => kind !== undefi
 function foreignProblem(
   wire: Wire,
   { translate }: GatewayConfig,
-  { dialect, operation }: Ask,
+  { dialect, operation }: SessionRequest,
 ): string | null {
   if (dialect === wire.dialect) return null;
   if (translate !== true)
@@ -441,7 +441,7 @@ const wireRequest = ({ ask, allowed, translation }: WireCall): WireRequest => ({
   maxOutput: allowed.maxOutput,
 });
 
-/** What a call may use, for the limit of its attempt. */
+/** Tokens that a call may use, for the limit of its attempt. */
 const tokensAtMost = ({ allowed, translation }: WireCall): number =>
   allowed.operation === 'count_tokens'
     ? 0
@@ -470,7 +470,7 @@ function passedOutcome({ response, refused: said }: WireAnswer, answer: Answer):
   return { kind: 'error', refusal: 'bad_request', message: response.message };
 }
 
-/** What the program gets of a call that has ended. */
+/** The program's part of a call that has ended. */
 function outcomeOf(result: WireAnswer, answer: Answer, translation: Translation | null): AnswerOutcome {
   const { response } = result;
   if (!translation || (!response.success && isFinal(response.metadata?.kind)))
@@ -478,11 +478,11 @@ function outcomeOf(result: WireAnswer, answer: Answer, translation: Translation 
   const said = translation.answer(result);
   if (said.kind === 'failed') return said.outcome;
   answer.sink.head(200, { 'content-type': said.type });
-  void answer.sink.data(Buffer.from(said.text));
+  answer.sink.data(Buffer.from(said.text));
   return { kind: 'whole' };
 }
 
-/** What the program got, from the call's head or its refusal. */
+/** The program's answer, from the call's head or its refusal. */
 function answerOf(answer: Answer): ProgramAnswer {
   const outcome = answer.outcome();
   const head = answer.head();
@@ -494,19 +494,18 @@ function answerOf(answer: Answer): ProgramAnswer {
       bytes: Buffer.from(outcome.text),
     };
   return {
-    // Played again it would be half of what it was.
-    end: answer.isKept() ? (outcome?.kind ?? 'cut') : 'cut',
+    end: outcome?.kind ?? 'cut',
     status: head?.status ?? 400,
     headers: returnedHeaders(head?.headers ?? {}),
     bytes: answer.bytes(),
   };
 }
 
-// What an attempt has used at the gateway, against its limits.
+// Steps, money and tokens of an attempt at the gateway, against its limits.
 
 type LimitEnd = Extract<GatewayEnd, { kind: 'limit' }>;
 
-/** What a call may use, as far as that can be said before it. */
+/** The most that a call may use, as far as that can be said before it. */
 interface Amount {
   readonly nano: NanoDollars;
   readonly tokens: number;

@@ -25,14 +25,14 @@ interface TranslatedAsk {
   readonly target: ProviderTarget;
 }
 
-/** What the program gets: bytes of a success with their type, or an error. */
+/** The answer for the program: bytes of a success with their type, or an error. */
 type TranslatedAnswer =
   | { readonly kind: 'reply'; readonly type: string; readonly text: string }
   | { readonly kind: 'failed'; readonly outcome: AnswerOutcome };
 
 export interface Translation {
   readonly body: Buffer;
-  /** What is not carried. */
+  /** Fields that are not carried. */
   readonly left: readonly string[];
   answer(result: WireAnswer): TranslatedAnswer;
 }

@@ -87,10 +87,10 @@ async function work(
   extraVars: Vars,
 ): Promise<AgentResult> {
   const { environment, gateway } = parts;
-  if (!gateway || !environment.listen)
+  if (!gateway || !environment.capabilities.listens)
     return impossible(
       parts,
-      `the environment has no way to a gateway: use ${eitherOf.format(environmentNames((kind) => kind.listens))}`,
+      `the environment has no way to a gateway: use ${eitherOf.format(environmentNames('listens'))}`,
     );
   if (!parts.model.wire)
     return impossible(parts, `a program cannot ask ${parts.model.name}: there is no provider behind it`);
@@ -227,14 +227,12 @@ async function runBehind(
 ): Promise<Run> {
   let end: GatewayEnd | null = null;
   let broken: EnvironmentError | null = null;
-  let door: Awaited<ReturnType<NonNullable<Environment['listen']>>> | undefined;
+  let door: Awaited<ReturnType<Environment['listen']>> | undefined;
   let result: CommandResult | null;
   let summary: GatewaySummary;
   const folders = programFolders(environment);
   try {
-    door = await deadline.outside(() =>
-      environment.listen!(PORT, (connection) => session.handle(connection)),
-    );
+    door = await deadline.outside(() => environment.listen(PORT, (connection) => session.handle(connection)));
     const over = Promise.race([
       session.ended.then((decided) => {
         end = decided;

@@ -43,7 +43,7 @@ import { type History, keepHistory } from './recordedHistory.ts';
 import { type Templates, templatesOf } from './templates.ts';
 
 export class DefaultAgent implements Agent {
-  /** What is pushed is recorded; everything else that would change it is refused. */
+  /** The history. A push is recorded; everything else that would change it is refused. */
   declare readonly messages: Message[];
   readonly #recorded: History = keepHistory(this);
   protected readonly parts: AgentParts;
@@ -319,7 +319,7 @@ export const builtInAgent: AgentKind = {
   equipment: 'found',
 };
 
-// What trajectories keep beside each message, in mini-swe-agent's names.
+// Facts that trajectories keep beside each message, in mini-swe-agent's names.
 
 type Extra = Readonly<Record<string, unknown>>;
 
@@ -365,7 +365,7 @@ function withoutBulk(message: Message): Message {
   return { ...message, extra };
 }
 
-/** What the published agents saw of a reply without text and calls. Its cost came by the listener. */
+/** The published agents' view of a reply without text and calls. Its cost came by the listener. */
 const EMPTY_REPLY: ModelReply = {
   message: { role: 'assistant', content: null },
   content: '',

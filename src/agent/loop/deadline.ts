@@ -17,7 +17,7 @@ export interface Deadline {
   check(): void;
   /** Work that the limit cuts short. Its abort becomes TimeExceeded; a broken environment stays one. */
   during<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
-  /** Around the listener of one call: hears when it waits. */
+  /** A listener around that of one call: it hears when the call waits. */
   listen(to: CallListener): CallListener;
   /** Work of ours that the agent waits for. */
   outside<T>(work: () => Promise<T>): Promise<T>;
@@ -28,14 +28,14 @@ export const timeExceeded = (limitS: number): TimeExceeded =>
   new TimeExceeded(`the limit of ${limitS} seconds was reached`);
 
 /**
- * What a call takes at most where all is well: until its first word, and for each token of its answer, thought included. Slow providers
+ * The time that a call takes at most where all is well: until its first word, and for each token of its answer, thought included. Slow providers
  * write 20 tokens a second.
  */
 const USUAL_MS = 10_000;
 const USUAL_MS_A_TOKEN = 50;
 
 interface OpenCall {
-  /** It waits for a rate limit, or for its next try. */
+  /** The call waits for a rate limit, or for its next try. */
   held: boolean;
   since: number;
   /** Others were out meanwhile: then nobody can say which of them the agent waited for. */
@@ -119,7 +119,7 @@ function createWorkClock(now: () => number, changed: () => void) {
           look();
           const { alone, since } = call;
           open.delete(call);
-          // What was taken for waiting may have been a long answer, and what was taken for work an outage.
+          // Time that was taken for waiting may have been a long answer, and time taken for work an outage.
           const took = seen - since;
           if (alone) waited += Math.min(took, USUAL_MS) - Math.min(took, usualMs(record));
           to.ended(record);

@@ -5,7 +5,7 @@ import type { Message } from '../../model/model.ts';
 import type { AgentCallbacks, SelectHistory, Summarize } from '../contract.ts';
 import { debugData } from './listeners.ts';
 
-/** What an operation gives, or the fallback with a debug message. */
+/** The result of an operation, or the fallback with a debug message. */
 export async function withFallback<T>(
   operation: () => T | Promise<T>,
   fallback: () => T,

@@ -1,5 +1,5 @@
 /**
- * Who is told what. The record's callbacks (messages, commands, calls) must succeed: what they throw ends the attempt.
+ * Callbacks of the record and of the display. The record's (messages, commands, calls) must succeed: what they throw ends the attempt.
  * The display's may fail: the first failure is told to onDebug and the listener is then left out (the seeds' no-op tracer).
  */
 import { stackOf } from '../../base/text/sourceLines.ts';
@@ -37,7 +37,7 @@ const bindRecord = (callbacks: AgentCallbacks): AgentCallbacks => ({
   ...(callbacks.onCallEnded ? { onCallEnded: callbacks.onCallEnded.bind(callbacks) } : {}),
 });
 
-/** What a debug message carries about an error: everything, for logs, never for people by default. */
+/** The data of a debug message about an error: everything, for logs, never for people by default. */
 export const debugData = (error: unknown): Readonly<Record<string, unknown>> =>
   error instanceof Error
     ? { error: error.message, name: error.name, stack: stackOf(error) }

@@ -1,5 +1,5 @@
 /**
- * What an attempt of the loop has used, against its limits; and what went wrong too often in a row: malformed replies, empty replies, commands
+ * Steps, money and tokens of an attempt of the loop, against its limits; and faults that come too often in a row: malformed replies, empty replies, commands
  * that time out.
  */
 import type { CommandResult } from '../../environment/environment.ts';
@@ -41,7 +41,7 @@ export function createMeter() {
       steps += 1;
       reported = false;
     },
-    /** Around the recorder's listener: every try counts, also failed and billed ones. */
+    /** A listener around the recorder's: every try counts, also failed and billed ones. */
     listen(to: CallListener): CallListener {
       const call = meteredCall({ funds: UNLIMITED, to, tally });
       return {

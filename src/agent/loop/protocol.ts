@@ -10,11 +10,11 @@ import type { CommandResult } from '../../environment/environment.ts';
 import type { Message, ModelReply, ToolCall, ToolSpec } from '../../model/model.ts';
 import { BASH_TOOL } from '../tool.ts';
 
-/** What a reply asks for. `error` is set when nothing in it can run. */
+/** The calls of a reply. `error` is set when nothing in it can run. */
 export interface ParsedTurn {
   readonly calls: readonly Call[];
   readonly error: string | null;
-  /** What the text held, for a template that says how many blocks it found. */
+  /** The blocks of the text, for a template that says how many blocks it found. */
   readonly found: readonly string[];
 }
 
@@ -64,7 +64,7 @@ export function toolCall(maxCommandBytes: number): Protocol {
 /** Nobody means a reply with more; it costs time and memory in every template that lists them. */
 const MAX_FOUND = 10_000;
 
-/** Of a longer reply an own pattern reads the beginning: the linear engine takes a third of a microsecond for each character. */
+/** An own pattern reads the beginning of a longer reply: the linear engine takes a third of a microsecond for each character. */
 const LONGEST_READ = 256 * 1024;
 
 /** A fence and its language, blank lines, the command, a closing fence: the default and both published versions. */

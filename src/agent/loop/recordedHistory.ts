@@ -57,7 +57,7 @@ export function keepHistory(agent: { addMessage(message: Message): void }) {
   let seen: Message[] = [];
   /** Messages of an earlier run of this agent, which stand before these in the record. */
   let before = 0;
-  // Of the agent itself: a subclass that declares a field of this name would have a history of its own, which nobody records.
+  // A field of the agent itself: a subclass that declares a field of this name would have a history of its own, which nobody records.
   Object.defineProperty(agent, 'messages', {
     enumerable: true,
     get: () => seen,

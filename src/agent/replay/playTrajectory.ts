@@ -7,9 +7,10 @@ import { z } from 'zod';
 import { isRecord, recordOf } from '../../base/isRecord.ts';
 import { timestampOrNull } from '../../base/plausible.ts';
 import { contentText } from '../../base/text/contentText.ts';
+import { completeEnvironment } from '../../environment/capabilities.ts';
 import type { CommandResult, Environment } from '../../environment/environment.ts';
 import { readCompletion } from '../../model/dialects/completion.ts';
-import { asChatBody } from '../../model/dialects/everyDialect.ts';
+import { storedReply } from '../../model/dialects/everyDialect.ts';
 import type { Model, ModelReply, ToolCall } from '../../model/model.ts';
 import { pricesSchema } from '../../model/modelConfig.ts';
 import { costOf, isFreeName } from '../../model/prices.ts';
@@ -106,7 +107,7 @@ async function play(
 
 function recordedEnvironment(recording: RecordedTrajectory, script: Script): Environment {
   let next = 0;
-  return {
+  return completeEnvironment({
     info: { kind: 'recorded', transport: 'local', history: 'absent', notes: [] },
     templateVars: () => recording.environmentVars,
     async execute() {
@@ -120,7 +121,7 @@ function recordedEnvironment(recording: RecordedTrajectory, script: Script): Env
     putFile: async () => {},
     getFile: async () => new Uint8Array(),
     close: async () => {},
-  };
+  });
 }
 
 function compare(recording: RecordedTrajectory, script: Script, played: Played): ReplayResult {
@@ -183,7 +184,7 @@ function sumOfReplies(script: Script): number | null {
   return nanoToDollars(total);
 }
 
-/** What of a message must be the same: everything but bookkeeping, and fields that are not there or null, which clients add and drop. */
+/** The part of a message that must be the same: everything but bookkeeping, and fields that are not there or null, which clients add and drop. */
 function comparable(message: RecordedMessage | Readonly<Record<string, unknown>> | undefined): string {
   if (!message) return '(no message)';
   const { extra: _, timestamp: __, native: ___, ...own } = message as Record<string, unknown>;
@@ -209,7 +210,7 @@ interface Script {
   readonly elided: readonly { readonly message: number; readonly characters: number }[];
   /** Messages that answer a reply missing from the recording: a stand-in that gets the same answer replaces it. */
   readonly standIns: readonly number[];
-  /** What could not be turned back. */
+  /** Texts that could not be turned back. */
   readonly notes: readonly string[];
 }
 
@@ -244,7 +245,7 @@ function scriptOf(recording: RecordedTrajectory): Script {
     const answers = answersAfter(messages, i, protocol);
     const isLast = messages.findLastIndex((m) => m.role === 'assistant') === i;
     for (const [n, action] of actions.entries()) {
-      // What never starts needs no result: the agent gives the same one again.
+      // A command that never starts needs no result: the agent gives the same one again.
       if (behaviour.refused(action)) continue;
       const at = answers[n];
       // The attempt ended while this command ran: nobody saw what came of it.
@@ -264,7 +265,7 @@ function scriptOf(recording: RecordedTrajectory): Script {
   return { task: task ?? '', replies, results, elided, standIns, notes };
 }
 
-/** By the wall-clock limit, or from outside the agent. */
+/** The attempt was ended by the wall-clock limit, or from outside the agent. */
 const cutShort = ({ exitStatus }: RecordedTrajectory): boolean =>
   exitStatus === 'TimeExceeded' || !OWN_ENDS.has(exitStatus);
 
@@ -290,7 +291,7 @@ const varsOf = ({ config, environmentVars, modelVars }: RecordedTrajectory): Var
 });
 
 /**
- * What the provider sent, read as `run` reads it, where the recording kept that: a message that was changed since is then seen. Of an
+ * The provider's reply, read as `run` reads it, where the recording kept that: a message that was changed since is then seen. Of an
  * assistant message, or of the format error in which version 2 keeps the reply that it dropped.
  */
 function replyOf(message: RecordedMessage, { config, modelVars }: RecordedTrajectory): ModelReply | null {
@@ -298,20 +299,19 @@ function replyOf(message: RecordedMessage, { config, modelVars }: RecordedTrajec
   const kept = behaviourOf(config.compat).keepMalformedReply;
   const dropped = !kept && message.role === 'user' && interrupt_type === 'FormatError';
   if (message.role !== 'assistant' && !dropped) return null;
-  const body = asChatBody(response);
-  const choice = firstChoice(body);
-  const read = readCompletion(body);
+  const recorded = storedReply(response);
+  const read = readCompletion(recorded?.body);
   const { extra: _, timestamp: __, ...own } = message as Record<string, unknown>;
   const said: Record<string, unknown> =
     read.kind === 'reply'
       ? read.reply.message
-      : ((choice?.message as Record<string, unknown> | undefined) ??
+      : (recorded?.message ??
         (dropped ? { content: typeof text === 'string' ? text : null, ...standIn(message, config) } : own));
   return {
     message: { ...said, role: 'assistant', content: (said.content ?? null) as string | null },
     content: contentText(said.content),
     toolCalls: (said.tool_calls ?? []) as ToolCall[],
-    finishReason: (choice?.finish_reason ?? null) as string | null,
+    finishReason: recorded?.finishReason ?? null,
     modelId: null,
     usage: null,
     // Before 2.4.6 nobody counted what a malformed reply had cost.
@@ -337,11 +337,6 @@ function standIn(message: RecordedMessage, config: AgentConfig): { tool_calls?: 
   const [, name = 'bash', missing] = told;
   const args = missing ? '{}' : '{"command":""}';
   return { tool_calls: [{ id: 'stand-in', type: 'function', function: { name, arguments: args } }] };
-}
-
-function firstChoice(response: unknown): Record<string, unknown> | undefined {
-  const choices = (response as { choices?: unknown } | null | undefined)?.choices;
-  return Array.isArray(choices) ? (choices[0] as Record<string, unknown> | undefined) : undefined;
 }
 
 /** Indices of the messages that answer the turn at `start`, in order. */
@@ -398,7 +393,7 @@ function submitsHere(
   return n === (named >= 0 ? named : Math.min(answered, actions.length - 1));
 }
 
-/** What was handed in, as the last message has it; the recorded submission is what it is compared with. */
+/** The work that was handed in, as the last message has it; the recorded submission is what it is compared with. */
 const submitting = ({ messages }: RecordedTrajectory): CommandResult =>
   textResult(`${SUBMIT_MARKERS[0]}\n${textOf(messages.at(-1))}`, 0);
 
@@ -484,7 +479,7 @@ export function invertValue(template: string, text: string, varsWith: (mark: str
 
 type InvertOutput = (text: string, action: string) => RecordedOutput | null;
 
-/** What a template of outputs is rendered with; `returncode` where it shows one. */
+/** Variables with which a template of outputs is rendered; `returncode` where it shows one. */
 type VarsOf = (output: string, action: string, returncode: number) => Vars;
 
 /** Output and return code behind an observation, in the short or the elided form of its template. */
@@ -517,7 +512,7 @@ function outputInverter(template: string, varsOf: VarsOf): InvertOutput {
     const long = text.length < HEAD.length + TAIL.length ? undefined : patterns.long?.exec(text)?.groups;
     if (!long) return null;
     const { head = '', tail = '', elided = '0', code = '0' } = long;
-    // What was left out is gone: the same number of characters stands in for it.
+    // The middle is gone: the same number of characters stands in for it.
     const output = head + 'x'.repeat(Number(elided)) + tail;
     return { output, returncode: Number(code), elided: Number(elided) };
   };
@@ -533,7 +528,7 @@ function patternsOf(template: string, varsWith: (output: string) => Vars): Patte
   const long = marked(template, varsWith(HEAD + 'm'.repeat(ELIDED) + TAIL));
   return {
     short: short === null ? null : patternOf(short, [[MARK, '([\\s\\S]*)', 'output']]),
-    // With the u flag a dot and a class are code points, as Python's slices count them.
+    // The u flag makes a dot and a class code points, as Python's slices count them.
     long:
       // A template that shows the output in another spelling (the built-in one of version 1 prints a Python dict) has no such form.
       long === null || !long.includes(HEAD)

@@ -3,12 +3,11 @@
 import { z } from 'zod';
 import { contentText } from '../../base/text/contentText.ts';
 import {
+  type MiniTrajectory,
   parseTrajectory,
-  type TrajectoryFormat,
   type TrajectoryMessage,
 } from '../../formats/miniSweAgent/trajectory.ts';
-import { asChatBody } from '../../model/dialects/everyDialect.ts';
-import { asObject } from '../../model/dialects/shapes.ts';
+import { storedReply } from '../../model/dialects/everyDialect.ts';
 import { type AgentConfig, agentConfigSchema } from '../agentConfig.ts';
 
 const record = z.record(z.string(), z.unknown());
@@ -39,7 +38,7 @@ const playableSchema = z.object({
 
 export interface RecordedTrajectory {
   readonly instanceId: string;
-  readonly format: TrajectoryFormat;
+  readonly format: MiniTrajectory['format'];
   readonly config: AgentConfig;
   readonly environmentVars: Readonly<Record<string, unknown>>;
   readonly modelVars: Readonly<Record<string, unknown>>;
@@ -98,7 +97,7 @@ export function readRecording(json: unknown): RecordedTrajectory {
 export function recordedAgentConfig(
   config: Readonly<Record<string, unknown>>,
   version: string,
-  format: TrajectoryFormat,
+  format: MiniTrajectory['format'],
 ): AgentConfig {
   const [agent, model] = [config.agent, config.model].map((section) => record.catch({}).parse(section)) as [
     Record<string, unknown>,
@@ -130,9 +129,7 @@ function regexOf(version: string): string {
 
 /** The response is the message itself there; here it is kept beside what it says, as with the other classes. */
 function fromResponse({ extra, ...response }: TrajectoryMessage): TrajectoryMessage {
-  const choices = asObject(asChatBody(response))?.choices;
-  const said = asObject(asObject(Array.isArray(choices) ? choices[0] : null)?.message);
-  const { native: _items, ...message } = said ?? { content: null };
+  const { native: _items, ...message } = storedReply(response)?.message ?? { content: null };
   return { ...message, role: 'assistant', extra: { ...extra, response } };
 }
 

@@ -5,7 +5,7 @@
 import { sleep } from './timer.ts';
 
 /** A share, or how long until there may be one; undefined: until something is given back. */
-export type Said<Share> = { readonly share: Share } | { readonly laterMs: number | undefined };
+export type Offer<Share> = { readonly share: Share } | { readonly laterMs: number | undefined };
 
 interface Waiter<Ask, Share> {
   readonly ask: Ask;
@@ -17,7 +17,7 @@ export type Room<Ask, Share> = ReturnType<typeof createRoom<Ask, Share>>;
 
 /** `take` gives a share or says later. What it throws ends the wait of that one. */
 export function createRoom<Ask, Share>(
-  take: (ask: Ask) => Said<Share>,
+  take: (ask: Ask) => Offer<Share>,
   rest: (ms: number, signal: AbortSignal) => Promise<void> = sleep,
 ) {
   const line = new Set<Waiter<Ask, Share>>();
@@ -45,13 +45,13 @@ export function createRoom<Ask, Share>(
     let laterMs: number | undefined;
     for (const one of line) {
       try {
-        const said = take(one.ask);
-        if (!('share' in said)) {
-          laterMs = said.laterMs;
+        const offer = take(one.ask);
+        if (!('share' in offer)) {
+          laterMs = offer.laterMs;
           break;
         }
         line.delete(one);
-        one.turn.resolve(said.share);
+        one.turn.resolve(offer.share);
       } catch (error) {
         line.delete(one);
         one.turn.reject(error);
@@ -65,8 +65,8 @@ export function createRoom<Ask, Share>(
     /** `waits` is called before it has to wait, and again when the line moves. Rejects with the signal's reason. */
     async enter(ask: Ask, signal: AbortSignal | undefined, waits: () => void): Promise<Share> {
       signal?.throwIfAborted();
-      const said = line.size === 0 ? take(ask) : undefined;
-      if (said && 'share' in said) return said.share;
+      const offer = line.size === 0 ? take(ask) : undefined;
+      if (offer && 'share' in offer) return offer.share;
       waits();
       signal?.throwIfAborted();
       const one = { ask, waits, turn: Promise.withResolvers<Share>() };
@@ -77,7 +77,7 @@ export function createRoom<Ask, Share>(
       };
       signal?.addEventListener('abort', leave, { once: true });
       line.add(one);
-      if (said) lookAgainAfter(said.laterMs);
+      if (offer) lookAgainAfter(offer.laterMs);
       try {
         return await one.turn.promise;
       } finally {

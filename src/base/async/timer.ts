@@ -71,7 +71,7 @@ export async function orAborted<T>(
 interface RetryOptions {
   /** How long to wait after the failure of try `tried` (1 is the first); undefined gives up. */
   readonly delayMs: (error: unknown, tried: number) => number | undefined;
-  /** Said before each wait. */
+  /** Told before each wait. */
   readonly onWait?: (error: unknown, ms: number) => void;
   readonly sleep?: (ms: number) => Promise<void>;
 }
@@ -130,7 +130,7 @@ function durationOf(text: string): number | undefined {
 
 /**
  * How long `Retry-After` and headers like it ask to wait: a number of `unitMs`, a moment since 1970, a date of HTTP or of ISO, or a duration.
- * What has passed is 0; undefined for anything else, and for more than a year.
+ * A time that has passed is 0; undefined for anything else, and for more than a year.
  */
 export function retryAfterMs(
   header: string | null | undefined,

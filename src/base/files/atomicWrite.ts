@@ -10,7 +10,7 @@ const temporaryFor = (path: string): string =>
   // A character has up to three bytes here, and a name 255.
   join(dirname(path), `.${basename(path).slice(0, 70)}.${process.pid}-${++serial}.tmp`);
 
-/** What a process that was killed may leave in a folder. */
+/** A file that a killed process may leave in a folder. */
 export const isTemporary = (name: string): boolean => /^\..*\.\d+-\d+\.tmp$/s.test(name);
 
 export async function writeAtomically(

@@ -15,7 +15,7 @@ interface Style {
   readonly unicode?: boolean;
 }
 
-/** What JSON and `asciiOnly` escape. */
+/** Characters that JSON and `asciiOnly` escape. */
 const ESCAPED = unitTable([
   [0, 0x1f],
   [0x22, 0x22],
@@ -212,7 +212,7 @@ function array(reader: Reader): unknown {
   return out;
 }
 
-/** What stands in a string as it is. */
+/** Characters that stand in a string as they are. */
 const UNESCAPED = /[^"\\\x00-\x1f]*/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?/y;
 const ESCAPES: Readonly<Record<string, string>> = {

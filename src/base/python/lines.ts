@@ -1,6 +1,6 @@
 /** Where Python ends a line: `str.splitlines` knows more line breaks than a file opened as text does. */
 
-/** What Python sees of a file opened as text: every line end is `\n`. */
+/** A file as Python reads it in text mode: every line end is `\n`. */
 export function universalNewlines(text: string): string {
   if (!text.includes('\r')) return text;
   const parts: string[] = [];

@@ -62,11 +62,11 @@ const OCTAL = /[0-7]{1,3}/y;
 const HEX = /[0-9a-fA-F]{0,8}/y;
 const QUOTED = /[rRuU]?['"]/y;
 const WORD = /(?:None|True|False)\b/y;
-/** What neither ends nor changes a string, by its quote: a search for both quotes would stop at every one of the other kind. */
+/** Characters that neither end nor change a string, by its quote: a search for both quotes would stop at every one of the other kind. */
 const ORDINARY: Readonly<Record<string, RegExp>> = { "'": /[^'\\\n]+/y, '"': /[^"\\\n]+/y };
 const NUMBER = /[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
 
-/** What of this pattern stands at the place, or undefined. */
+/** The match of a pattern at a place, or undefined. */
 function found(pattern: RegExp, { text, at }: Reader): string | undefined {
   pattern.lastIndex = at;
   return pattern.exec(text)?.[0];

@@ -70,7 +70,7 @@ function mersenneTwister(seed: number): () => number {
   };
 }
 
-/** What `random.seed(seed); random.shuffle(items)` leaves, as a new array. */
+/** The order after `random.seed(seed); random.shuffle(items)`, as a new array. */
 export function pythonShuffle<T>(items: readonly T[], seed: number): T[] {
   const word = mersenneTwister(seed);
   const below = (n: number): number => {

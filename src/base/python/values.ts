@@ -247,7 +247,7 @@ export class PyObject {
     this.type = type;
   }
 }
-/** What `'x' if false` comes to in Jinja2, which has no else: empty, false, and not defined. */
+/** The value of `'x' if false` in Jinja2, without an else: empty, false, and not defined. */
 export const NOTHING = new PyObject('Undefined');
 
 /** A number that Python would hold as a float, so that 2.0 prints as `2.0`. A plain JavaScript 2 prints as `2`. */

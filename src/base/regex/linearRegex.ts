@@ -82,7 +82,7 @@ export function linearOf(regex: RegExp): LinearRegex {
 
 /** A pattern of JavaScript (without the flags u and v) in RE2's syntax. The two agree on most; what differs is written out. */
 
-/** What RE2 cannot do, named for people. */
+/** Features that RE2 lacks, named for people. */
 export class UnsupportedPattern extends Error {
   override readonly name = 'UnsupportedPattern';
 }
@@ -172,7 +172,7 @@ const ENDS: readonly (readonly [string, string])[] = [
   ['(?<![\\s\\S])', '\\A'],
 ];
 
-/** What opens a group at `at`. */
+/** The opening of a group at `at`. */
 function readGroup(source: string, at: number): { text: string; length: number; lookbehind?: boolean } {
   for (const [written, meant] of ENDS)
     if (source.startsWith(written, at)) return { text: meant, length: written.length };

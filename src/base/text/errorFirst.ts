@@ -1,4 +1,4 @@
-/** What a program wrote, in so many characters as a message has room for: whole lines, and the one that says what is wrong before the others. */
+/** The output of a program in so many characters as a message has room for: whole lines, and the one that says what is wrong before the others. */
 import { stripVTControlCharacters } from 'node:util';
 
 /** "ModuleNotFoundError: …", "error: …", "prog: fatal: …", "panic: …" */

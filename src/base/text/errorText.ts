@@ -1,4 +1,4 @@
-/** What went wrong, in words: what was thrown, and what is wrong with a value from a file. */
+/** Errors in words: of something thrown, and of a value from a file. */
 import type { z } from 'zod';
 
 /** A library may throw anything. */
@@ -16,7 +16,7 @@ const OF_FILES: Readonly<Record<string, string>> = {
 export const fileErrorText = (error: unknown): string =>
   OF_FILES[(error as NodeJS.ErrnoException).code ?? ''] ?? errorText(error);
 
-/** What a value from a file is, for a sentence about it: "a list", "null", "a string". */
+/** The kind of a value, for a sentence about it: "a list", "null", "a string". */
 export function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (value === undefined) return 'nothing';

@@ -7,7 +7,7 @@ const LONGEST = 200;
 /** The names of the harness's folders add a run's name and a suffix to the model's. */
 const HARNESS_LONGEST = 112;
 
-/** What can come to be seen of a name; its hash is of all of it. */
+/** The part of a name that can be seen; its hash is of the whole. */
 const beginningOf = (name: string): string => name.slice(0, 4 * LONGEST);
 
 const ofName = (name: string): string => sha256(name).slice(0, 12);

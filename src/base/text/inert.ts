@@ -91,7 +91,7 @@ const STRINGS =
 const SHORT = '\\x1b(?:[ -/]+[0-~]|[0-Z\\\\-~])';
 const ESCAPE_SEQUENCES = new RegExp(`${CSI}[@-~]|${STRINGS}|${SHORT}`, 'g');
 /** Also sequences that are cut off: they are removed whole, so that their parameters do not look like text. */
-const ESCAPE_BEGINNINGS = new RegExp(`${CSI}[@-~]?|${STRINGS}|${SHORT}|\\x1b[ -/]*`, 'g');
+export const ESCAPE_BEGINNINGS = new RegExp(`${CSI}[@-~]?|${STRINGS}|${SHORT}|\\x1b[ -/]*`, 'g');
 
 /** Two true colours and some weights; what is longer is no colour that anybody chose. */
 const COLOUR = /^\x1b\[[\d;:]{0,64}m$/;

@@ -1,30 +1,27 @@
 /**
  * Replaces every secret we loaded where it would be written: exact values in plain, base64, URL-encoded and JSON-escaped form.
- * It searches for values, not patterns: one that we loaded is never missed. Those that we did not load are found by their shape, at the end of this file.
+ * It searches for values, not patterns: one that we loaded is never missed. Keys that we did not load are found by their shape, at the end of this file.
  */
 
 import { isUtf8 } from 'node:buffer';
-import { asciiOnly, unitTable } from '../replaceUnits.ts';
-import { DANGERS } from './inert.ts';
+import { unitTable } from '../replaceUnits.ts';
+import { DANGERS, ESCAPE_BEGINNINGS } from './inert.ts';
 
-// Text as a person may come to see it: without escape sequences and characters that display takes out, and with literal `\u00e9` and `\xe9`
-// as their characters. What is found there is replaced in the text itself, with all that stood between.
+// Text as a person may come to see it: without escape sequences, characters that display takes out, and backslashes; literal `\u00e9`, `\xe9` and
+// `\n` are their characters, on any level of JSON. A value that is found there is replaced in the text itself, with all that stood between.
+// Observed: tests/base/redact.test.ts, "nothing of the key stays" (colours of tools, escapes of JSON and Python).
 
 const RANGES = DANGERS.flatMap(({ ranges }) => ranges).filter(([first]) => first !== 0xd800);
 const UNSEEN = unitTable(RANGES.filter(([first]) => first <= 0xffff));
 const UNSEEN_PAIRS = RANGES.filter(([first]) => first > 0xffff);
 
-const [ESC, BACKSLASH, LINE_FEED, BELL] = [0x1b, 0x5c, 0x0a, 0x07];
-const STRING_OPENERS = new Set([...']PX^_'].map((char) => char.charCodeAt(0)));
-
-/** Of those that JSON writes shorter, the ones that display takes out. */
-const SHORT_LITERALS: Readonly<Record<string, number>> = { b: 0x08, f: 0x0c, r: 0x0d };
+const BACKSLASH = 0x5c;
+const LITERALS: Readonly<Record<string, number>> = { b: 0x08, t: 0x09, n: 0x0a, f: 0x0c, r: 0x0d };
 
 interface Shown {
-  readonly units: Uint16Array;
+  readonly text: string;
   /** For each unit, where it began in the text; one entry more, for the end. */
   readonly from: Uint32Array;
-  readonly length: number;
 }
 
 function hexAt(text: string, at: number, digits: number): number {
@@ -39,80 +36,53 @@ function hexAt(text: string, at: number, digits: number): number {
   return value;
 }
 
-/** Backslashes of any number may stand before it: each level of JSON doubles them. */
+const shownAs = (units: Uint16Array, length: number, from: Uint32Array): Shown => ({
+  text: Buffer.from(units.buffer, 0, 2 * length).toString('utf16le'),
+  from,
+});
+
+/** Each level of JSON doubles the backslashes: a run of any length goes with the character that it escapes. */
 function withoutLiterals(text: string): Shown {
   const units = new Uint16Array(text.length);
   const from = new Uint32Array(text.length + 1);
   let length = 0;
-  const add = (unit: number, at: number) => {
-    units[length] = unit;
-    from[length++] = at;
-  };
   for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at);
-    if (unit !== BACKSLASH) {
-      add(unit, at);
-      continue;
+    from[length] = at;
+    while (text.charCodeAt(at) === BACKSLASH) at++;
+    if (at === text.length) break;
+    let unit = text.charCodeAt(at);
+    if (at > from[length]!) {
+      const kind = text[at]!;
+      const digits = kind === 'u' ? 4 : kind === 'x' ? 2 : 0;
+      const code = digits === 0 ? (LITERALS[kind] ?? -1) : hexAt(text, at + 1, digits);
+      if (code >= 0) unit = code;
+      if (code >= 0) at += digits;
     }
-    const start = at;
-    while (text.charCodeAt(at + 1) === BACKSLASH) at++;
-    const kind = text[at + 1];
-    const digits = kind === 'u' ? 4 : kind === 'x' ? 2 : 0;
-    const code = digits === 0 ? (SHORT_LITERALS[kind ?? ''] ?? -1) : hexAt(text, at + 2, digits);
-    if (code < 0) for (let i = start; i <= at; i++) add(BACKSLASH, i);
-    else {
-      add(code, start);
-      at += 1 + digits;
-    }
+    units[length++] = unit;
   }
   from[length] = text.length;
-  return { units, from, length };
+  return shownAs(units, length, from);
 }
 
-const isBetween = (unit: number, first: number, last: number): boolean => unit >= first && unit <= last;
+/** Where the escape sequence ends that begins at a place: as `plain` takes it out. */
+const SEQUENCE = new RegExp(ESCAPE_BEGINNINGS.source, 'y');
+const beginsSequence = (unit: number): boolean => unit === 0x1b || (unit >= 0x90 && unit <= 0x9f);
 
-/** Where the escape sequence ends that begins at `at` (ECMA-48, as `stripEscapes` reads it); `at` where none begins. */
-function sequenceEnd(units: Uint16Array, at: number, length: number): number {
-  const unit = units[at]!;
-  const seven = unit === ESC;
-  if (!seven && !isBetween(unit, 0x90, 0x9f)) return at;
-  let next = at + (seven ? 2 : 1);
-  const opener = seven && at + 1 < length ? units[at + 1]! : 0;
-  if (opener === 0x5b || unit === 0x9b) {
-    while (next < length && isBetween(units[next]!, 0x30, 0x3f)) next++;
-    while (next < length && isBetween(units[next]!, 0x20, 0x2f)) next++;
-    return next < length && isBetween(units[next]!, 0x40, 0x7e) ? next + 1 : next;
-  }
-  if (STRING_OPENERS.has(opener) || (!seven && unit !== 0x9c)) {
-    for (; next < length; next++) {
-      const inside = units[next]!;
-      if (inside === LINE_FEED) return next;
-      if (inside === BELL || inside === 0x9c) return next + 1;
-      if (inside === ESC) return units[next + 1] === BACKSLASH && next + 1 < length ? next + 2 : next;
-      if (isBetween(inside, 0x90, 0x9f)) return next;
-    }
-    return next;
-  }
-  if (!seven) return at + 1;
-  next = at + 1;
-  while (next < length && isBetween(units[next]!, 0x20, 0x2f)) next++;
-  return next < length && isBetween(units[next]!, 0x30, 0x7e) ? next + 1 : next;
-}
-
-/** In place: what is kept is never longer. */
-function withoutUnseen({ units, from, length }: Shown): Shown {
+/** The result is never longer than the text. */
+function withoutUnseen({ text, from }: Shown): Shown {
+  const units = new Uint16Array(text.length);
   let kept = 0;
-  for (let at = 0; at < length; at++) {
-    const end = sequenceEnd(units, at, length);
-    if (end > at) {
-      at = end - 1;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (beginsSequence(unit)) {
+      SEQUENCE.lastIndex = at;
+      if (SEQUENCE.test(text)) at = SEQUENCE.lastIndex - 1;
       continue;
     }
-    const unit = units[at]!;
     if (UNSEEN[unit] === 1) continue;
-    if (isBetween(unit, 0xd800, 0xdbff) && at + 1 < length) {
-      const code = (unit - 0xd800) * 0x400 + (units[at + 1]! - 0xdc00) + 0x1_0000;
-      if (UNSEEN_PAIRS.some(([first, last]) => isBetween(code, first, last))) {
+    if (unit >= 0xd800 && unit <= 0xdbff) {
+      const code = text.codePointAt(at)!;
+      if (UNSEEN_PAIRS.some(([first, last]) => code >= first && code <= last)) {
         at++;
         continue;
       }
@@ -120,26 +90,21 @@ function withoutUnseen({ units, from, length }: Shown): Shown {
     units[kept] = unit;
     from[kept++] = from[at]!;
   }
-  from[kept] = from[length]!;
-  return { units, from, length: kept };
+  from[kept] = from[text.length]!;
+  return shownAs(units, kept, from);
 }
 
 const CLASS = RANGES.map(([first, last]) => `\\u{${first.toString(16)}}-\\u{${last.toString(16)}}`).join('');
 /** Most texts have nothing of it. */
 const DISGUISE = new RegExp(`[${CLASS}]|\\\\[uxbfr]`, 'u');
 
-/** Undefined where it is the text itself. */
-function shownOf(text: string): (Shown & { readonly text: string }) | undefined {
-  if (!DISGUISE.test(text)) return undefined;
-  const shown = withoutUnseen(withoutLiterals(text));
-  const bytes = Buffer.from(shown.units.buffer, 0, 2 * shown.length);
-  return { ...shown, text: bytes.toString('utf16le') };
-}
+const shown = (text: string): string => withoutUnseen(withoutLiterals(text)).text;
 
-export function shownIncludes(text: string, isIn: (shown: string) => boolean): boolean {
-  const shown = shownOf(text);
-  return shown !== undefined && isIn(shown.text);
-}
+/** Undefined where it is the text itself. `escapable`: what is looked for has characters that JSON escapes, so that any backslash may hide one. */
+const shownOf = (text: string, escapable: boolean): Shown | undefined =>
+  DISGUISE.test(text) || (escapable && text.includes('\\'))
+    ? withoutUnseen(withoutLiterals(text))
+    : undefined;
 
 interface Found {
   readonly start: number;
@@ -148,17 +113,17 @@ interface Found {
 }
 
 /** `find` gets the shown text; where two findings overlap, the earlier one of its list counts, and the other goes with it. */
-export function replaceShown(text: string, find: (shown: string) => readonly Found[]): string {
-  const shown = shownOf(text);
-  const found = shown ? find(shown.text) : [];
-  if (!shown || found.length === 0) return text;
+function replaceShown(text: string, escapable: boolean, find: (shown: string) => readonly Found[]): string {
+  const seen = shownOf(text, escapable);
+  const found = seen ? find(seen.text) : [];
+  if (!seen || found.length === 0) return text;
   let out = '';
   let copied = 0;
   for (const { start, end, by } of found.toSorted((a, b) => a.start - b.start)) {
-    const begin = shown.from[start]!;
-    const until = shown.from[end - 1]! + 1;
+    const begin = seen.from[start]!;
+    const until = seen.from[end - 1]! + 1;
     // A literal is longer than its character; up to the next one that is shown, everything goes with it.
-    const whole = text.charCodeAt(until - 1) === BACKSLASH ? shown.from[end]! : until;
+    const whole = text.charCodeAt(until - 1) === BACKSLASH ? seen.from[end]! : until;
     if (begin >= copied) out += text.slice(copied, begin) + by;
     copied = Math.max(copied, whole);
   }
@@ -187,6 +152,8 @@ export interface Redactor {
 /** One form of one secret. */
 interface Needle {
   readonly form: string;
+  /** The same in shown text; empty where so little is left of it that ordinary words would be hit. */
+  readonly shown: string;
   readonly placeholder: string;
   /** For base64, which tools break into lines: two parts, one of which survives any line break, and a pattern that allows breaks. */
   readonly broken: { readonly parts: readonly [string, string]; readonly pattern: RegExp } | null;
@@ -201,7 +168,11 @@ export function createRedactor(secrets: readonly Secret[]): Redactor {
     .flatMap((s) => needlesOf(s.value, `‹redacted:${s.name}›`))
     .sort((a, b) => b.form.length - a.form.length);
   // In Latin-1 a byte is a character, so the needles are spelt in the same way.
-  const inBytes = needles.map((n) => ({ ...n, form: latin1(n.form), placeholder: latin1(n.placeholder) }));
+  const inBytes = needles.map((n) => ({
+    ...needleOf(latin1(n.form), latin1(n.placeholder)),
+    broken: n.broken,
+  }));
+  const escapable = secrets.some(({ value }) => /[^\w!#-.:-@[\]^`{-}~ ]/.test(value));
   let count = 0;
   const replace = (input: string, all: readonly Needle[]): string => {
     let out = input;
@@ -213,21 +184,25 @@ export function createRedactor(secrets: readonly Secret[]): Redactor {
       });
     }
     if (all.length === 0) return out;
-    return replaceShown(out, (shown) => {
-      const places = all.flatMap((needle) => placesOf(shown, needle));
+    return replaceShown(out, escapable, (text) => {
+      const places = all.flatMap((needle) => placesOf(text, needle));
       count += places.length;
       return places;
     });
   };
-  const has = (haystack: string, all: readonly Needle[]): boolean =>
-    all.some((n) => isIn(haystack, n) && (n.broken === null || haystack.search(n.broken.pattern) >= 0));
+  const has = (haystack: string, all: readonly Needle[]): boolean => {
+    if (all.some((n) => isIn(haystack, n) && (n.broken === null || haystack.search(n.broken.pattern) >= 0)))
+      return true;
+    const seen = shownOf(haystack, escapable);
+    return seen !== undefined && all.some((needle) => placesOf(seen.text, needle).length > 0);
+  };
   /** Bytes that are no UTF-8 are searched as Latin-1. */
   const spelt = (bytes: Uint8Array): readonly [string, readonly Needle[]] =>
     isUtf8(bytes) ? [Buffer.from(bytes).toString('utf8'), needles] : [ofBytes(bytes), inBytes];
   const contains = (input: Uint8Array | string): boolean => {
     if (needles.length === 0) return false;
     const [haystack, all] = typeof input === 'string' ? [input, needles] : spelt(input);
-    return has(haystack, all) || shownIncludes(haystack, (shown) => has(shown, all));
+    return has(haystack, all);
   };
   const text = (input: string): string => replace(input, needles);
   // A key that holds a quotation mark can spread over keys and values of a JSON text: there the whole counts.
@@ -294,11 +269,12 @@ const ofBytes = (bytes: Uint8Array): string =>
 const isIn = (text: string, { form, broken }: Needle): boolean =>
   broken ? broken.parts.some((part) => text.includes(part)) : text.includes(form);
 
-function placesOf(text: string, needle: Needle): Found[] {
-  if (!isIn(text, needle)) return [];
-  const { form, placeholder: by, broken } = needle;
-  if (broken) return matchesOf(text, broken.pattern, by);
+/** In shown text. */
+function placesOf(text: string, { shown: form, placeholder: by, broken }: Needle): Found[] {
+  if (broken)
+    return broken.parts.some((part) => text.includes(part)) ? matchesOf(text, broken.pattern, by) : [];
   const places: Found[] = [];
+  if (form === '') return places;
   for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length))
     places.push({ start: at, end: at + form.length, by });
   return places;
@@ -311,30 +287,19 @@ const matchesOf = (text: string, pattern: RegExp, by: string): Found[] =>
     by,
   }));
 
+function needleOf(form: string, placeholder: string, broken: Needle['broken'] = null): Needle {
+  const seen = shown(form);
+  return { form, shown: seen.length >= SHORTEST ? seen : '', placeholder, broken };
+}
+
 function needlesOf(value: string, placeholder: string): Needle[] {
-  const plain = new Set(spellings(value));
-  const needles: Needle[] = [...plain].map((form) => ({ form, placeholder, broken: null }));
-  for (const form of base64Cores(value))
-    if (!plain.has(form)) needles.push({ form, placeholder, broken: brokenInto(form) });
-  return needles;
+  const plain = new Set([value, value.trim()].flatMap((v) => [v, ...percentEncoded(v)]));
+  const spelt = [...plain]
+    .filter((form) => form.length >= SHORTEST)
+    .map((form) => needleOf(form, placeholder));
+  const encoded = base64Cores(value).filter((form) => !plain.has(form));
+  return [...spelt, ...encoded.map((form) => needleOf(form, placeholder, brokenInto(form)))];
 }
-
-/** JSON inside JSON inside JSON: a tool call's arguments, in a message, in a row of the record. */
-const JSON_LEVELS = 4;
-
-function spellings(value: string): string[] {
-  const values = [value, value.trim(), value.replaceAll(/\r?\n/g, '\r\n')];
-  const forms = values.flatMap((v) => [v, ...percentEncoded(v)]);
-  const json = inJson(value);
-  const escaped = [...values, json.replaceAll('/', '\\/'), asciiOnly(json)].flatMap((form) => {
-    const levels = [form];
-    for (let level = 0; level < JSON_LEVELS; level++) levels.push(inJson(levels.at(-1)!));
-    return levels;
-  });
-  return [...forms, ...escaped].filter((form) => form.length >= SHORTEST);
-}
-
-const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
 
 /** As JavaScript writes it, as everybody else does (who encode !'()* too), with small hexadecimal digits, and in a form. */
 function percentEncoded(value: string): string[] {
@@ -406,7 +371,7 @@ const ENTROPY = 3;
 /** Words, numbers, or several of them. */
 const isOfWords = (value: string): boolean => value.split(/[-_. ]/).every((part) => WORD.test(part));
 
-/** What other texts hold by chance: few words, and nothing that a provider made. */
+/** A value that other texts hold by chance: few words, and nothing that a provider made. */
 export const isOrdinary = (value: string): boolean =>
   value.length < LONG && isOfWords(value) && !looksLikeKey(value);
 
@@ -436,12 +401,12 @@ export type Redact = (text: string) => string;
 export function redactor(secrets: readonly string[]): Redact {
   // Short strings would tear holes into every text; no provider's key is that short.
   const known = secrets.filter((secret) => secret.length >= 6).sort((a, b) => b.length - a.length);
-  const needles = known.map((form): Needle => ({ form, placeholder: '[key]', broken: null }));
+  const needles = known.map((form) => needleOf(form, '[key]'));
   return (text) => {
     const plain = known.reduce((out, secret) => out.replaceAll(secret, '[key]'), text);
-    return replaceShown(plain.replace(LOOKS_LIKE_KEY, '[key]'), (shown) => [
-      ...needles.flatMap((needle) => placesOf(shown, needle)),
-      ...matchesOf(shown, LOOKS_LIKE_KEY, '[key]'),
+    return replaceShown(plain.replace(LOOKS_LIKE_KEY, '[key]'), false, (text) => [
+      ...needles.flatMap((needle) => placesOf(text, needle)),
+      ...matchesOf(text, LOOKS_LIKE_KEY, '[key]'),
     ]);
   };
 }

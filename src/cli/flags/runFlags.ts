@@ -65,6 +65,7 @@ const which = flags({
   sample: whole(0, 'N instances chosen by hash; a larger N includes a smaller one'),
   stratify: filledText('columns to spread the sample over: repo,difficulty'),
   seed: whole(0, 'seed for --shuffle and --sample; default 42', Number.MAX_SAFE_INTEGER),
+  shard: filledText('K/N: every N-th of these from the K-th; `swebatch join` makes one run of all shards'),
   failedIn: filledText('only instances that RUN or RUN/ARM did not resolve, of its dataset'),
   skipUnsupported: {
     type: 'boolean',
@@ -196,6 +197,7 @@ export function runOptionsOf(args: RunArgs): RunOptions {
       sample: args.sample,
       stratify: args.stratify,
       seed: args.seed,
+      shard: args.shard,
       skip_unsupported: args.skipUnsupported,
     },
     dataDir: args.dataDir,

@@ -11,7 +11,7 @@ import { inert } from '../../base/text/inert.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import { stackOf } from '../../base/text/sourceLines.ts';
 import { DatasetChangedError } from '../../dataset/datasetChanged.ts';
-import { SourceError } from '../../formats/foreignFile.ts';
+import { SourceError } from '../../formats/sourceError.ts';
 import { ModelConfigError } from '../../model/model.ts';
 import { withDollars } from '../../money.ts';
 import type { ExitClass } from '../../outcome.ts';
@@ -227,6 +227,7 @@ const STEPS: {
     'choose another --run-id, restore what changed, or continue with --allow-config-change (recorded as a boundary)',
   set_baseline: 'set one with "swebatch baseline set RUN"',
   find_baseline: 'swebatch baseline show, swebatch ls; "last" takes the newest comparable run',
+  join_shards: 'make one run of all shards with "swebatch join DIR..."',
   skip_remeasuring: 'leave --remeasure out',
   skip_unsupported: 'leave them out with --skip-unsupported, or choose others with -i, --filter or --slice',
   skip_grading:

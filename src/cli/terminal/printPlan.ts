@@ -10,8 +10,9 @@ import { duration, toJson } from '../../report/render/document.ts';
 import { renderTerminal } from '../../report/render/renderers.ts';
 import { agentLine } from '../../run/plan/agentOrigins.ts';
 import { type DryRun, instancesPlanned } from '../../run/plan/dryRun.ts';
-import { type DiskAnswer, type DiskPlan, plansOf } from '../../run/plan/planDisk.ts';
+import type { DiskAnswer, DiskPlan } from '../../run/plan/planDisk.ts';
 import type { Plan } from '../../run/plan.ts';
+import { shardName } from '../../store/records/runs.ts';
 import { EXIT, printData, printJson } from './context.ts';
 import { documentWidth, tableBlocks } from './table.ts';
 
@@ -36,6 +37,16 @@ function agentRows({ arms, replacedBy }: DryRun): Rows {
     : arms.map(({ name, origins }) => ['agent', inert(`${name}: ${agentLine(origins)}${replaced}`)]);
 }
 
+const shardRows = ({ shard, instances }: DryRun): Rows =>
+  shard === null
+    ? []
+    : [
+        [
+          'shard',
+          `${shardName(shard)}: ${instances.length} of ${plural(shard.instances, 'instance')} (numbers ${shard.number}, ${shard.number + shard.of}, …); budget, rpm and tpm are of this shard alone`,
+        ],
+      ];
+
 function* textOf(plan: DryRun, selected: Plan['request']['selected']): Generator<string> {
   const state = imageStates(plan.imagePlan);
   const arms = plan.arms.map(
@@ -45,6 +56,7 @@ function* textOf(plan: DryRun, selected: Plan['request']['selected']): Generator
   const rows: Rows = [
     ['run', `${plan.runId} (dry run: nothing is started)`],
     ['dataset', `${plan.dataset}${plan.revision ? ` @ ${plan.revision}` : ''}`],
+    ...shardRows(plan),
     ['arms', arms.join(', ')],
     ...agentRows(plan),
     ...plan.arms.flatMap(addressRow),
@@ -80,20 +92,19 @@ function* textOf(plan: DryRun, selected: Plan['request']['selected']): Generator
 export function diskRows(total: number, answer: DiskAnswer | null): Rows {
   if (answer === null) return [['images', 'none needed: no arm runs in Docker']];
   if ('problem' in answer) return [['images', `${total}; ${answer.problem}`]];
-  return plansOf(answer).flatMap((plan) => rowsOf(total, plan));
+  return rowsOf(total, answer);
 }
 
 function rowsOf(total: number, plan: DiskPlan): Rows {
-  const { host, here, toPull, unknown, downloadBytes, diskBytes, estimated, freeBytes } = plan;
+  const { here, toPull, unknown, downloadBytes, diskBytes, estimated, freeBytes } = plan;
   const problems = Map.groupBy(unknown, (u) => u.problem);
-  const on = host === undefined ? '' : ` on ${host}`;
   const free = freeBytes === null ? '' : `; ${gigabytes(freeBytes)} free`;
   const guess = estimated > 0 ? `, estimated from ${toPull.length - estimated} images` : '';
   const partly = `${guess}${unknown.length ? ', without those not known' : ''}`;
   return [
     [
       'images',
-      `${total}${on}: ${here} here, ${comingText(toPull)}${unknown.length ? `, ${unknown.length} not known` : ''}`,
+      `${total}: ${here} here, ${comingText(toPull)}${unknown.length ? `, ${unknown.length} not known` : ''}`,
     ],
     ...[...problems].map(([problem, list]): [string, string] => [
       '',
@@ -103,7 +114,7 @@ function rowsOf(total: number, plan: DiskPlan): Rows {
       'disk',
       downloadBytes === 0
         ? `${unknown.length ? 'not known' : 'nothing to download'}${free}`
-        : `${gigabytes(downloadBytes)} to download, about ${gigabytes(diskBytes)} unpacked${host === undefined ? '' : ', its share'}${partly}${free}`,
+        : `${gigabytes(downloadBytes)} to download, about ${gigabytes(diskBytes)} unpacked${partly}${free}`,
     ],
     ...(plan.tooMuch === null ? [] : [['', plan.tooMuch] as [string, string]]),
     ...(plan.pullSeconds === null
@@ -117,16 +128,13 @@ function rowsOf(total: number, plan: DiskPlan): Rows {
   ];
 }
 
-/** "here", "pull", "build" or "?" of each image, for the list of instances; on any of several engines is here. */
+/** "here", "pull", "build" or "?" of each image, for the list of instances. */
 function imageStates(answer: DiskAnswer | null): (image: string) => string {
   if (answer === null || 'problem' in answer) return () => '?';
-  const somewhere = (of: (plan: DiskPlan) => readonly string[]) => {
-    const sets = plansOf(answer).map((plan) => new Set(of(plan)));
-    return (image: string) => sets.every((set) => set.has(image));
-  };
-  const coming = somewhere((plan) => [...plan.toPull, ...plan.unknown.map((u) => u.image)]);
-  const unknown = somewhere((plan) => plan.unknown.map((u) => u.image));
-  return (image) => (unknown(image) ? '?' : !coming(image) ? 'here' : isMadeHere(image) ? 'build' : 'pull');
+  const coming = new Set(answer.toPull);
+  const unknown = new Set(answer.unknown.map((u) => u.image));
+  return (image) =>
+    unknown.has(image) ? '?' : !coming.has(image) ? 'here' : isMadeHere(image) ? 'build' : 'pull';
 }
 
 /** Which parts the forecast of time includes. */

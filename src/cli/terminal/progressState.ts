@@ -281,19 +281,19 @@ const BAR = 16;
 /** The pulls of a run: one line each with a bar, and when a registry allows more. At most `most` lines; empty when nothing is pulled and nothing waits. */
 export function pullLines(pulls: Pulls | undefined, now: number, most: number): string[] {
   if (!pulls) return [];
-  const paused = pulls.paused.map(({ host, reason, until }) => {
+  const paused = pulls.paused.map(({ reason, until }) => {
     const why =
       reason === 'rate_limited' ? 'the registry refuses more' : 'the budget of the window is used up';
     const time = new Date(until).toISOString().slice(11, 19);
-    return `pulls pause${host === undefined ? '' : ` on ${host}`}, ${why}: until ${time}Z, in ${inWords(until - now)}`;
+    return `pulls pause, ${why}: until ${time}Z, in ${inWords(until - now)}`;
   });
   const mb = (bytes: number) => (bytes / 1e6).toFixed(bytes < 1e8 ? 1 : 0);
-  const active = pulls.active.map(({ image, host, downloadedBytes, totalBytes }) => {
+  const active = pulls.active.map(({ image, downloadedBytes, totalBytes }) => {
     const full = totalBytes > 0 ? Math.min(BAR, Math.floor((BAR * downloadedBytes) / totalBytes)) : 0;
     const size = totalBytes > 0 ? `${mb(downloadedBytes)} of ${mb(totalBytes)} MB` : 'asking';
     // Names differ at their ends; the registry matters least.
     const name = image.split('/').slice(-2).join('/');
-    return `pull ${'█'.repeat(full)}${'░'.repeat(BAR - full)} ${size} ${name}${host === undefined ? '' : ` on ${host}`}`;
+    return `pull ${'█'.repeat(full)}${'░'.repeat(BAR - full)} ${size} ${name}`;
   });
   const lines = [...paused, ...active];
   if (lines.length === 0) return pulls.waiting > 0 ? [`pulls: ${pulls.waiting} waiting`] : [];

@@ -5,6 +5,7 @@ import { RESAMPLING_SEED, summarize } from '../../report/measure/summary.ts';
 import { paperDocument, paperOf, renderLatex } from '../../report/render/paper.ts';
 import { fixedTest, sidesOfRun } from '../../results/compareSources.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
+import { refuseShard } from '../../run/resultsRoot.ts';
 import { reportData } from '../../run/standing.ts';
 import type { Store } from '../../store/open.ts';
 import type { RunRow } from '../../store/records/runs.ts';
@@ -22,6 +23,7 @@ export async function putPaper(
     ...where
   }: Where & { readonly latex: boolean; readonly seed: number | undefined },
 ): Promise<void> {
+  refuseShard(run, 'a paper tells of whole runs');
   const data = reportData(store, run.id)!;
   const sides = sidesOfRun(store, run);
   const all =

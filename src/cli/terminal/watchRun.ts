@@ -33,14 +33,7 @@ export async function follow(store: Store, root: string, run: RunRow): Promise<v
 /** Pure. Names come from the record, where any program can write. */
 export function stateLines(state: LiveState | null): string[] {
   if (!state) return [];
-  return [
-    plural(state.slots, 'slot'),
-    ...state.engines.map(
-      ({ name, active, lost }) =>
-        `engine ${inert(name)} ${lost ? 'does not answer' : `${active} containers`}`,
-    ),
-    ...state.models.map(modelLine),
-  ];
+  return [plural(state.slots, 'slot'), ...state.models.map(modelLine)];
 }
 
 function modelLine(model: LiveState['models'][number]): string {

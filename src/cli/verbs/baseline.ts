@@ -1,7 +1,13 @@
 /** `swebatch baseline`: the run that nightly runs are compared with. */
 import { z } from 'zod';
 import { inert } from '../../base/text/inert.ts';
-import { openForReading, openForWriting, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
+import {
+  openForReading,
+  openForWriting,
+  refuseShard,
+  requireRun,
+  resultsRoot,
+} from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
 import { listBaselines, removeBaseline, setBaseline } from '../../store/records/baselines.ts';
 import { defineVerb, flags, json, output, string } from '../flags/verb.ts';
@@ -45,6 +51,7 @@ export const baselineVerb = defineVerb({
       );
     if (!args.run) throw new UserError('baseline set needs a run', { hint: 'swebatch baseline set RUN' });
     const run = requireRun(store, args.run);
+    refuseShard(run, 'a baseline is a whole run');
     if (run.status !== 'complete')
       say(`warning: ${run.name} is ${run.status}; its missing trials cannot be compared`);
     setBaseline(store, args.name, run.id, new Date().toISOString());

@@ -17,14 +17,16 @@ export const cleanVerb = defineVerb({
     dryRun: toggle('show what would be removed'),
     json,
   }),
-  examples: [['$0 clean --dry-run', 'what is left over, on every engine and cluster that a run here used']],
+  examples: [
+    ['$0 clean --dry-run', 'what is left over, on the engine and every cluster that a run here used'],
+  ],
   async run({ dryRun, json: asJson, output: given }) {
     const root = resultsRoot(given);
     using store = existsSync(databasePath(root)) ? openForReading(root) : undefined;
     const { places, needsDefault } = await cleanPlaces(process.env, store, { dryRun });
     const silent = places.filter((one) => one.silent !== undefined);
     const here = silent.find(({ place }) => place === DEFAULT_PLACE);
-    if (here && needsDefault) throw engineSilent([here.silent!], process.env);
+    if (here && needsDefault) throw engineSilent(here.silent!, process.env);
     const cells = places.flatMap((one) => rowsOf(one, dryRun));
     const head = [
       ...['container, pod or image', 'where', 'run', 'instance', 'host', 'pid'],
@@ -56,7 +58,7 @@ const rowsOf = ({ place, orphans, removed }: Reaped, dryRun: boolean): string[][
     dryRun || removed.includes(one) ? 'yes' : 'no',
   ]);
 
-/** Containers of all engines together, their end states, and what is left in other places. */
+/** Containers, end states, and what is left in other places. */
 function documentOf(places: readonly Reaped[]) {
   const all = (what: string) => {
     const own = places.filter((one) => one.what === what);

@@ -34,7 +34,7 @@ export const ctlVerb = defineVerb({
   describe: 'a run as it works: follow it, pause, resume, slots, budget, cancel a trial, stop',
   flags: ctlFlags,
   examples: [
-    ['$0 ctl', 'follow the newest run: slots, engines, rate limits, spend'],
+    ['$0 ctl', 'follow the newest run: slots, rate limits, spend'],
     ['$0 ctl last pause', 'nothing new starts, running trials finish'],
     ['$0 ctl last workers 16', 'more or fewer slots; running trials keep theirs'],
     ['$0 ctl nightly-0821 budget 80', 'dollars for the whole run, also less than before'],

@@ -238,11 +238,7 @@ async function add(options: Options): Promise<number> {
 
 /** Exit 1 when something will not run or cannot be graded. */
 async function check(options: Options): Promise<number> {
-  const found = await checkDatasetHere(
-    await load(options),
-    process.env,
-    standingsIn(resultsRoot(options.output)),
-  );
+  const found = await checkDatasetHere(await load(options), standingsIn(resultsRoot(options.output)));
   printResult(options.json, found, () => checkText(found));
   return found.unfit.length > 0 ? EXIT.gate : EXIT.done;
 }

@@ -5,19 +5,12 @@ import { dirname } from 'node:path';
 import { bad, type Finding, good } from '../../base/finding.ts';
 import { inert } from '../../base/text/inert.ts';
 import { plural } from '../../base/text/numbers.ts';
-import { environmentFindings } from '../../environment/environments.ts';
 import { engineClient } from '../../environment/places/chosenEngine.ts';
-import { type EngineInfo, engineInfo } from '../../environment/places/engineInfo.ts';
-import { requireEngine } from '../../run/places/engines.ts';
-import { endpointFindings } from '../../run/plan/armChecks.ts';
-import {
-  type AskedEngine,
-  engineFindings,
-  limitFindings,
-  refusalFindings,
-} from '../../run/plan/engineFit.ts';
-import { copyFindings } from '../../run/plan/localCopies.ts';
-import { checkedPlan, enginesNeeded, platformAsked } from '../../run/plan/preflight.ts';
+import type { EngineInfo } from '../../environment/places/engineInfo.ts';
+import { isLocal } from '../../environment/places/imageService.ts';
+import type { Caller } from '../../run/caller.ts';
+import { findingsOf } from '../../run/plan/checks.ts';
+import { answerOfEngine, type PlanFacts, planFacts, withEngineFacts } from '../../run/plan/planFacts.ts';
 import { type ResolvedConfig, resolveConfig } from '../../run/plan/resolveConfig.ts';
 import { plan } from '../../run/plan.ts';
 import { databasePath, resultsRoot } from '../../run/resultsRoot.ts';
@@ -51,17 +44,24 @@ export const doctorVerb = defineVerb({
   examples: [['$0 doctor -c swebench.yaml -m gpt-5.4', 'with the configuration of a run']],
   async run(args) {
     const root = resultsRoot(args.output);
-    const resolved = resolvedConfig(args);
+    const caller = thisProcess();
+    const resolved = resolvedConfig(args, caller);
+    const facts =
+      'problem' in resolved
+        ? undefined
+        : await withEngineFacts(
+            { ...planFacts(resolved, caller), engineName: ENGINE, online: args.online },
+            true,
+          );
     const findings = [
       nodeVersion(),
-      ...(await docker('problem' in resolved ? undefined : resolved)),
-      ...('problem' in resolved ? [] : await environmentFindings(resolved.arms)),
+      ...engineState(facts ? facts.engine : await answerOfEngine({ again: true })),
+      ...(facts ? await findingsOf('places', 'doctor', facts) : []),
       disk('disk', root, 'free some space, or choose another results root with -o'),
       database(root),
-      ...('problem' in resolved ? [resolved.problem] : await configuration(resolved, args)),
-      ...('problem' in resolved || resolved.dataset.subset === undefined
-        ? []
-        : await tasks(root, args, resolved)),
+      ...('problem' in resolved ? [resolved.problem] : []),
+      ...(facts ? await configuration(facts, args) : []),
+      ...(facts?.dataset.subset === undefined ? [] : await tasks(root, args, facts)),
     ];
     const lines = findings.map(
       (f) => `${f.ok ? 'ok  ' : 'FAIL'} ${f.what}: ${inert(f.detail)}${f.fix ? `\n     fix: ${f.fix}` : ''}`,
@@ -73,54 +73,19 @@ export const doctorVerb = defineVerb({
 
 const nodeVersion = (): Finding => good('Node', process.versions.node);
 
-/** Every engine that the configuration asks for; without a readable one the default engine. */
-async function docker(resolved?: ResolvedConfig): Promise<Finding[]> {
-  const hosts = resolved ? enginesNeeded(resolved) : [undefined];
-  if (hosts.length === 0) return [good('Docker', 'this configuration needs none')];
-  const asked = await Promise.all(
-    hosts.map(async (host) => ({
-      host,
-      what: engineName(host),
-      engine: await ask(host),
-    })),
-  );
-  const wanted = resolved ? platformAsked(resolved) : { platform: undefined, emulation: true };
-  const refused = resolved
-    ? asked.map(({ host, what, engine }) =>
-        engine.ok ? refusalFindings(engineOf(host), engine, what, resolved) : [],
-      )
-    : [];
-  return [
-    ...asked.flatMap((one) => oneEngine(one, resolved)),
-    ...engineFindings(asked, wanted),
-    ...(await Promise.all(refused)).flat(),
-  ];
-}
+const ENGINE = 'Docker';
 
-const engineName = (host: string | undefined): string => (host === undefined ? 'Docker' : `Docker ${host}`);
-
-const engineOf = (host: string | undefined) =>
-  host === undefined ? engineClient() : requireEngine(process.env, host).docker;
-
-interface Asked extends AskedEngine {
-  readonly host: string | undefined;
-}
-
-function oneEngine({ host, what, engine }: Asked, resolved?: ResolvedConfig): Finding[] {
-  if (!engine.ok) return [bad(what, engine.message, engineFix(engine.message))];
+function engineState(engine: EngineInfo | undefined): Finding[] {
+  if (!engine) return [good(ENGINE, 'this configuration needs none')];
+  if (!engine.ok) return [bad(ENGINE, engine.message, engineFix(engine.message))];
   const gib = (engine.memoryBytes / 2 ** 30).toFixed(0);
   const name = engine.name === 'Podman' ? `Podman ${engine.rootless ? '(rootless) ' : ''}` : '';
   const facts = `${name}${engine.version}, ${engine.storageDriver}, cgroup v${engine.cgroupVersion}, ${engine.cpus} cpus, ${gib} GiB, ${engine.architecture}`;
-  const found = [
-    good(what, facts),
-    ...(resolved ? limitFindings(engine, `limits of ${what}`, resolved) : []),
-  ];
   // A remote engine's disk cannot be seen from here, and has the same paths.
-  const { socketPath } = requireEngine(process.env, host).docker.modem as { socketPath?: string };
-  if (!socketPath || !existsSync(engine.rootDir)) return found;
+  if (!isLocal(engineClient()) || !existsSync(engine.rootDir)) return [good(ENGINE, facts)];
   const fix =
     'remove images ("swebatch images gc", "docker image prune"), or give Docker a larger disk (data-root)';
-  return [...found, disk(`disk of ${what}`, engine.rootDir, fix)];
+  return [good(ENGINE, facts), disk(`disk of ${ENGINE}`, engine.rootDir, fix)];
 }
 
 function engineFix(message: string): string {
@@ -131,14 +96,6 @@ function engineFix(message: string): string {
   if (message.includes('no answer within'))
     return 'the engine hangs: look at its log, and restart it when nothing runs on it (systemctl restart docker)';
   return 'start the engine (systemctl start docker, or dockerd &); in a checkout on Debian or Ubuntu as root "npm run setup" installs and starts it';
-}
-
-async function ask(host: string | undefined): Promise<EngineInfo> {
-  try {
-    return await engineInfo(engineOf(host), { again: true });
-  } catch (error) {
-    return { ok: false, message: (error as Error).message };
-  }
 }
 
 const LOW_DISK = 5 * 2 ** 30;
@@ -174,21 +131,18 @@ const optionsOf = ({ config, model, subset, split, evaluate }: DoctorArgs) => ({
   settings: { grading: { enabled: evaluate } },
 });
 
-/** The dataset as a run would take it, and the copies of its images on the engines. */
-async function tasks(root: string, args: DoctorArgs, resolved: ResolvedConfig): Promise<Finding[]> {
+/** The dataset as a run would take it, and the copies of its images on the engine. */
+async function tasks(root: string, args: DoctorArgs, facts: PlanFacts): Promise<Finding[]> {
   try {
     const { request } = await plan(
       { results: root, ...optionsOf(args) },
       { ...thisProcess(), tell: () => {} },
     );
-    const graded = request.grading.enabled ? ', which can all be graded' : '';
-    const copies = enginesNeeded(resolved).map(async (host) => {
-      if (!(await ask(host)).ok) return [];
-      return copyFindings(engineOf(host), `images of ${engineName(host)}`, request, platformAsked(resolved));
-    });
+    const { grading, selected, dataset } = request;
+    const graded = grading.enabled ? ', which can all be graded' : '';
     return [
-      good('dataset', `${plural(request.selected.length, 'task')} of ${request.dataset.source}${graded}`),
-      ...(await Promise.all(copies)).flat(),
+      good('dataset', `${plural(selected.length, 'task')} of ${dataset.source}${graded}`),
+      ...(await findingsOf('tasks', 'doctor', { ...facts, selected })),
     ];
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
@@ -198,16 +152,18 @@ async function tasks(root: string, args: DoctorArgs, resolved: ResolvedConfig): 
   }
 }
 
-function resolvedConfig(args: DoctorArgs): ResolvedConfig | { problem: Finding } {
+function resolvedConfig(args: DoctorArgs, caller: Caller): ResolvedConfig | { problem: Finding } {
   try {
-    return resolveConfig(optionsOf(args), thisProcess());
+    return resolveConfig(optionsOf(args), caller);
   } catch (error) {
     return { problem: bad('configuration', (error as Error).message, 'correct what is named above') };
   }
 }
 
-async function configuration(resolved: ResolvedConfig, given: DoctorArgs): Promise<Finding[]> {
-  const { arms, run, warnings } = resolved;
+async function configuration(
+  facts: PlanFacts & Pick<ResolvedConfig, 'warnings'>,
+  given: DoctorArgs,
+): Promise<Finding[]> {
   if (given.config === undefined && given.model === undefined)
     return [
       good(
@@ -215,13 +171,11 @@ async function configuration(resolved: ResolvedConfig, given: DoctorArgs): Promi
         'none named; with -c FILE and -m MODEL, doctor checks the key, the price and the configuration too',
       ),
     ];
-  const { findings, wrong, missing } = await checkedPlan(resolved, thisProcess());
-  const asks = wrong.length + missing.length === 0;
-  const env = { ...process.env, ...resolved.keys };
+  const findings = await findingsOf('configuration', 'doctor', facts);
   return [
-    good('configuration', `${arms.length} arm(s), ${run.workers} slot(s)`),
-    ...warnings.map((warning) => good('configuration', warning)),
+    good('configuration', `${facts.arms.length} arm(s), ${facts.run.workers} slot(s)`),
+    ...facts.warnings.map((warning) => good('configuration', warning)),
     ...findings,
-    ...(asks ? await endpointFindings(arms, env, given.online) : []),
+    ...(findings.every(({ ok }) => ok) ? await findingsOf('endpoints', 'doctor', facts) : []),
   ];
 }

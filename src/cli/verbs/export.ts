@@ -33,7 +33,7 @@ import {
 import { recordedTrials } from '../../run/record/recordedReplies.ts';
 import { recordingOf } from '../../run/record/recording.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
-import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
+import { openForReading, refuseShard, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
 import { redactorOfArms } from '../../run/secrets.ts';
 import { reportData } from '../../run/standing.ts';
 import { UserError } from '../../run/userError.ts';
@@ -189,6 +189,7 @@ async function submit(
   folder: string,
   args: Args<typeof exportFlags>,
 ): Promise<number> {
+  refuseShard(run, 'an entry is a whole run');
   const arms = armsOf(store, run.id);
   const found = args.arm === undefined ? arms : arms.filter((a) => a.name === args.arm);
   const [arm] = found;

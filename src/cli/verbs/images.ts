@@ -1,25 +1,23 @@
 /** `swebatch images plan | pull | build | ls | gc | check`: the images of a dataset, before and after the runs. */
 
 import { z } from 'zod';
-import { comingText, imageKey, isMadeHere } from '../../base/imageReference.ts';
+import { comingText, isMadeHere } from '../../base/imageReference.ts';
 import { MOST, setting } from '../../base/plausible.ts';
 import { inert } from '../../base/text/inert.ts';
 import { plural } from '../../base/text/numbers.ts';
-import { parseSize } from '../../base/text/units.ts';
 import { headOf, readInstance } from '../../dataset/dataset.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { selectInstances } from '../../dataset/select.ts';
 import { buildDemoImages } from '../../demo/demoDataset.ts';
 import { EnvironmentError } from '../../environment/environment.ts';
+import type { ImageEvent } from '../../environment/places/imageJobs.ts';
 import { type ImagePlan, tooMuch, toPullOf } from '../../environment/places/imagePlan.ts';
 import type { ImageService } from '../../environment/places/imageService.ts';
 import {
   type ImagesConfig,
   imagesConfigSchema,
   mirrorSchema,
-  parsePolicy,
 } from '../../environment/places/imagesConfig.ts';
-import type { StageEvent } from '../../environment/places/pullStage.ts';
 import { requireDataset } from '../../run/datasets.ts';
 import { openImages } from '../../run/places/engines.ts';
 import { loadLayers } from '../../run/plan/resolveConfig.ts';
@@ -42,7 +40,7 @@ const imagesFlags = flags({
   config: {
     alias: 'c',
     list: true,
-    ...string("the run's configuration; only images, environment.platform and environment.hosts are used"),
+    ...string("the run's configuration; only images and environment.platform are used"),
   },
   split: filledText('split of the dataset'),
   dataDir: filledText('folder with local copies of datasets'),
@@ -123,7 +121,7 @@ async function imagesOf(args: ImagesArgs): Promise<string[]> {
 }
 
 /** One line for each thing worth knowing; the bytes of a pull every five seconds. */
-function speaker(): (event: StageEvent) => void {
+function speaker(): (event: ImageEvent) => void {
   let last = 0;
   return (event) => {
     if (event.type === 'started') say(`${isMadeHere(event.image) ? 'building' : 'pulling'} ${event.image}`);
@@ -156,16 +154,10 @@ const planText = (plan: ImagePlan, free: number | undefined): string =>
     ...(free === undefined ? [] : [`free ${gb(free)}`]),
   ].join('\n');
 
-async function plan(
-  args: ImagesArgs,
-  service: ImageService,
-  images: ImagesConfig,
-  engines: number,
-): Promise<Result> {
+async function plan(args: ImagesArgs, service: ImageService): Promise<Result> {
   const found = await service.plan(await imagesOf(args), { check: args.action === 'check' });
   const freeBytes = await service.freeBytes();
-  const floorBytes = parseSize(images.disk_low);
-  const problem = tooMuch(found, { freeBytes, floorBytes, policy: parsePolicy(images.policy), engines });
+  const problem = tooMuch(found, { ...service, freeBytes });
   return {
     code: args.action === 'check' && found.unknown.length > 0 ? EXIT.gate : EXIT.done,
     data: { ...found, freeBytes: freeBytes ?? null, fits: problem === undefined },
@@ -181,7 +173,7 @@ async function pull(args: ImagesArgs, service: ImageService): Promise<Result> {
   const images = await imagesOf(args);
   const results = await Promise.all(
     images.map((image) =>
-      service.stage.ensure(image).catch((error: unknown) => {
+      service.ensure(image, { signal: undefined, waits: () => undefined }).catch((error: unknown) => {
         if (!(error instanceof EnvironmentError)) throw error;
         return { image, error: { code: error.code, kind: error.sub, message: error.message } };
       }),
@@ -207,21 +199,7 @@ async function build(args: ImagesArgs, service: ImageService): Promise<Result> {
 }
 
 async function ls(_: ImagesArgs, service: ImageService): Promise<Result> {
-  const { id } = await service.engine.info();
-  const needed = new Set([...(await service.ledger.needed())].map(imageKey));
-  const rows = await Promise.all(
-    (await service.ledger.own(id)).map(async (own) => {
-      const local = await service.engine.inspect(own.image);
-      const state = !local
-        ? 'gone'
-        : local.id !== own.id
-          ? 'replaced'
-          : needed.has(imageKey(own.image))
-            ? 'needed'
-            : 'free';
-      return { ...own, state };
-    }),
-  );
+  const rows = await service.own();
   const text =
     rows.length === 0
       ? 'swebatch has pulled no images on this engine'
@@ -255,7 +233,7 @@ export const imagesVerb = defineVerb({
   examples: [
     ['$0 images plan verified', 'what is here, what has to come, how much disk'],
     ['$0 images pull lite --slice 0:20 --parallel 3', 'before the night starts'],
-    ['$0 images pull verified -c night.yaml', 'from the mirrors and onto the engines of that run'],
+    ['$0 images pull verified -c night.yaml', 'from the mirrors of that run'],
     ['$0 images gc --policy lru:100', 'keep the 100 GB used last, of what swebatch pulled'],
   ],
   async run(args) {
@@ -265,7 +243,7 @@ export const imagesVerb = defineVerb({
       printResult(args.json, made, () => counted);
       return EXIT.done;
     }
-    // The configuration of the run itself, so that images come from the same registries and onto the same engines as during the run.
+    // The configuration of the run itself, so that images come from the same registries as during the run.
     const { images: given, environment } = loadLayers(args.config ?? [], {}, process.cwd()).config;
     const images = {
       ...given,
@@ -273,42 +251,22 @@ export const imagesVerb = defineVerb({
       ...(args.parallel !== undefined && { max_concurrent_pulls: args.parallel }),
       ...(args.mirror && { mirrors: mirrorsOf(args.mirror) }),
     };
-    // A single undefined is the default engine.
-    const hosts = environment.hosts.length > 0 ? environment.hosts.map(({ host }) => host) : [undefined];
-    const results: { host: string | undefined; result: Result }[] = [];
-    for (const host of hosts) {
-      if (host !== undefined) say(`engine ${host}:`);
-      const service = await openImages(
-        process.env,
-        {
-          config: images,
-          pull: args.pull,
-          platform: args.platform ?? environment.platform,
-          stallSeconds: args.pullTimeout ?? environment.pull_timeout,
-          onWarning: (message) => say(`warning: ${inert(message)}`),
-          onEvent: speaker(),
-          onDisk: ({ open, message }) =>
-            say(
-              open
-                ? 'the disk has room again'
-                : `${message}: pulls wait until there is room (images.disk_low)`,
-            ),
-        },
-        host,
-      );
-      const result = await ACTIONS[args.action](args, service, images, hosts.length).finally(() =>
-        service.close(),
-      );
-      results.push({ host, result });
-      if (!args.json && result.text !== '') printData(result.text);
-      for (const line of result.said ?? []) say(line);
-    }
-    if (args.json)
-      printJson(
-        hosts[0] === undefined
-          ? results[0]!.result.data
-          : { engines: results.map(({ host, result }) => ({ host, result: result.data })) },
-      );
-    return Math.max(...results.map(({ result }) => result.code));
+    const service = await openImages(process.env, {
+      config: images,
+      pull: args.pull,
+      platform: args.platform ?? environment.platform,
+      stallSeconds: args.pullTimeout ?? environment.pull_timeout,
+      onWarning: (message) => say(`warning: ${inert(message)}`),
+      onEvent: speaker(),
+      onDisk: ({ open, message }) =>
+        say(
+          open ? 'the disk has room again' : `${message}: pulls wait until there is room (images.disk_low)`,
+        ),
+    });
+    const result = await ACTIONS[args.action](args, service).finally(() => service.close());
+    if (args.json) printJson(result.data);
+    else if (result.text !== '') printData(result.text);
+    for (const line of result.said ?? []) say(line);
+    return result.code;
   },
 });

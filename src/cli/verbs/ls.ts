@@ -13,7 +13,7 @@ import { UserError } from '../../run/userError.ts';
 import { slotsAtWork } from '../../store/live/liveQueries.ts';
 import type { Store } from '../../store/open.ts';
 import { scoreRows } from '../../store/records/reportQueries.ts';
-import { listRuns, spentNano } from '../../store/records/runs.ts';
+import { listRuns, shardName, shardOf, spentNano } from '../../store/records/runs.ts';
 import { lastSigns, type TrialLine, trialLines } from '../../store/records/trials.ts';
 import { defineVerb, flags, json, namedRun, oneOf, output, toggle } from '../flags/verb.ts';
 import { commandOn, EXIT, paintWord, printResult, say } from '../terminal/context.ts';
@@ -105,8 +105,10 @@ function printRuns(store: Store, root: string, asJson: boolean): void {
     const status = statusOf(root, run);
     const money = spentNano(store, run.id);
     const sign = signs.get(run.id);
+    const shard = shardOf(run);
     return {
       run: run.name,
+      ...(shard && { shard: shardName(shard) }),
       status,
       created_at: run.created_at,
       planned: Object.values(counts).reduce((a, b) => a + b, 0),
@@ -119,7 +121,7 @@ function printRuns(store: Store, root: string, asJson: boolean): void {
   });
   const cells = () =>
     rows.map((r) => [
-      r.run,
+      r.shard === undefined ? r.run : `${r.run} (shard ${r.shard})`,
       r.status,
       r.created_at.slice(5, 16).replace('T', ' '),
       String(r.planned),

@@ -12,8 +12,7 @@ import {
   environmentConfigSchema,
 } from '../../environment/environments.ts';
 import { currentOwner } from '../../environment/owner.ts';
-import { gunzipped } from '../../formats/foreignFile.ts';
-import { parseForeignJson } from '../../formats/foreignJson.ts';
+import { gunzipped, parseForeignJson } from '../../formats/foreignFile.ts';
 import { readTrajectory } from '../../formats/miniSweAgent/trajectory.ts';
 import { firstDifference } from '../../model/offline/replayed.ts';
 import { UserError } from '../../run/userError.ts';
@@ -157,7 +156,7 @@ async function replayInContainer(json: unknown, args: Args<typeof replayFlags>):
   // A trajectory of ours says all of it; the published agent neither sealed nor closed its containers.
   const ours = 'seal_history' in recorded;
   const { cwd, timeout, env } = recorded;
-  const settings = ours ? { ...recorded, hosts: [] } : { cwd, timeout, env, seal_history: false };
+  const settings = ours ? { ...recorded, hosts: undefined } : { cwd, timeout, env, seal_history: false };
   const factory = await createEnvironmentFactory(
     environmentConfigSchema.strip().parse({
       ...settings,

@@ -18,8 +18,7 @@ import { beginRun, goOnWithRun, JUDGED, type Retried } from '../../run/begin.ts'
 import type { Caller } from '../../run/caller.ts';
 
 import { armCrash } from '../../run/control/crash.ts';
-import { endpointFindings } from '../../run/plan/armChecks.ts';
-import { checkedPlan, preflight, refuseFailed, refuseWrong, wouldRefuse } from '../../run/plan/preflight.ts';
+import { preflight, wouldRefuse } from '../../run/plan/preflight.ts';
 import type { ResolvedConfig } from '../../run/plan/resolveConfig.ts';
 import { plan } from '../../run/plan.ts';
 import {
@@ -62,15 +61,15 @@ export const runVerb = defineVerb({
     const caller = thisProcess(args.progress);
     const planned = await plan(runOptionsOf(args), caller);
     const { request, resolved } = planned;
+    // Whatever ends or judges a run as a whole belongs here.
+    if (request.shard && args.baseline !== undefined)
+      throw new UserError('--baseline judges a whole run, and a shard is a part of one', {
+        hint: 'run the shards without it, "swebatch join" them, and judge with "swebatch compare BASELINE RUN --gate"',
+      });
     if (args.dryRun) {
       if (args.baseline !== undefined) await checkBaseline(planned.options.results, args.baseline, request);
-      const checked = await checkedPlan(resolved, caller);
-      refuseWrong(checked);
-      if (args.online) {
-        const asked = { ...process.env, ...resolved.keys };
-        refuseFailed(await endpointFindings(resolved.arms, asked, true));
-      }
-      for (const problem of await wouldRefuse({ ...resolved, selected: request.selected }, checked, caller))
+      const checked = { ...resolved, selected: request.selected };
+      for (const problem of await wouldRefuse(checked, caller, args.online))
         say(inert(`warning: a run would be refused: ${problem}`));
       const [{ dryRun }, { printPlan }] = await Promise.all([
         import('../../run/plan/dryRun.ts'),

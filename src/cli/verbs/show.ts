@@ -14,7 +14,9 @@ import type { Store } from '../../store/open.ts';
 import { scoreRows } from '../../store/records/reportQueries.ts';
 import {
   armsOf,
+  partOfWhole,
   type RunRow,
+  shardOf,
   spentNano,
   storedArm,
   storedConfig,
@@ -73,6 +75,7 @@ function showRun(store: Store, run: RunRow, json: boolean): void {
   const money = spentNano(store, run.id);
   const scores = armScores(scoreRows(store, run.id));
   const arms = armsOf(store, run.id);
+  const shard = shardOf(run);
   const memory = oomKillsOf(store, run.id);
   if (json) {
     printJson({
@@ -89,6 +92,7 @@ function showRun(store: Store, run: RunRow, json: boolean): void {
   printData(
     [
       `run       ${run.name} (${status}${status === run.status ? '' : ': its process is gone'})`,
+      ...(shard ? [`shard     ${partOfWhole(shard)}`] : []),
       `created   ${run.created_at}${run.finished_at ? `, finished ${run.finished_at}` : ''}`,
       `dataset   ${inert(run.dataset_source)}${run.dataset_revision ? ` @ ${run.dataset_revision}` : ''}`,
       `arms      ${arms.map((a) => inert(armWithAgent({ arm: a.name, model: a.model, agent: agentOf(storedArm(a)) }))).join(', ')}`,

@@ -1,5 +1,5 @@
 /**
- * Datasets that were added by name: where each is, and the hash that it had. A name stands for the same tasks for ever: one whose files
+ * Datasets that were added by name: where each is, and the hash that it had. A name stands for the same tasks for ever: a dataset whose files
  * have changed is refused until it is added again.
  */
 import { existsSync, readFileSync } from 'node:fs';
@@ -10,9 +10,9 @@ import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { DATASET_ALIASES, type HubEnv } from './locate.ts';
 
 const addedSchema = z.object({
-  /** As it was given: a folder, a file, a hub id, the address of a repository. */
+  /** A folder, a file, a hub id or the address of a repository, as it was given. */
   source: z.string(),
-  /** What `--subset` would take in its place. */
+  /** The value that `--subset` would take in its place. */
   path: z.string(),
   split: z.string().nullable(),
   revision: z.string().nullable(),
@@ -24,12 +24,12 @@ const addedSchema = z.object({
 type AddedDataset = z.infer<typeof addedSchema>;
 const registrySchema = z.record(z.string(), addedSchema);
 
-/** Beside the cache of installed agents. */
+/** A folder beside the cache of installed agents. */
 export const addedFolder = (env: HubEnv): string =>
   join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), '.cache'), 'swebatch', 'datasets');
 const registryPath = (env: HubEnv): string => join(addedFolder(env), 'added.json');
 
-/** All of them by name. A file that cannot be read is an error with its place: a name must not be forgotten in silence. */
+/** Added datasets by name. A file that cannot be read is an error with its place: a name must not be forgotten in silence. */
 export function addedDatasets(env: HubEnv): Readonly<Record<string, AddedDataset>> {
   const path = registryPath(env);
   if (!existsSync(path)) return {};
@@ -46,7 +46,7 @@ export function addedDataset(alias: string, env: HubEnv | undefined): AddedDatas
   return Object.hasOwn(all, alias) ? all[alias] : undefined;
 }
 
-/** Of tasks that were fetched: run/namedTasks.ts. */
+/** The address of tasks that were fetched: run/namedTasks.ts. */
 const ADDRESS = /^[a-z][a-z0-9+-]*:/;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
 

@@ -69,11 +69,11 @@ export function hubReposOf(source: string): readonly string[] {
 const SUFFIXES = ['.parquet', '.jsonl', '.ndjson', '.json', '.csv'] as const;
 const SHARD = /^(.+?)-(\d{5})-of-(\d{5})$/;
 
-/** As huggingface_hub computes it. Older tools set the second name. */
+/** The cache as huggingface_hub computes it. Older tools set the second name. */
 export const hubCacheDir = (env: HubEnv): string =>
   env.HF_HUB_CACHE || env.HUGGINGFACE_HUB_CACHE || join(hubHome(env), 'hub');
 
-/** Also has the token of a login, wherever the cache is. */
+/** The folder that has the token of a login too, wherever the cache is. */
 export const hubHome = (env: HubEnv): string =>
   env.HF_HOME || join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), '.cache'), 'huggingface');
 
@@ -168,7 +168,7 @@ function inDataDir(
     inDirectory(join(dataDir, name), split) ??
     inDirectory(join(dataDir, source), split) ??
     inCache(dataDir, repo, split, revision) ??
-    // Without its own folder: SWE-bench_Lite_test.parquet. "SWE-bench_" also begins SWE-bench_Lite_test, whose "split" is Lite_test.
+    // A file without its own folder: SWE-bench_Lite_test.parquet. "SWE-bench_" also begins SWE-bench_Lite_test, whose "split" is Lite_test.
     choose(
       new Map([...byPrefix].filter(([key]) => /^[a-z]+$/.test(key))),
       split,
@@ -220,7 +220,7 @@ export function locateDataset(named: string, options: LocateOptions = {}): Locat
   return nearMiss ?? { ok: false, message: notFound(source, repos, options, cache) };
 }
 
-/** Comes with the program. */
+/** Datasets that come with the program. */
 const BUNDLED: Readonly<Record<string, string | undefined>> = {
   demo: join(PACKAGE_ROOT, 'datasets', 'demo', 'demo.jsonl'),
 };

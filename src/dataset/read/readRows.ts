@@ -29,7 +29,7 @@ interface RawProblem {
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** A file with more of them is no dataset, and to read on would take minutes. */
+/** A file with more problems is no dataset, and to read on would take minutes (tests/long/worstText.test.ts). */
 const MOST_PROBLEMS = 1000;
 
 interface Line {
@@ -106,7 +106,7 @@ export function* jsonLines(pieces: Iterable<Uint8Array>): Generator<RawEntry | R
   }
 }
 
-/** What is odd about the file and stops nothing. */
+/** An oddity of the file that stops nothing. */
 interface RawNote {
   readonly note: string;
 }
@@ -194,7 +194,7 @@ function plain(value: unknown): unknown {
 const LEAST_MS = 60_000;
 const MS_A_MEGABYTE = 1000;
 
-/** One wrong byte can make the reader go round for ever, so it runs where it can be ended. It resolves by its own package. */
+/** The reader can go round for ever over one wrong byte (tests/dataset/brokenParquet.test.ts), so it runs where it can be ended. It resolves by its own package. */
 const READER = `
 const { parentPort, workerData } = require('node:worker_threads');
 (async () => {
@@ -241,7 +241,7 @@ export async function readParquet(
 
 // Rows of a large dataset stay in its file: a plan needs their names, and only a run reads them again, one at a time.
 
-/** Larger ones wait longer for the garbage collector, and leave the processor's cache. */
+/** Larger pieces wait longer for the garbage collector, and leave the processor's cache. */
 const PIECE_BYTES = 2 ** 18;
 
 /** The file in pieces. `seen` gets each of them. */
@@ -281,14 +281,14 @@ function readAgain(
     const row = unchanged(line) ? reading.normalise(rowOfLine(line)) : undefined;
     if (row?.ok) return row.instance;
   } catch {
-    // Said below.
+    // The throw below tells.
   } finally {
     closeSync(file);
   }
   throw new DatasetChangedError(path);
 }
 
-/** Of a sha256. */
+/** The length of a sha256. */
 const HASH_BYTES = 32;
 
 /** Hashes by number: as text they would be a third of what is kept of a row. */
@@ -300,17 +300,17 @@ function createHashes() {
       if (end > bytes.length) bytes = Buffer.concat([bytes, Buffer.alloc(Math.max(bytes.length, end, 4096))]);
       bytes.write(hash, at * HASH_BYTES, 'hex');
     },
-    /** Zeros where none was set. */
+    /** Zeros where no hash was set. */
     get: (at: number) => bytes.toString('hex', at * HASH_BYTES, (at + 1) * HASH_BYTES),
   };
 }
 
-/** Keeps of each row only its head, and how its line was. Texts that many rows share are kept once. */
+/** Makes rows that keep only their head and the hash of their line. Texts that many rows share are kept once. */
 export function leaveInFile(path: string, reading: RowReading) {
   const lineHashes = createHashes();
   const read = (row: RowInFile) =>
     readAgain(path, row, reading, (line) => sha256(line) === lineHashes.get(row.at));
-  /** Of the normalised rows that were asked for: a plan asks for none, and each costs as much as its reading. */
+  /** Hashes of normalised rows that were asked for: a plan asks for none, and each costs as much as its reading. */
   const rowHashes = new Map<number, string>();
   const file: RowFile = {
     instance: (row) => reading.withImage(read(row)),

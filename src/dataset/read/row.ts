@@ -38,7 +38,7 @@ const TEXT_COLUMNS = [
   'log_parser',
   'eval_type',
 ] as const;
-/** Nobody grades by them: one that is no text stays among the other columns (SWE-bench-Live's difficulty is an object). */
+/** Columns that nobody grades by: an object stays among the other columns (the difficulty of SWE-bench-Live). */
 const ABOUT_COLUMNS = ['hints_text', 'created_at', 'difficulty'] as const;
 const IMAGE_COLUMNS = ['image', 'image_name', 'docker_image'] as const;
 
@@ -54,7 +54,7 @@ const COLUMNS: ReadonlySet<string> = new Set([...TEXT_COLUMNS, ...IMAGE_COLUMNS]
 /** A commit or ref is an argument of git, so it must not look like an option. */
 const GIT_REVISION = /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,254}$/;
 
-/** Makes a name of an image; any other id is tried. */
+/** An id that makes a name of an image; any other is tried. */
 const USUAL_ID = /^(?=.{1,200}$)[A-Za-z0-9]+(?:(?:__|[._-])[A-Za-z0-9]+)*$/;
 
 function describe(error: ZodError, raw: RawRow): string[] {

@@ -9,6 +9,7 @@ import { isAllowList } from '../../base/allowList.ts';
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { parseDuration } from '../../base/text/units.ts';
+import { completeEnvironment } from '../capabilities.ts';
 import {
   type CapturedPatch,
   type Doorway,
@@ -61,18 +62,18 @@ export interface Container extends ContainerControl {
     signal?: AbortSignal,
   ): Promise<T | undefined>;
   /** Absent where it cannot have a port. */
-  readonly listen?: NonNullable<Environment['listen']> | undefined;
+  readonly listen?: Environment['listen'] | undefined;
   /** Its file system as an image; absent where there are none. */
   readonly keep?: (kept: Kept) => Promise<string>;
   /** Of what its engine knows. */
-  readonly unkept?: NonNullable<Environment['unkept']>;
-  readonly systemChanges?: NonNullable<Environment['systemChanges']>;
+  readonly unkept?: Environment['unkept'];
+  readonly systemChanges?: Environment['systemChanges'];
   /** How its processes are started for somebody else; absent where it cannot have such. */
   readonly beside?: (putBack: StartRequest['putBack']) => Promise<Pick<Container, 'startProcess' | 'as'>>;
-  readonly watchWrites?: NonNullable<Environment['watchWrites']>;
-  readonly putBack?: NonNullable<Environment['putBack']>;
+  readonly watchWrites?: Environment['watchWrites'];
+  readonly putBack?: Environment['putBack'];
   /** Of what stands beside it; absent where nothing does. */
-  readonly serviceLogs?: NonNullable<Environment['serviceLogs']>;
+  readonly serviceLogs?: Environment['serviceLogs'];
   /** Never rejects. */
   remove(): Promise<void>;
 }
@@ -253,11 +254,11 @@ function environmentIn(
           container.getFile(path).then((content) => content ?? missing(path)),
         );
   };
-  return {
+  return completeEnvironment({
     info,
     execute,
     ...(container.as && {
-      as: (user) => ({
+      as: (user: string): Pick<Environment, 'execute'> => ({
         execute: async (command, options) => (await channelOf(user)).execute(command, options),
       }),
     }),
@@ -345,7 +346,7 @@ function environmentIn(
       })();
       return closing;
     },
-  };
+  });
 }
 
 const UNKEPT = shellScript('unkept.sh', import.meta.url);

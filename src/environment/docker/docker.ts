@@ -1,4 +1,4 @@
-/** Containers of Docker engines, or of Podman where it answers the same API. */
+/** Containers of a Docker engine, or of Podman where it answers the same API. */
 import type { EnvironmentKind } from '../environmentKind.ts';
 
 export const docker: EnvironmentKind = {
@@ -8,15 +8,20 @@ export const docker: EnvironmentKind = {
   onThisMachine: false,
   engines: 'all',
   grades: true,
-  canKeepWork: true,
-  listens: true,
-  opensHosts: true,
-  runsServices: true,
-  hasGpus: true,
-  bringsPrograms: true,
+  capabilities: {
+    asUsers: true,
+    readsFolders: true,
+    canKeepWork: true,
+    worksBeside: true,
+    listens: true,
+    opensHosts: true,
+    runsServices: true,
+    hasGpus: true,
+    bringsPrograms: true,
+  },
   async create(config, options) {
-    const { createDockerEnvironments } = await import('./dockerFactory.ts');
-    return createDockerEnvironments(config, options);
+    const { createDockerFactory } = await import('./dockerFactory.ts');
+    return createDockerFactory(config, options);
   },
   async refusals(engine, config, { capAdd } = {}) {
     const { engineRefusals } = await import('./engineRefusals.ts');

@@ -41,7 +41,7 @@ import { ownerLabels, WORK_LABELS } from '../owner.ts';
 import { engineClient } from '../places/chosenEngine.ts';
 import { daemonAnswer, ifThere, readFault, withDaemonRetry } from '../places/dockerFault.ts';
 import { createEngineWatch, type EngineWatch } from '../places/engineWatch.ts';
-import { createHostsFactory } from '../places/hostsFactory.ts';
+import type { EnsureImage, ImageFacts } from '../places/imageJobs.ts';
 import { createFactoryPulls } from '../places/imageService.ts';
 import {
   discardWork,
@@ -51,9 +51,6 @@ import {
   servicesOfWork,
   workLabels,
 } from '../places/leftovers.ts';
-import { enginePoolOf, requiredEngine } from '../places/places.ts';
-import { LOST_AFTER_MS } from '../places/poolState.ts';
-import type { EnsureImage, ImageFacts } from '../places/pullStage.ts';
 import { createProgramVolumes, type ProgramVolumes } from '../programs/programVolume.ts';
 import { createRelayLine } from '../relay/relayLine.ts';
 import { containerFiles, createContainer, type Discard, deathOf, restartContainer } from './container.ts';
@@ -84,7 +81,6 @@ import { startWatch } from './writeWatch.ts';
 
 export interface DockerFactory extends EnvironmentFactory {
   readonly docker: Docker;
-  prepare(request: StartRequest): void;
 }
 
 const CONCURRENT_STARTS = 8;
@@ -109,16 +105,15 @@ export function createDockerFactory(
 ): DockerFactory {
   const docker = engineClient(options.docker);
   const closing = new AbortController();
-  const limitMs = options.outageMs ?? SHORT_OUTAGE_MS;
-  const watch = options.watch ?? createEngineWatch({ ping: () => docker.ping(), limitMs });
+  const watch = options.watch ?? createEngineWatch({ ping: () => docker.ping(), limitMs: SHORT_OUTAGE_MS });
 
   const pulls = createFactoryPulls(docker, {
-    policy: config.pull,
+    pull: config.pull,
     platform: config.platform,
     stallMs: config.pull_timeout * 1000,
   });
   const ensureFrom = options.images ?? pulls.ensure;
-  const ensure: EnsureImage = (image, more) => ensureFrom(config.image ?? image, more);
+  const ensure: EnsureImage = (image, asks) => ensureFrom(config.image ?? image, asks);
 
   const removals = createRemovals({ watch, warn: options.onWarning, graceMs: options.graceMs });
   const discard: Discard = (container) => {
@@ -171,6 +166,7 @@ export function createDockerFactory(
     kind: 'docker',
     docker,
     prepare: prepared.prepare,
+    awayMs: () => 0,
     async start(request) {
       if (closing.signal.aborted)
         throw new EnvironmentError('start_failed', 'the environment factory is closed');
@@ -191,43 +187,16 @@ export function createDockerFactory(
   };
 }
 
-/** Those of an arm, on one engine or on those of `environment.hosts`. */
-export function createDockerEnvironments(
-  config: EnvironmentConfig,
-  { images, pool, watch, ...options }: EnvironmentOptions,
-): EnvironmentFactory {
-  if (config.hosts.length === 0)
-    return createDockerFactory(config, { ...options, watch, images: images?.ensureOn(undefined) });
-  // One engine is waited for briefly, because another may take the work; all of them together as one is elsewhere.
-  const onEngine = (host: string) =>
-    createDockerFactory(config, {
-      ...options,
-      images: images?.ensureOn(host),
-      docker: requiredEngine(host),
-      outageMs: LOST_AFTER_MS,
-    });
-  return createHostsFactory({
-    pool: pool ?? enginePoolOf(config.hosts, options.onWarning),
-    factories: new Map(config.hosts.map(({ host }) => [host, onEngine(host)])),
-    prefer: images && ((host, image) => images.has(host, image)),
-    watch,
-  });
-}
-
 // The way from an image to an environment the agent may use: image, sealed image, container, setup, verification, snapshot.
 
 /** What a program sets when it makes a Docker factory, beside the user's configuration. */
 export interface DockerFactoryOptions
   extends Pick<
     EnvironmentOptions,
-    'onWarning' | 'graceMs' | 'watch' | 'quietEnv' | 'snapshot' | 'capAdd' | 'program'
+    'onWarning' | 'graceMs' | 'watch' | 'images' | 'quietEnv' | 'snapshot' | 'capAdd' | 'program'
   > {
   /** dockerode's own options (socketPath, host, port...); default: DOCKER_HOST or the standard socket. */
   readonly docker?: Docker.DockerOptions;
-  /** How long an engine is waited for by a factory without a watch of its own; default: half a minute. */
-  readonly outageMs?: number;
-  /** Who brings images here, with a pull policy of its own; default: this factory, by the configured policy. */
-  readonly images?: EnsureImage | undefined;
   /** Containers started ahead of their slot. */
   readonly maxPrepared?: number;
   /** Milliseconds between looks at the size of the writable layer. */
@@ -261,7 +230,7 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
   const { docker, options, sealer, programs } = arm;
   const phase = phasesOf(request);
   phase('pull');
-  const image = await arm.ensure(request.image, { signal });
+  const image = await arm.ensure(request.image, { signal, waits: () => phase('pull') });
   const { id, architecture } = image;
   // What the task itself asks for goes before the configuration of its arm.
   const facts =
@@ -389,11 +358,11 @@ async function servicesFor(
     ? await servicesOfWork(shared.docker, request.image)
     : undefined;
   if (left !== undefined) return () => joinServices(shared, request, services, left);
-  phasesOf(request)('pull');
+  const asks = { signal: request.signal, waits: () => phasesOf(request)('pull') };
+  asks.waits();
   const images = new Map<string, string>();
   for (const { image } of services.containers)
-    if (!images.has(image))
-      images.set(image, (await shared.ensureNamed(image, { signal: request.signal })).id);
+    if (!images.has(image)) images.set(image, (await shared.ensureNamed(image, asks)).id);
   return () => startServices(shared, request, services, images);
 }
 
@@ -436,7 +405,7 @@ async function withSource<T>(
   image: string,
   use: (source: Docker.Container) => Promise<T>,
 ): Promise<T> {
-  const { id } = await ensure(image, { signal: request.signal });
+  const { id } = await ensure(image, { signal: request.signal, waits: () => request.onPhase?.('pull') });
   const name = `swebatch-source-${randomBytes(6).toString('hex')}`;
   const Labels = ownerLabels(request.owner, request.instanceId, new Date(), name);
   const source = await daemonAnswer(docker.createContainer({ name, Image: id, Cmd: ['true'], Labels }));
@@ -525,7 +494,7 @@ async function openContainer(
     entered = entry && (await startEntry(handle, entry.own, entry.given, startProcess));
     return entered;
   };
-  const listen: NonNullable<Environment['listen']> = (port, onConnection) =>
+  const listen: Environment['listen'] = (port, onConnection) =>
     startRelay(shared, handle.id, request, port, onConnection);
   const container: OpenContainer['container'] = {
     id: handle.id,

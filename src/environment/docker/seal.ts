@@ -13,7 +13,7 @@ import { LABELS } from '../owner.ts';
 import { type GitSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';
 import { ifThere, readFault } from '../places/dockerFault.ts';
 import { SEALED_LABELS } from '../places/imageEngine.ts';
-import type { ImageFacts } from '../places/pullStage.ts';
+import type { ImageFacts } from '../places/imageJobs.ts';
 
 /** Raise it when the scripts change what a sealed image holds: older ones are then not used again. */
 const SEAL_VERSION = 2;

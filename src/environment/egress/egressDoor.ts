@@ -72,19 +72,17 @@ export async function createEgressDoor(
   const within = (environment: Environment): Environment => ({
     ...environment,
     execute: withProxy(environment),
-    ...(environment.as && { as: (user) => ({ execute: withProxy(environment.as!(user)) }) }),
+    as: (user) => ({ execute: withProxy(environment.as(user)) }),
     enterPhase: proxy.enter,
-    ...(environment.beside && {
-      async beside(putBack, network = 'none') {
-        proxy.enter('verifier', network);
-        return within(await environment.beside!(putBack));
-      },
-    }),
+    async beside(putBack, network = 'none') {
+      proxy.enter('verifier', network);
+      return within(await environment.beside(putBack));
+    },
   });
   return {
     variables,
     /** Also anew, when the container has started again: what was open is gone then. */
-    async open(listen: NonNullable<Environment['listen']>): Promise<void> {
+    async open(listen: Environment['listen']): Promise<void> {
       const before = doorway;
       doorway = undefined;
       await before?.close();

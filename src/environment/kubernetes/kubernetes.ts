@@ -1,4 +1,5 @@
 /** Pods of a Kubernetes cluster. */
+import { NO_CAPABILITIES } from '../capabilities.ts';
 import type { EnvironmentKind } from '../environmentKind.ts';
 import { clusterConfigSchema, clusterOf } from './clusterConfig.ts';
 
@@ -10,12 +11,14 @@ export const kubernetes: EnvironmentKind = {
   onThisMachine: false,
   engines: 'none',
   grades: true,
-  canKeepWork: false,
-  listens: true,
-  opensHosts: false,
-  runsServices: true,
-  hasGpus: false,
-  bringsPrograms: true,
+  capabilities: {
+    ...NO_CAPABILITIES,
+    readsFolders: true,
+    worksBeside: true,
+    listens: true,
+    runsServices: true,
+    bringsPrograms: true,
+  },
   async create(config, { quietEnv, snapshot, capAdd, program, listens, graceMs, onWarning }) {
     const { createKubernetesFactory } = await import('./kubernetesFactory.ts');
     return createKubernetesFactory(config, {

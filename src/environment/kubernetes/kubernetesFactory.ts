@@ -3,6 +3,7 @@ import type { V1Pod } from '@kubernetes/client-node';
 import pLimit from 'p-limit';
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
 import { errorText } from '../../base/text/errorText.ts';
+import { completeFactory } from '../capabilities.ts';
 import { type Container, environmentWhenReady, openFolders, ownConfig } from '../container/container.ts';
 import { createPreparedStarts } from '../container/preparedStarts.ts';
 import { createRemovals } from '../container/removals.ts';
@@ -83,7 +84,7 @@ export async function createKubernetesFactory(
     }
   };
   const prepared = createPreparedStarts(begin, options.maxPrepared ?? MAX_PREPARED);
-  return {
+  return completeFactory({
     kind: 'kubernetes',
     prepare: prepared.prepare,
     awayMs: watch.awayMs,
@@ -99,7 +100,7 @@ export async function createKubernetesFactory(
       await shared.spools.close();
       watch.close();
     },
-  };
+  });
 }
 
 /** A server that takes nobody's credentials any more is there: waiting for it gives nobody new ones. */

@@ -1,4 +1,5 @@
 /** This machine, without any isolation. */
+import { NO_CAPABILITIES } from '../capabilities.ts';
 import type { EnvironmentKind } from '../environmentKind.ts';
 
 export const local: EnvironmentKind = {
@@ -8,12 +9,7 @@ export const local: EnvironmentKind = {
   onThisMachine: true,
   engines: 'gradings',
   grades: true,
-  canKeepWork: false,
-  listens: true,
-  opensHosts: false,
-  runsServices: false,
-  hasGpus: false,
-  bringsPrograms: false,
+  capabilities: { ...NO_CAPABILITIES, listens: true },
   async create(config) {
     const { createLocalFactory } = await import('./localFactory.ts');
     return createLocalFactory(config);

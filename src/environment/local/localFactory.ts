@@ -16,10 +16,10 @@ import { setImmediate } from 'node:timers/promises';
 import { startTimer } from '../../base/async/timer.ts';
 import { makeFolder } from '../../base/files/makeFolder.ts';
 import { errorFirst } from '../../base/text/errorFirst.ts';
+import { completeFactory, type PlainEnvironment } from '../capabilities.ts';
 import {
   type CommandResult,
   type Doorway,
-  type Environment,
   EnvironmentError,
   type EnvironmentFactory,
   type ExecuteOptions,
@@ -46,18 +46,18 @@ export function createLocalFactory(
   config: EnvironmentConfig,
   options: LocalFactoryOptions = {},
 ): EnvironmentFactory {
-  return {
+  return completeFactory({
     kind: 'local',
     start: (request) => startLocal(config, options, request),
     close: async () => undefined,
-  };
+  });
 }
 
 async function startLocal(
   config: EnvironmentConfig,
   options: LocalFactoryOptions,
   request: StartRequest,
-): Promise<Environment> {
+): Promise<PlainEnvironment> {
   const { cwd: workTree, capture_timeout: timeoutS, max_patch_bytes: maxBytes } = config;
   if (!(await isFolder(workTree)))
     throw new EnvironmentError('start_failed', `environment.cwd ${workTree} is not a folder on this machine`);

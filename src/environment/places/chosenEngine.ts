@@ -3,8 +3,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { createRequire } from 'node:module';
 import type Docker from 'dockerode';
 
-/** Options for a named engine (`environment.hosts`), or for the default one. */
-type EngineFinder = (host?: string) => Docker.DockerOptions | undefined;
+/** Options of a client; undefined leaves the default socket to dockerode. */
+type EngineFinder = () => Docker.DockerOptions | undefined;
 
 let ofProcess: EngineFinder = () => undefined;
 const ofWork = new AsyncLocalStorage<EngineFinder>();
@@ -20,8 +20,6 @@ export function chooseEngine(finder: EngineFinder): void {
  */
 export const withEngine = <T>(finder: EngineFinder, work: () => T): T => ofWork.run(finder, work);
 
-export const engineOptionsOf: EngineFinder = (host) => (ofWork.getStore() ?? ofProcess)(host);
-
 const load = createRequire(import.meta.url);
 
 export type EngineClient = Docker;
@@ -29,5 +27,5 @@ export type EngineClient = Docker;
 /** A client of an engine; without options, of the chosen one. The package is loaded with the first: what runs on this machine alone needs none. */
 export function engineClient(options?: Docker.DockerOptions): Docker {
   const Client = load('dockerode') as typeof Docker;
-  return new Client(options ?? engineOptionsOf());
+  return new Client(options ?? (ofWork.getStore() ?? ofProcess)());
 }

@@ -1,5 +1,5 @@
 /**
- * Which engine is meant, as the docker CLI decides: an explicit context, DOCKER_HOST, DOCKER_CONTEXT, the current context of its
+ * Which engine is meant, as the docker CLI decides: DOCKER_HOST, DOCKER_CONTEXT, the current context of its
  * config.json, the default socket, and Podman's socket where there is no Docker. Files come in through `readFile`, so the rules are a pure function of what a machine holds.
  */
 
@@ -17,8 +17,6 @@ import { errorText } from '../../base/text/errorText.ts';
 import { engineClient } from './chosenEngine.ts';
 
 export interface EndpointInput {
-  /** As `environment.hosts` or `--context` name it; wins over everything. */
-  readonly context?: string | undefined;
   readonly env: {
     readonly DOCKER_HOST?: string | undefined;
     readonly DOCKER_CONTEXT?: string | undefined;
@@ -161,13 +159,7 @@ function fallback({ env, hasSocket }: EndpointInput): Endpoint {
 }
 
 export function resolveDockerEndpoint(input: EndpointInput): Endpoint {
-  const { context, env, currentContext } = input;
-  if (context) {
-    // A host may stand where a context may: environment.hosts holds either.
-    if (context.includes('://') || context.startsWith('/'))
-      return found(parseDockerHost(context, tlsOfEnvironment(input)), context);
-    return fromContext(context, 'environment.hosts', input);
-  }
+  const { env, currentContext } = input;
   const fromEnv = fromEnvironment(input);
   if (fromEnv) return fromEnv;
   if (env.DOCKER_CONTEXT) return fromContext(env.DOCKER_CONTEXT, 'DOCKER_CONTEXT', input);
@@ -176,8 +168,8 @@ export function resolveDockerEndpoint(input: EndpointInput): Endpoint {
 }
 
 /**
- * The options of dockerode's constructor. dockerode reads DOCKER_HOST and its certificates by itself and mixes them in, so that one of several
- * engines would silently become the one of the environment. Every option that it could read there is therefore set here.
+ * The options of dockerode's constructor. dockerode reads DOCKER_HOST and its certificates by itself and mixes them in, so that the engine
+ * of a context would silently become the one of that variable. Every option that it could read there is therefore set here.
  */
 export function dockerodeOptions(address: DockerAddress): Record<string, unknown> {
   const nothing = { socketPath: undefined, host: undefined, port: undefined, username: undefined };
@@ -343,14 +335,10 @@ function hasSocket(path: string): boolean {
   }
 }
 
-/**
- * From the environment of a process to a client of the engine it means: contexts and DOCKER_HOST as the docker CLI reads them. `host`: a
- * context name or an address from `environment.hosts`; without it the CLI's own rules.
- */
-export function connectEngine(env: DockerEnv, host?: string): EngineConnection {
+/** From the environment of a process to a client of the engine it means: contexts and DOCKER_HOST as the docker CLI reads them. */
+export function connectEngine(env: DockerEnv): EngineConnection {
   const configDir = dockerConfigDir(env);
   const input: EndpointInput = {
-    context: host,
     env,
     configDir,
     currentContext: readDockerCliConfig(configDir).config.currentContext,

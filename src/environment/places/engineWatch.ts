@@ -5,6 +5,7 @@
 import { orAborted, sleep } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { EnvironmentError } from '../environment.ts';
+import { engineClient } from './chosenEngine.ts';
 import { daemonAnswer } from './dockerFault.ts';
 
 interface EngineListener {
@@ -127,4 +128,10 @@ export function createEngineWatch({
     /** Nobody waits any longer. */
     close: (): void => closing.abort(lostError('the program ended')),
   };
+}
+
+/** Of the engine that is used where nobody names one. */
+export function watchEngine(limitS: number): EngineWatch {
+  const docker = engineClient();
+  return createEngineWatch({ ping: () => docker.ping(), limitMs: limitS * 1000 });
 }

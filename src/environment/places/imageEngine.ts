@@ -60,8 +60,6 @@ export interface ImageEngine {
     os: string;
     architecture: string;
     rootDir: string;
-    /** Undefined where the engine does not tell. */
-    memoryBytes?: number | undefined;
   }>;
   inspect(name: string): Promise<LocalImage | undefined>;
   list(): Promise<ListedImage[]>;
@@ -148,7 +146,6 @@ const infoSchema = z.object({
   OSType: z.string().default(''),
   Architecture: z.string().default(''),
   DockerRootDir: z.string().default(''),
-  MemTotal: z.number().optional(),
 });
 
 async function factsOf(docker: Docker): ReturnType<ImageEngine['info']> {
@@ -156,7 +153,7 @@ async function factsOf(docker: Docker): ReturnType<ImageEngine['info']> {
   const architecture = ownEntry(ARCHITECTURES, info.Architecture) ?? info.Architecture;
   // Several engines on one machine have one ID, and so have copies of a virtual machine.
   const id = `${info.ID} ${info.Name}:${info.DockerRootDir}`;
-  return { id, os: info.OSType, architecture, rootDir: info.DockerRootDir, memoryBytes: info.MemTotal };
+  return { id, os: info.OSType, architecture, rootDir: info.DockerRootDir };
 }
 
 /** An image of ours is built, unless it is there: the end state of an agent cannot be made again. */

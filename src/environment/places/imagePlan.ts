@@ -65,24 +65,21 @@ export interface DiskRoom {
   /** images.disk_low: below it nothing new starts. */
   readonly floorBytes: number;
   readonly policy: ImagePolicy;
-  /** Engines that share the images. */
-  readonly engines: number;
 }
 
 /** Why a plan does not fit on the disk even under the policy; undefined when it fits. */
 export function tooMuch({ diskBytes }: Pick<ImagePlan, 'diskBytes'>, room: DiskRoom): string | undefined {
-  const { freeBytes, floorBytes, policy, engines } = room;
+  const { freeBytes, floorBytes, policy } = room;
   if (freeBytes === undefined || diskBytes === 0) return undefined;
-  const share = diskBytes / engines;
   const left = freeBytes - floorBytes;
   if (left <= 0)
     return `less is free than images.disk_low asks for (${gigabytes(floorBytes)}): nothing will start before there is room`;
-  if (policy.kind === 'keep' && share > left)
+  if (policy.kind === 'keep' && diskBytes > left)
     return (
       `the images do not fit and images.policy is "keep": the run will pause at images.disk_low (${gigabytes(floorBytes)} free); ` +
       'use remove-after or lru:<GB>, free space, or take fewer instances'
     );
-  if (policy.kind === 'lru' && Math.min(policy.bytes, share) > left)
+  if (policy.kind === 'lru' && Math.min(policy.bytes, diskBytes) > left)
     return `images.policy keeps ${gigabytes(policy.bytes)} and only ${gigabytes(left)} are free above images.disk_low: keep less`;
   return undefined;
 }

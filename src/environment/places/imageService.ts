@@ -1,22 +1,18 @@
-/** Everything about images of one engine, put together: what the runner and the `images` verb use. */
+/** The images of one engine: what the run, its gradings and the `images` verb ask for. imageJobs.ts brings them, evictImages.ts removes them. */
 
 import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
+import { imageKey } from '../../base/imageReference.ts';
 import { parseSize } from '../../base/text/units.ts';
 import { createDiskRoom, type DiskRoomState, measuredDisk } from './diskRoom.ts';
+import { type Collected, type CollectOptions, collectImages } from './evictImages.ts';
+import { type OwnImage, openImageBook } from './imageBook.ts';
 import { dockerImageEngine } from './imageEngine.ts';
-import { type Collected, type CollectOptions, collectImages, openImageLedger } from './imageLedger.ts';
+import { createImageJobs, type EnsureImage, type ImageEvent, type ImageJobsOptions } from './imageJobs.ts';
 import { type ImagePlan, type PlanOptions, planImages } from './imagePlan.ts';
-import { type ImagesConfig, imagesConfigSchema } from './imagesConfig.ts';
+import { type ImagesConfig, imagesConfigSchema, parsePolicy } from './imagesConfig.ts';
 import { type PullBook, type PullClock, pullThrottle, systemPullClock } from './pullImage.ts';
-import {
-  createPullStage,
-  type EnsureImage,
-  ensureBy,
-  type StageEvent,
-  type StageOptions,
-} from './pullStage.ts';
 import { createRegistryQuestions } from './registry.ts';
 
 export interface ImageServiceOptions {
@@ -25,16 +21,15 @@ export interface ImageServiceOptions {
   readonly platform?: string | undefined;
   /** environment.pull_timeout: seconds without progress. */
   readonly stallSeconds: number;
-  readonly onEvent?: (event: StageEvent) => void;
+  readonly onEvent?: (event: ImageEvent) => void;
   readonly onDisk?: (state: DiskRoomState) => void;
   readonly onWarning?: (message: string) => void;
   readonly clock?: PullClock;
-  /** Other engines serve the same run. */
-  readonly elsewhere?: boolean;
-  /** The budget that it shares with other engines and processes; default: its own. */
+  /** The budget that it shares with other processes; default: its own. */
   readonly pullBook?: PullBook | undefined;
   /** Whether the disk of an engine that is not reached through a local socket is measured, by a short container there. */
   readonly measureDisk?: boolean;
+  /** Default: of the engine's own disk. */
   readonly free?: () => Promise<number | undefined>;
 }
 
@@ -43,20 +38,22 @@ export const isLocal = (docker: Docker): boolean =>
 
 export type ImageService = ReturnType<typeof createImageService>;
 
-/** Of one engine. `dockerConfigDir`: Docker's own, for logins; `stateDir`: where swebatch remembers which images it pulled. */
+/** `dockerConfigDir`: Docker's own, for logins; `stateDir`: where the book of this machine is. */
 export function createImageService(
   { docker, dockerConfigDir, stateDir }: { docker: Docker; dockerConfigDir: string; stateDir: string },
   options: ImageServiceOptions,
 ) {
   const { config, platform, clock = systemPullClock, onWarning = () => {} } = options;
   const engine = dockerImageEngine(docker, join(stateDir, 'builds'));
-  const ledger = openImageLedger(join(stateDir, 'images.jsonl'));
+  const book = openImageBook(stateDir);
   const registries = createRegistryQuestions({ config, platform, dockerConfigDir, onWarning });
+  let among: readonly string[] | undefined;
   const collect = async (
-    more: Pick<CollectOptions, 'dryRun' | 'needBytes' | 'among'> & { policy?: string } = {},
+    more: Pick<CollectOptions, 'dryRun' | 'needBytes'> & { policy?: string } = {},
   ): Promise<Collected> => {
-    const result = await collectImages({ engine, ledger, policy: config.policy, now: clock.now(), ...more });
-    for (const { image } of more.dryRun ? [] : result.removed) stage.forget(image);
+    const asked = { engine, book, policy: config.policy, now: clock.now(), among, ...more };
+    const result = await collectImages(asked);
+    for (const { image } of more.dryRun ? [] : result.removed) jobs.evict(image);
     return result;
   };
   /** A remote engine's disk cannot be seen from here, and has the same paths. */
@@ -71,15 +68,16 @@ export function createImageService(
       return undefined;
     }
   };
-  /** Images that are ready are likely to be there in a moment; those that were pulled once may be. */
+  const ownImages = async (): Promise<OwnImage[]> => book.own((await engine.info()).id);
+  /** Images that are here are likely to be there in a moment; those that were pulled once may be. */
   const likelyImages = async () => {
-    const own = await ledger.own((await engine.info()).id);
-    return [...stage.ready(), ...own.toSorted((a, b) => b.usedAt - a.usedAt).map(({ image }) => image)];
+    const own = await ownImages();
+    return [...jobs.here(), ...own.toSorted((a, b) => b.usedAt - a.usedAt).map(({ image }) => image)];
   };
   const measured = options.measureDisk && !isLocal(docker);
-  const free = options.free ?? (measured ? measuredDisk({ docker, images: likelyImages }) : freeHere);
+  const freeBytes = options.free ?? (measured ? measuredDisk({ docker, images: likelyImages }) : freeHere);
   const disk = createDiskRoom({
-    free,
+    free: freeBytes,
     lowBytes: parseSize(config.disk_low),
     highBytes: parseSize(config.disk_high),
     clock,
@@ -87,15 +85,10 @@ export function createImageService(
     makeRoom: async (needBytes) => void (await collect({ needBytes }).catch(() => undefined)),
     onChange: options.onDisk,
   });
-  const stage = createPullStage({
-    engine,
-    config,
-    clock,
-    ledger,
-    platform,
+  const jobs = createImageJobs({
+    ...{ engine, config, clock, book, platform },
+    pull: options.pull,
     loginOf: registries.loginOf,
-    policy: options.pull,
-    elsewhere: options.elsewhere,
     stallMs: options.stallSeconds * 1000,
     throttle: pullThrottle({
       pulls: config.pulls_per_window,
@@ -103,72 +96,125 @@ export function createImageService(
       book: options.pullBook,
     }),
     askReset: registries.resetOf,
-    beforePull: (_, signal) => disk.pass(signal),
+    beforePull: disk.pass,
     onEvent: options.onEvent,
   });
   return {
-    engine,
-    stage,
-    disk,
-    ledger,
-    collect,
-    manifestOf: registries.manifestOf,
-    /** Where its layers are; undefined when that is not known. */
-    freeBytes: free,
-    /** Where the engine keeps its layers, on this machine. */
+    /** Images fetched before a slot is free. */
+    ahead: config.ahead,
+    policy: parsePolicy(config.policy),
+    /** Free space below which nothing new starts. */
+    floorBytes: parseSize(config.disk_low),
+    ensure: jobs.ensure,
+    status: jobs.status,
+    here: jobs.here,
+    /** Waits until the engine has the image and room for it. Resolves to what people should hear. Rejects with an EnvironmentError, or with the signal. */
+    async ready(image: string, signal: AbortSignal): Promise<readonly string[]> {
+      await disk.pass(signal);
+      signal.throwIfAborted();
+      // Nobody has an attempt yet, whose clocks would stand still.
+      return (await jobs.ensure(image, { signal, waits: () => undefined })).warnings;
+    },
+    /** Whether something may start now: the disk may have filled up since `ready`. */
+    hasRoom: async (): Promise<boolean> => (await disk.check()).open,
+    freeBytes,
+    /** Where the engine keeps its layers, on this machine; undefined when that is not known. */
     layersDir: () => layersDir().catch(() => undefined),
     /** The images that queued trials and gradings of this process still need. */
-    need: (images: readonly string[]) => ledger.need(images),
-    /** Nothing in this process needs the image any more: the policy may take it. `among`: see `CollectOptions`. */
-    async done(image: string, among?: readonly string[]): Promise<Collected> {
-      const { id } = await engine.info();
-      await ledger.used({ engine: id, image, at: clock.now() });
-      return config.policy === 'keep' ? { removed: [], kept: [] } : collect({ among });
+    need: book.need,
+    /** The images of the whole run: what `remove-after` may take. Others were fetched for somebody else. */
+    belong(images: readonly string[]): void {
+      among = images;
     },
-    /** `check`: no image is taken to be there without having been asked about. */
+    /** Nothing in this process needs the image any more: the policy may take it. */
+    async done(image: string): Promise<Collected> {
+      const { id } = await engine.info();
+      await book.used({ engine: id, image, at: clock.now() });
+      return config.policy === 'keep' ? { removed: [], kept: [] } : collect();
+    },
+    collect,
+    /** What swebatch pulled onto this engine. */
+    async own() {
+      const needed = new Set([...(await book.needed())].map(imageKey));
+      const stateOf = async ({ image, id }: OwnImage) => {
+        const local = await engine.inspect(image);
+        if (!local) return 'gone';
+        return local.id !== id ? 'replaced' : needed.has(imageKey(image)) ? 'needed' : 'free';
+      };
+      return Promise.all((await ownImages()).map(async (one) => ({ ...one, state: await stateOf(one) })));
+    },
+    manifestOf: registries.manifestOf,
+    /** `ask`: by default only where something may be pulled. `check`: no image is taken to be there without having been asked about. */
     plan: (
       images: readonly string[],
       { check, ...more }: Pick<PlanOptions, 'ask' | 'signal'> & { check?: boolean } = {},
     ): Promise<ImagePlan> =>
       planImages(images, engine, (image) => registries.manifestOf(image, more.signal), {
+        ask: options.pull !== 'never',
         ...more,
         costly: registries.isCostly,
         ...(check && { existsOf: (image: string) => registries.existsOf(image, more.signal) }),
       }),
     async close() {
-      await stage.close();
-      await ledger.need([]);
+      await jobs.close();
+      await book.need([]);
     },
   };
 }
 
-/** Pulls of a Docker factory that is used without image handling: one try each, without logins, mirrors, a disk floor or a ledger. */
+export interface ImageContent {
+  readonly id: string;
+  /** Digests in registries; empty for an image that was built here. */
+  readonly digests: readonly string[];
+}
+
+/** The content of each name that the engine has. */
+export async function imageContents(
+  docker: Docker,
+  stateDir: string,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, ImageContent>> {
+  const engine = dockerImageEngine(docker);
+  const own = await openImageBook(stateDir).own((await engine.info()).id);
+  const found = new Map<string, ImageContent>();
+  for (const name of new Set(names)) {
+    const local = await engine.inspect(name);
+    if (!local) continue;
+    // The engine forgets the digest of what came from a mirror when the mirror's name goes.
+    const pulled = own.filter((o) => imageKey(o.image) === imageKey(name) && o.id === local.id);
+    found.set(name, {
+      id: local.id,
+      digests: [...local.digests, ...pulled.flatMap((o) => o.digest ?? [])],
+    });
+  }
+  return found;
+}
+
+/** Pulls of a Docker factory that is used without image handling: one try each, without logins, mirrors, a disk floor or a book. */
 export function createFactoryPulls(
   docker: Docker,
-  options: Pick<StageOptions, 'policy' | 'platform' | 'stallMs'>,
+  options: Pick<ImageJobsOptions, 'pull' | 'platform' | 'stallMs'>,
 ): { ensure: EnsureImage; close(): Promise<void> } {
-  const stage = createPullStage({
+  const jobs = createImageJobs({
     ...options,
     engine: dockerImageEngine(docker),
-    config: imagesConfigSchema.parse({ tries: 1, ahead: 0, rate_limit_patience_seconds: 0 }),
+    config: imagesConfigSchema.parse({ tries: 1, rate_limit_patience_seconds: 0 }),
     clock: systemPullClock,
     throttle: pullThrottle({ pulls: 0, windowMs: 0 }),
     loginOf: async () => undefined,
     askReset: async () => undefined,
   });
-  const ensure = ensureBy(stage);
   return {
-    async ensure(image, more) {
-      if (options.policy === 'always') stage.forget(image);
+    async ensure(image, asks) {
+      if (options.pull === 'always') jobs.evict(image);
       try {
-        return await ensure(image, more);
+        return await jobs.ensure(image, asks);
       } catch (error) {
-        more?.signal?.throwIfAborted();
         // It may be built or pulled by hand before the next start.
-        stage.forget(image);
+        jobs.evict(image);
         throw error;
       }
     },
-    close: () => stage.close(),
+    close: jobs.close,
   };
 }

@@ -6,18 +6,16 @@
 import type Docker from 'dockerode';
 import { retry } from '../../base/async/timer.ts';
 import { WORK_IMAGES } from '../../base/imageReference.ts';
-import type { Owner } from '../environment.ts';
 import {
   isOwnerAlive,
   LABELS,
   type Liveness,
   type MachineFacts,
   PROGRAM_LABELS,
-  SERVICE_LABEL,
   thisMachine,
   WORK_LABELS,
 } from '../owner.ts';
-import { engineClient, engineOptionsOf } from './chosenEngine.ts';
+import { engineClient } from './chosenEngine.ts';
 import { daemonAnswer, ifThere, readFault, withDaemonRetry } from './dockerFault.ts';
 
 interface LabelledContainer {
@@ -88,42 +86,6 @@ async function labelsOfImage(docker: Docker, id: string): Promise<Record<string,
   const asked = () => daemonAnswer(docker.getImage(id).inspect());
   const image = await ifThere(withDaemonRetry(asked, [100, 400]));
   return image && (image.Config.Labels ?? {});
-}
-
-interface LeftRequest {
-  readonly docker: Docker;
-  /** This process, and its run. */
-  readonly owner: Pick<Owner, 'run' | 'runCreated' | 'pid' | 'pidStart' | 'bootId' | 'host'>;
-  /** Whether the record proves that nothing of this attempt goes on here. */
-  readonly isOver: (attempt: string) => boolean;
-  readonly limitMs: number;
-}
-
-/** Containers of this very process that an engine still had when it came back: their attempts have ended, or run elsewhere. Returns their names. */
-export async function reapLeft({ docker, owner, isOver, limitMs }: LeftRequest): Promise<string[]> {
-  const wanted: [string, string][] = [
-    [LABELS.run, owner.run],
-    ...(owner.runCreated === undefined ? [] : [[LABELS.runCreated, owner.runCreated] as [string, string]]),
-    [LABELS.pid, String(owner.pid)],
-    [LABELS.pidStart, owner.pidStart],
-    [LABELS.bootId, owner.bootId],
-    [LABELS.host, owner.host],
-  ];
-  const label = wanted.map(([name, value]) => `${name}=${value}`);
-  const found = await daemonAnswer(docker.listContainers({ all: true, filters: { label } }), limitMs);
-  // A service outlives its attempt until the end state is judged.
-  const over = found.filter(
-    ({ Labels }) => isOver(Labels[LABELS.attempt] ?? '') && Labels[SERVICE_LABEL] === undefined,
-  );
-  const own = await Promise.all(over.map((container) => labelsAreItsOwn(docker, container)));
-  const gone = await Promise.all(
-    over
-      .filter((_, i) => own[i])
-      .map(async ({ Id, Names }) =>
-        (await removeContainer(docker.getContainer(Id), limitMs)) ? [Names[0]?.replace(/^\//, '') ?? Id] : [],
-      ),
-  );
-  return gone.flat();
 }
 
 interface ReapResult {
@@ -321,12 +283,8 @@ const ANSWER_MS = 15_000;
 /** The engine leaves its default registry out of the names of its images. */
 const localName = (image: string): string => image.replace(/^(?:index\.)?docker\.io\//, '');
 
-async function leftOn(
-  host: string | undefined,
-  run: RecordedRun,
-  images: readonly string[],
-): Promise<Leftovers> {
-  const docker = engineClient(host === undefined ? undefined : engineOptionsOf(host));
+async function leftNow(run: RecordedRun, images: readonly string[]): Promise<Leftovers> {
+  const docker = engineClient();
   const abortSignal = AbortSignal.timeout(ANSWER_MS);
   const [present, labelled] = await Promise.all([
     docker.listImages({ abortSignal }),
@@ -347,22 +305,9 @@ async function leftOn(
   };
 }
 
-/** `hosts`: names of engines, undefined for the default one. Undefined when one of them does not answer: then nothing is known. */
-export async function leftoversOn(
-  hosts: readonly (string | undefined)[],
-  run: RecordedRun,
-  images: readonly string[],
-): Promise<Leftovers | undefined> {
-  try {
-    const found = await Promise.all(hosts.map((host) => leftOn(host, run, images)));
-    return {
-      containers: [...new Set(found.flatMap(({ containers }) => containers))],
-      images: [...new Set(found.flatMap((engine) => engine.images))],
-    };
-  } catch {
-    return undefined;
-  }
-}
+/** Undefined when the engine does not answer: then nothing is known. */
+export const leftoversOf = (run: RecordedRun, images: readonly string[]): Promise<Leftovers | undefined> =>
+  leftNow(run, images).catch(() => undefined);
 
 export interface WorkImage {
   readonly name: string;

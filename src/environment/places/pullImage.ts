@@ -1,4 +1,4 @@
-/** Brings one image onto one engine: mirrors in turn, retries, the wait for a registry that said "too many". */
+/** Pulls one image: mirrors in turn, tries, the wait for a registry that said "too many". */
 
 import { pause, startTimer } from '../../base/async/timer.ts';
 import {
@@ -39,32 +39,27 @@ export interface PullContext {
   readonly stallMs: number;
   readonly clock: PullClock;
   readonly throttle: PullThrottle;
-  /** Another engine can have the image instead: one that does not answer any more is given up at the first failure. */
-  readonly elsewhere?: boolean | undefined;
   readonly loginOf: (registry: string) => Promise<RegistryLogin | undefined>;
   readonly askReset: (
     reference: ImageReference,
     login: RegistryLogin | undefined,
   ) => Promise<number | undefined>;
   readonly onEvent: (event: PullEventForPeople) => void;
-  /** Carries out a long wait without taking up one of the concurrent pulls. */
-  readonly resting?: (wait: () => Promise<void>) => Promise<void>;
+  /** One of the pulls that may go on at a time. Waits between tries are outside of it. */
+  readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Said before each wait. */
+  readonly waits: () => void;
 }
 
-type PulledImage =
-  | {
-      readonly ok: true;
-      readonly local: LocalImage;
-      readonly from: string;
-      /** The name that the engine knows it by. */
-      readonly heldAs: string;
-      readonly digest: string;
-      readonly bytes: number;
-    }
-  | { readonly ok: false; readonly cancelled: true }
-  | { readonly ok: false; readonly cancelled: false; readonly error: EnvironmentError };
+interface PulledImage {
+  readonly local: LocalImage;
+  readonly from: string;
+  /** The name that the engine knows it by. */
+  readonly heldAs: string;
+  readonly digest: string;
+  readonly bytes: number;
+}
 
-type Try = Awaited<ReturnType<typeof pullOnce>>;
 interface Failed {
   readonly kind: PullFailureKind;
   readonly message: string;
@@ -74,53 +69,66 @@ interface Failed {
 
 const SHORTEST_WAIT_MS = 1000;
 
+/** Rejects with an EnvironmentError that says what to do, or with the signal's reason. */
 export async function pullImage(
   image: string,
   context: PullContext,
   signal: AbortSignal,
 ): Promise<PulledImage> {
-  const { config, clock } = context;
+  const { config, clock, throttle } = context;
   const wanted = sourceOf(image, config.rewrite);
   if (!wanted.ok) {
     const facts = { image, registry: '', hasCredentials: false, engineMessage: wanted.message };
-    return { ok: false, cancelled: false, error: pullError('wrong_name', facts) };
+    throw pullError('wrong_name', facts);
   }
   const candidates = candidatesOf(wanted.reference, config.mirrors);
-  const refusedUntil = (registry: string, now: number) =>
-    context.throttle.refusedUntil(registry, now) ?? Number.POSITIVE_INFINITY;
-  let round: Failed[] = [];
   let refusedSince: number | undefined;
-  for (let nth = 1; nth <= config.tries; nth++) {
-    round = [];
-    for (const reference of candidates) {
-      const login = await context.loginOf(reference.registry);
-      const result = await tryOnce(image, reference, login, context, signal);
-      if (result.ok) return settle(image, reference, result, context);
-      if (result.kind === 'cancelled') return { ok: false, cancelled: true };
-      // An engine that is gone is not the registry's fault: what this throws is reported as daemon_lost.
-      if (context.elsewhere || nth === config.tries) await context.engine.answers();
-      const { kind, message } = result;
-      round.push({ kind, message, reference, hasCredentials: login !== undefined });
-      if (kind === 'disk_full') break;
-    }
+  for (let nth = 1; ; ) {
+    const last = nth === config.tries;
+    const round = await context.inTurn(() => tryEach(image, candidates, last, context, signal));
+    if ('local' in round) return round;
     const full = round.some(({ kind }) => kind === 'disk_full');
+    let waitMs: number;
     if (!full && round.some(({ kind }) => kind === 'rate_limited')) {
       const now = clock.now();
-      const until = Math.min(...round.map(({ reference }) => refusedUntil(reference.registry, now)));
+      const ends = round.flatMap(({ reference }) => throttle.refusedUntil(reference.registry, now) ?? []);
       // Its pause may have ended while others were asked.
-      const waitMs = Math.max(Number.isFinite(until) ? until - now : 0, SHORTEST_WAIT_MS);
+      waitMs = Math.max(ends.length > 0 ? Math.min(...ends) - now : 0, SHORTEST_WAIT_MS);
       refusedSince ??= now;
-      if (now + waitMs - refusedSince > config.rate_limit_patience_seconds * 1000) break;
-      await rest(context, waitMs, signal);
-      nth--; // the registry's limit is not a failed try
-    } else if (round.some(({ kind }) => PULL_FAILURES[kind].again) && nth < config.tries) {
-      const retryMs = config.retry_seconds * 1000 * 2 ** (nth - 1);
-      context.onEvent({ type: 'retry', image, message: wordsOf(round), waitMs: retryMs });
-      await clock.sleep(retryMs, signal);
-    } else break;
-    if (signal.aborted) return { ok: false, cancelled: true };
+      if (now + waitMs - refusedSince > config.rate_limit_patience_seconds * 1000)
+        throw errorOf(image, round, context);
+    } else if (round.some(({ kind }) => PULL_FAILURES[kind].again) && !last) {
+      waitMs = config.retry_seconds * 1000 * 2 ** (nth - 1);
+      // A registry's limit is not a failed try.
+      nth++;
+      context.onEvent({ type: 'retry', image, message: wordsOf(round), waitMs });
+    } else throw errorOf(image, round, context);
+    context.waits();
+    await clock.sleep(waitMs, signal);
+    signal.throwIfAborted();
   }
-  return { ok: false, cancelled: false, error: errorOf(image, round, context) };
+}
+
+/** The image, or what each place said. */
+async function tryEach(
+  image: string,
+  candidates: readonly ImageReference[],
+  last: boolean,
+  context: PullContext,
+  signal: AbortSignal,
+): Promise<PulledImage | readonly Failed[]> {
+  const round: Failed[] = [];
+  for (const reference of candidates) {
+    const login = await context.loginOf(reference.registry);
+    const result = await tryOnce(image, reference, login, context, signal);
+    if (result.ok) return settle(image, reference, result.progress, context);
+    // An engine that is gone is not the registry's fault: what this throws is reported as daemon_lost.
+    if (last) await context.engine.answers();
+    const { kind, message } = result;
+    round.push({ kind, message, reference, hasCredentials: login !== undefined });
+    if (kind === 'disk_full') break;
+  }
+  return round;
 }
 
 /** With mirrors each place has something to say. */
@@ -139,10 +147,6 @@ function errorOf(image: string, round: readonly Failed[], { platform }: PullCont
   return pullError(kind, { image, registry, hasCredentials, platform, engineMessage: wordsOf(round) });
 }
 
-/** A pull that waits for a registry leaves its place to those that have another one. */
-const rest = (context: PullContext, ms: number, signal: AbortSignal): Promise<void> =>
-  context.resting ? context.resting(() => context.clock.sleep(ms, signal)) : context.clock.sleep(ms, signal);
-
 /** Waits for the budget, then pulls. Asking and counting is one step, so parallel pulls share one budget. */
 async function tryOnce(
   image: string,
@@ -151,7 +155,7 @@ async function tryOnce(
   context: PullContext,
   signal: AbortSignal,
 ): Promise<Try> {
-  const { engine, throttle, clock, platform, stallMs, onEvent } = context;
+  const { throttle, clock, onEvent } = context;
   const { registry } = reference;
   for (;;) {
     const now = clock.now();
@@ -164,18 +168,11 @@ async function tryOnce(
     if (ms === 0) break;
     const message = 'the budget of pulls for this window is used up';
     onEvent({ type: 'paused', reason: 'budget', until: now + ms, message });
+    context.waits();
     await clock.sleep(ms, signal);
-    if (signal.aborted) return { ok: false, kind: 'cancelled', message: 'cancelled' };
+    signal.throwIfAborted();
   }
-  const result = await pullOnce({
-    engine,
-    reference,
-    platform,
-    login: login && { ...login },
-    stallMs,
-    signal,
-    onProgress: (progress) => onEvent({ type: 'progress', image, progress }),
-  });
+  const result = await pullOnce(image, reference, login, context, signal);
   if (result.ok) throttle.succeed(registry);
   else if (result.kind === 'rate_limited') {
     const reset = await context.askReset(reference, login);
@@ -194,65 +191,60 @@ async function tryOnce(
 async function settle(
   image: string,
   reference: ImageReference,
-  result: Extract<Try, { ok: true }>,
-  context: PullContext,
+  { downloadedBytes: bytes }: PullProgress,
+  { engine }: PullContext,
 ): Promise<PulledImage> {
-  const { engine } = context;
   const from = canonicalName(reference);
   const local = await engine.inspect(from);
   if (!local) {
     const engineMessage = 'the engine pulled it and does not have it';
     const facts = { image, registry: reference.registry, hasCredentials: false, engineMessage };
-    return { ok: false, cancelled: false, error: pullError('interrupted', facts) };
+    throw pullError('interrupted', facts);
   }
   const repository = familiarName(from).replace(/[@:][^/]*$/, '');
   const digest = local.digests.find((d) => d.startsWith(`${repository}@`)) ?? local.digests[0] ?? local.id;
   const parsed = parseReference(image);
   const renamed = parsed.ok && canonicalName(parsed.reference) !== from;
-  if (renamed && parsed.reference.digest === undefined) {
+  if (renamed && parsed.reference.digest !== undefined) return { local, from, heldAs: from, digest, bytes };
+  if (renamed) {
     await engine.tag(local.id, image);
     await engine.remove(from);
   }
-  const heldAs = renamed && parsed.reference.digest !== undefined ? from : image;
-  return { ok: true, local, from, heldAs, digest, bytes: result.progress.downloadedBytes };
+  return { local, from, heldAs: image, digest, bytes };
 }
 
-interface PullOnceOptions {
-  readonly engine: ImageEngine;
-  readonly reference: ImageReference;
-  readonly platform?: string | undefined;
-  readonly login?: Readonly<Record<string, string>> | undefined;
-  /** 0 waits for ever. */
-  readonly stallMs: number;
-  readonly signal: AbortSignal;
-  readonly onProgress: (progress: PullProgress) => void;
-}
-type PullOnceResult =
+type Try =
   | { readonly ok: true; readonly progress: PullProgress }
-  | { readonly ok: false; readonly kind: PullFailureKind | 'cancelled'; readonly message: string };
+  | { readonly ok: false; readonly kind: PullFailureKind; readonly message: string };
 
 /** One try of one pull from one registry, cut when nothing moves. */
-async function pullOnce(options: PullOnceOptions): Promise<PullOnceResult> {
-  const { engine, reference, platform, login, stallMs, signal, onProgress } = options;
+async function pullOnce(
+  image: string,
+  { registry, repository, tag = 'latest', digest }: ImageReference,
+  login: RegistryLogin | undefined,
+  { engine, platform, stallMs, onEvent, waits }: PullContext,
+  signal: AbortSignal,
+): Promise<Try> {
   const progress = pullProgress();
   const stall = new AbortController();
   const timer = startTimer(stallMs, () => stall.abort(new Error('stalled')));
   try {
     await engine.pull({
-      registry: reference.registry,
-      repository: reference.repository,
-      tagOrDigest: reference.digest ?? reference.tag ?? 'latest',
-      platform,
-      login,
+      ...{ registry, repository, platform },
+      tagOrDigest: digest ?? tag,
+      login: login && { ...login },
       signal: AbortSignal.any([signal, stall.signal]),
       onEvent: (event) => {
-        if (progress.add(event)) timer.restart();
-        onProgress(progress.now());
+        if (progress.add(event)) {
+          timer.restart();
+          waits();
+        }
+        onEvent({ type: 'progress', image, progress: progress.now() });
       },
     });
     return { ok: true, progress: progress.now() };
   } catch (error) {
-    if (signal.aborted) return { ok: false, kind: 'cancelled', message: 'cancelled' };
+    signal.throwIfAborted();
     if (stall.signal.aborted) {
       const { downloadedBytes, totalBytes } = progress.now();
       const message = `nothing moved for ${stallMs / 1000} s, at ${mb(downloadedBytes)} of ${mb(totalBytes)} MB`;
@@ -330,8 +322,8 @@ export const systemPullClock: PullClock = {
 };
 
 /**
- * When a pull may begin: a sliding window of pulls for each registry, which engines and processes share, and the pause that a registry's 429 imposes on all pulls from it, and on nothing else:
- * a mirror serves on while the registry behind it refuses.
+ * When a pull may begin: a sliding window of pulls for each registry, which processes share, and the pause that a registry's 429 imposes on all
+ * pulls from it, and on nothing else: a mirror serves on while the registry behind it refuses.
  */
 
 type PullThrottle = ReturnType<typeof pullThrottle>;
@@ -350,7 +342,7 @@ export interface PullBook {
   take(ask: PullAsk): number;
 }
 
-/** Of those who have nothing else in common. */
+/** For one process. */
 export function ownPullBook(): PullBook {
   const begunOf = new Map<string, number[]>();
   return {
@@ -375,7 +367,7 @@ interface Refusal {
 export function pullThrottle(limits: {
   pulls: number;
   windowMs: number;
-  /** Shared with other engines and processes. */
+  /** Shared with other processes. */
   book?: PullBook | undefined;
 }) {
   const { pulls, windowMs, book = ownPullBook() } = limits;

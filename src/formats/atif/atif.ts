@@ -6,21 +6,22 @@ import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
-import { timestampOrNull, tokensOrNull } from '../../base/plausible.ts';
 import { contentText } from '../../base/text/contentText.ts';
 import { plausibleNano } from '../../money.ts';
-import { readForeignFile } from '../foreignFile.ts';
+import { readerOf, readIfThere } from '../foreignFile.ts';
 import {
   type ForeignFormat,
-  type ForeignInstance,
   type ForeignRun,
-  foreignIdProblem,
   foreignInstance,
+  numbered,
   type RecordedCall,
+  recordedCall,
+  secondsOf,
   spanOf,
+  tokensOfPrompt,
   UNKNOWN_MODEL,
+  withIds,
 } from '../foreignFormat.ts';
-import { type RawBody, readForeign } from '../foreignJson.ts';
 import { withReport } from '../verdicts.ts';
 
 export const atif: ForeignFormat = {
@@ -89,76 +90,55 @@ function messagesOf(step: Step): Readonly<Record<string, unknown>>[] {
   return [said, ...seen];
 }
 
-const secondsOf = ({ timestamp }: Step): number[] => {
-  const at = timestampOrNull(Date.parse(timestamp ?? '') / 1000);
-  return at === null ? [] : [at];
-};
+const callOf = ({ metrics, model_name, timestamp }: Step, step: number): RecordedCall[] =>
+  metrics
+    ? [
+        recordedCall({
+          ...tokensOfPrompt({
+            prompt: metrics.prompt_tokens,
+            cached: metrics.cached_tokens,
+            written: metrics.extra?.cache_write_tokens,
+            completion: metrics.completion_tokens,
+            reasoning: metrics.extra?.reasoning_tokens,
+          }),
+          step,
+          model: model_name ?? null,
+          rawUsage: metrics,
+          costNano: plausibleNano(metrics.cost_usd),
+          at: secondsOf(timestamp),
+        }),
+      ]
+    : [];
 
-/** Its prompt counts what came from the cache and what was written to it. */
-function callOf(step: Step, number: number): RecordedCall[] {
-  const { metrics } = step;
-  if (!metrics) return [];
-  const prompt = tokensOrNull(metrics.prompt_tokens);
-  const cached = tokensOrNull(metrics.cached_tokens) ?? 0;
-  const written = tokensOrNull(metrics.extra?.cache_write_tokens);
-  return [
-    {
-      step: number,
-      model: step.model_name ?? null,
-      responseId: null,
-      finishReason: null,
-      rawUsage: metrics,
-      inputTokens: prompt === null ? null : Math.max(0, prompt - cached - (written ?? 0)),
-      cacheReadTokens: cached,
-      ...(written !== null && { cacheWriteTokens: written }),
-      outputTokens: tokensOrNull(metrics.completion_tokens),
-      reasoningTokens: tokensOrNull(metrics.extra?.reasoning_tokens),
-      costNano: plausibleNano(metrics.cost_usd),
-      at: secondsOf(step)[0] ?? null,
-    },
-  ];
-}
-
-/** What the file states of the whole beyond its steps: those of sub-agents, and files whose steps state no cost. */
+/** The cost of the whole beyond its steps: of sub-agents, and of files whose steps state no cost. */
 function restCall(calls: readonly RecordedCall[], totalNano: number | null, step: number): RecordedCall[] {
   if (totalNano === null || calls.some(({ costNano }) => costNano === null)) return [];
   const rest = totalNano - calls.reduce((sum, { costNano }) => sum + costNano!, 0);
   // Sums of dollars differ in their last digits.
   if (calls.length > 0 && rest < 1000) return [];
   return [
-    {
-      ...{ step, model: null, responseId: null, finishReason: null, rawUsage: null, at: null },
-      ...{ inputTokens: null, cacheReadTokens: null, outputTokens: null, reasoningTokens: null },
-      costNano: rest,
-      notes: ['cost of the whole beyond its steps, from final_metrics'],
-    },
+    recordedCall({ step, costNano: rest, notes: ['cost of the whole beyond its steps, from final_metrics'] }),
   ];
 }
 
-export function readAtif(text: RawBody) {
-  const read = readForeign(
-    text,
-    atifSchema,
-    (value) =>
-      isRecord(value) && typeof value.schema_version === 'string' && value.schema_version.startsWith('ATIF'),
-    'it states no schema_version of ATIF',
-  );
-  if (!read.ok) return read;
-  const { schema_version, steps, agent, final_metrics } = read.value;
-  const byAgent = steps.filter(({ source }) => source === 'agent');
-  const value = {
-    schemaVersion: schema_version,
-    steps: byAgent.length,
-    messages: steps.flatMap(messagesOf),
-    agent: agent ? { name: agent.name, version: agent.version ?? null } : null,
-    model: agent?.model_name ?? byAgent.find(({ model_name }) => model_name)?.model_name ?? null,
-    calls: byAgent.flatMap((step, at) => callOf(step, at + 1)),
-    /** Of the whole, as the file states it; null where it does not. */
-    totalNano: plausibleNano(final_metrics?.total_cost_usd),
-    ...spanOf(steps.flatMap(secondsOf)),
-  };
-  return { ok: true as const, value };
-}
+export const readAtif = readerOf(
+  atifSchema.transform(({ steps, agent, final_metrics }) => {
+    const byAgent = steps.filter(({ source }) => source === 'agent');
+    return {
+      steps: byAgent.length,
+      messages: steps.flatMap(messagesOf),
+      agent: agent ? { name: agent.name, version: agent.version ?? null } : null,
+      model: agent?.model_name ?? byAgent.find(({ model_name }) => model_name)?.model_name ?? null,
+      calls: byAgent.flatMap((step, at) => callOf(step, at + 1)),
+      /** Of the whole, as the file states it; null where it does not. */
+      totalNano: plausibleNano(final_metrics?.total_cost_usd),
+      ...spanOf(steps.flatMap(({ timestamp }) => secondsOf(timestamp) ?? [])),
+    };
+  }),
+  (value) =>
+    isRecord(value) && typeof value.schema_version === 'string' && value.schema_version.startsWith('ATIF'),
+  'it states no schema_version of ATIF',
+);
 
 /** Harbor keeps them as `<trial>/agent/trajectory.json`. */
 function idOf(path: string): string {
@@ -179,35 +159,29 @@ const filesIn = (source: string): string[] =>
 /** Of several files of one instance each is an epoch, in the order of their paths. */
 export function readAtifFiles(source: string): ForeignRun {
   const problems: string[] = [];
-  const epochs = new Map<string, number>();
-  const instances: ForeignInstance[] = [];
-  for (const path of filesIn(source)) {
-    const read = readAtif(readForeignFile(path));
-    const id = idOf(path);
-    const wrong = read.ok ? foreignIdProblem(path, id) : `${path}: ${read.message}`;
-    if (wrong !== null) problems.push(wrong);
-    if (wrong !== null || !read.ok) continue;
-    const { agent, model, calls, totalNano, schemaVersion: _, ...stated } = read.value;
-    const costs = calls.map(({ costNano }) => costNano);
-    const known = costs.length > 0 && costs.every((cost) => cost !== null);
-    const epoch = (epochs.get(id) ?? 0) + 1;
-    epochs.set(id, epoch);
-    instances.push(
-      foreignInstance({
+  const found = filesIn(source).flatMap((path) => {
+    const read = readIfThere(path, readAtif, problems);
+    return read ? [{ ...read, path, instanceId: idOf(path) }] : [];
+  });
+  const instances = numbered(withIds(found, problems)).map(
+    ({ path, instanceId, epoch, agent, model, calls, totalNano, ...stated }) => {
+      const costs = calls.map(({ costNano }) => costNano);
+      const known = costs.length > 0 && costs.every((cost) => cost !== null);
+      return foreignInstance({
         ...stated,
-        instanceId: id,
+        instanceId,
         epoch,
         model: model ?? agent?.name ?? UNKNOWN_MODEL,
         format: 'atif',
         version: agent?.version ?? null,
-        // What the file says of the whole goes first: steps of sub-agents and failed calls are in no step of it.
+        // The file's own total goes first: steps of sub-agents and failed calls are in no step of it.
         costNano: totalNano ?? (known ? costs.reduce((sum, cost) => sum + cost, 0) : null),
         calls: [...calls, ...restCall(calls, totalNano, stated.steps)],
         file: path,
         notes: ['ATIF does not say how the attempt ended'],
-      }),
-    );
-  }
+      });
+    },
+  );
   const warnings = ['ATIF states neither patch nor verdict: both are unknown'];
   return { folder: source, instances, verdicts: new Map(), warnings, problems };
 }

@@ -4,7 +4,7 @@
  */
 
 import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
 import { keyed } from '../../base/keyed.ts';
@@ -12,21 +12,26 @@ import { tokensOrNull } from '../../base/plausible.ts';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
 import { readAtif } from '../atif/atif.ts';
-import { hasKeys, readForeignFile, topOf } from '../foreignFile.ts';
+import { hasKeys, readerOf, readForeignFile, readIfThere, topOf } from '../foreignFile.ts';
 import {
   counted,
+  epochsOf,
   type ForeignFormat,
   type ForeignInstance,
   type ForeignRun,
   type ForeignVerdict,
   foreignIdProblem,
   foreignInstance,
+  lacking,
+  numbered,
+  secondsOf,
   type TrialIdentity,
+  tokensOfPrompt,
   trialKey,
   UNKNOWN_MODEL,
   wholeCall,
+  withIds,
 } from '../foreignFormat.ts';
-import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
 
 export const harbor: ForeignFormat = {
   recognise: ({ files, head }) =>
@@ -76,54 +81,39 @@ const trialSchema = z.looseObject({
 });
 type HarborTrial = z.infer<typeof trialSchema>;
 
-export const readHarborTrial = (text: RawBody): Read<HarborTrial> =>
-  readForeign(
-    text,
-    trialSchema,
-    (value) => isRecord(value) && 'task_name' in value && 'agent_info' in value,
-    'it is no result of a trial of Harbor',
-  );
+export const readHarborTrial = readerOf(
+  trialSchema,
+  (value) => isRecord(value) && 'task_name' in value && 'agent_info' in value,
+  'it is no result of a trial of Harbor',
+);
 
+const metricsSchema = z.looseObject({ metrics: z.array(z.record(z.string(), z.unknown())).default([]) });
 const jobSchema = z.looseObject({
   n_total_trials: z.number().int().min(0),
-  stats: z
-    .looseObject({
-      evals: z
-        .record(
-          z.string(),
-          z.looseObject({ metrics: z.array(z.record(z.string(), z.unknown())).default([]) }),
-        )
-        .default({}),
-    })
-    .nullish(),
+  stats: z.looseObject({ evals: z.record(z.string(), metricsSchema).default({}) }).nullish(),
 });
 
 /** How many trials it has, and the means that Harbor printed: one for each pair of agent and dataset. */
-export function readHarborJobResult(
-  text: RawBody,
-): Read<{ readonly trials: number; readonly means: readonly number[] }> {
-  const read = readForeign(
-    text,
-    jobSchema,
-    (value) => isRecord(value) && 'n_total_trials' in value,
-    'it is no result of a job of Harbor',
-  );
-  if (!read.ok) return read;
-  const evals = Object.values(read.value.stats?.evals ?? {});
-  const means = evals.flatMap(({ metrics }) =>
-    // A job whose trials have several named rewards has a mean for each name, and none that is called so.
-    metrics.flatMap(({ mean, reward }) => [mean ?? reward].filter((value) => typeof value === 'number')),
-  );
-  return { ok: true, value: { trials: read.value.n_total_trials, means } };
-}
-
-const configSchema = z.looseObject({ n_attempts: z.number().int().min(1).max(1000).default(1) });
+export const readHarborJobResult = readerOf(
+  jobSchema.transform(({ n_total_trials: trials, stats }) => ({
+    trials,
+    means: Object.values(stats?.evals ?? {}).flatMap(({ metrics }) =>
+      // A job whose trials have several named rewards has a mean for each name, and none that is called so.
+      metrics.flatMap(({ mean, reward }) => [mean ?? reward].filter((value) => typeof value === 'number')),
+    ),
+  })),
+  (value) => isRecord(value) && 'n_total_trials' in value,
+  'it is no result of a job of Harbor',
+);
 
 /** From config.json of a job: how many trials each task was meant to have. */
-export function readHarborAttempts(text: RawBody): Read<number> {
-  const read = readForeign(text, configSchema, isRecord, 'it is no configuration of a job of Harbor');
-  return read.ok ? { ok: true, value: read.value.n_attempts } : read;
-}
+export const readHarborAttempts = readerOf(
+  z
+    .looseObject({ n_attempts: z.number().int().min(1).max(1000).default(1) })
+    .transform(({ n_attempts }) => n_attempts),
+  isRecord,
+  'it is no configuration of a job of Harbor',
+);
 
 /** Ends that are the agent's own, by the names of Harbor before 0.26, which stated no policy: their reward is a measurement. */
 const OWN_ENDS: ReadonlySet<string> = new Set([
@@ -157,7 +147,7 @@ function rewardOf(trial: HarborTrial) {
   return { reward: valid ? (reward ?? null) : null, rewards, exception: raised[0] };
 }
 
-/** What Harbor's exceptions say about the end of an attempt; the verdict says apart whether its reward counts. */
+/** The end of an attempt by Harbor's exceptions; the verdict says apart whether its reward counts. */
 const REASONS: readonly (readonly [pattern: RegExp, reason: ExitReason])[] = [
   [/^AgentTimeoutError$/, 'limit_wall_time'],
   [/^(?:Context|Output)\w*ExceededError$/, 'context_window_exceeded'],
@@ -172,19 +162,15 @@ const reasonOf = ({ exception, reward }: ReturnType<typeof rewardOf>): ExitReaso
     : (REASONS.find(([pattern]) => pattern.test(exception.exception_type))?.[1] ??
       (reward === null ? 'env_start_failed' : 'submitted'));
 
-interface Trial {
-  readonly id: string;
-  readonly folder: string;
+interface Found {
+  readonly instanceId: string;
+  readonly arm?: string;
+  /** Of the trial. */
+  readonly path: string;
   readonly trial: HarborTrial;
   readonly measured: ReturnType<typeof rewardOf>;
-  readonly epoch: number;
-  readonly arm: string | undefined;
 }
-
-const secondsOf = (date: string | null | undefined): number | null => {
-  const at = Date.parse(date ?? '');
-  return Number.isNaN(at) ? null : at / 1000;
-};
+type Trial = Found & { readonly epoch: number };
 
 function modelOf({ agent_info }: HarborTrial): string {
   const info = agent_info?.model_info;
@@ -228,26 +214,26 @@ function conversationOf(folder: string, { step_results }: HarborTrial) {
   };
 }
 
-function instanceOf({ id, folder, trial, measured, epoch, arm }: Trial): ForeignInstance {
-  const { totalNano, ...conversation } = conversationOf(folder, trial);
+function instanceOf({ instanceId, epoch, arm, path, trial, measured }: Trial): ForeignInstance {
+  const { totalNano, ...conversation } = conversationOf(path, trial);
   const { exception } = measured;
   const used = usedBy(trial);
   const costNano = plausibleNano(used?.cost_usd) ?? totalNano;
+  const startedAt = secondsOf(trial.started_at);
   const call = wholeCall({
+    ...tokensOfPrompt({
+      prompt: used?.n_input_tokens,
+      cached: used?.n_cache_tokens,
+      completion: used?.n_output_tokens,
+    }),
     model: trial.agent_info?.model_info?.name ?? null,
     rawUsage: used,
-    // Harbor counts what came from the cache as input too.
-    inputTokens:
-      used?.n_input_tokens == null
-        ? null
-        : tokensOrNull(Math.max(0, used.n_input_tokens - (used.n_cache_tokens ?? 0))),
-    outputTokens: tokensOrNull(used?.n_output_tokens),
     cacheReadTokens: tokensOrNull(used?.n_cache_tokens),
     costNano,
-    at: secondsOf(trial.started_at),
+    at: startedAt,
   });
   return foreignInstance({
-    instanceId: id,
+    instanceId,
     epoch,
     ...(arm !== undefined && { arm }),
     model: modelOf(trial),
@@ -259,9 +245,9 @@ function instanceOf({ id, folder, trial, measured, epoch, arm }: Trial): Foreign
     ...conversation,
     costNano,
     calls: states(used) || costNano !== null ? [call] : [],
-    startedAt: secondsOf(trial.started_at),
+    startedAt,
     endedAt: secondsOf(trial.finished_at),
-    file: folder,
+    file: path,
   });
 }
 
@@ -291,7 +277,7 @@ function difference(trials: readonly Trial[], printed: readonly number[]): strin
   const valid = trials.filter(({ measured }) => measured.reward !== null);
   const ours = mean(valid.map(({ measured }) => measured.reward!));
   const [only] = printed;
-  // One that 0.26 resumed has its number by its rule.
+  // A job that 0.26 resumed has its number by the rule of 0.26.
   const leavesOut = trials.some(({ trial }) => trial.reward_valid != null);
   const theirs = printed.length === 1 ? only! : harborMean(leavesOut ? valid : trials);
   const unnamed = valid.filter(({ measured }) => !Object.hasOwn(measured.rewards, MAIN)).length;
@@ -308,7 +294,9 @@ function difference(trials: readonly Trial[], printed: readonly number[]): strin
     ];
   }
   const names = counted(
-    lost.map(({ id, measured }) => `${id} (${measured.exception?.exception_type ?? 'no reward'})`),
+    lost.map(
+      ({ instanceId, measured }) => `${instanceId} (${measured.exception?.exception_type ?? 'no reward'})`,
+    ),
     5,
   );
   const given = lost.filter(({ measured }) => Object.keys(measured.rewards).length > 0).length;
@@ -324,30 +312,29 @@ function difference(trials: readonly Trial[], printed: readonly number[]): strin
   return [`Harbor's mean is ${theirs.toFixed(3)} ${says}: ${names}`];
 }
 
-type Found = Omit<Trial, 'epoch' | 'arm'>;
-
-function trialsIn(folder: string, problems: string[]): Found[] {
-  const found: Found[] = [];
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    const at = join(folder, entry.name);
-    const path = join(at, 'result.json');
-    if (!entry.isDirectory() || !existsSync(path)) continue;
-    const read = readHarborTrial(readForeignFile(path));
-    if (!read.ok) {
-      problems.push(`${path}: ${read.message}`);
-      continue;
-    }
-    found.push({ id: '', folder: at, trial: read.value, measured: rewardOf(read.value) });
-  }
-  const idOf = idsOf(found.map(({ trial }) => trial.task_name));
-  return found.flatMap((each) => {
-    const id = idOf(each.trial.task_name);
-    const noId = foreignIdProblem(each.folder, id);
-    if (noId === null) return [{ ...each, id }];
-    problems.push(noId);
-    return [];
+/** Trials of one task by one agent and model are epochs, in the order in which they began. */
+function trialsIn(folder: string, problems: string[]): Trial[] {
+  const read = foldersIn(folder).flatMap((path) => {
+    const trial = readIfThere(join(path, 'result.json'), readHarborTrial, problems);
+    return trial ? [{ path, trial }] : [];
   });
+  const idOf = idsOf(read.map(({ trial }) => trial.task_name));
+  const agentOf = ({ trial }: (typeof read)[number]) =>
+    [trial.agent_info?.name ?? 'agent', modelOf(trial)].join('/');
+  const found = withIds(
+    read.map((each) => ({ ...each, instanceId: idOf(each.trial.task_name), measured: rewardOf(each.trial) })),
+    problems,
+  );
+  const several = new Set(found.map(agentOf)).size > 1;
+  const order = (each: Found) => `${each.instanceId} ${each.trial.started_at ?? ''} ${each.path}`;
+  const ordered = found.toSorted((a, b) => (order(a) < order(b) ? -1 : order(a) > order(b) ? 1 : 0));
+  return numbered(ordered.map((each): Found => (several ? { ...each, arm: agentOf(each) } : each)));
 }
+
+const foldersIn = (folder: string): string[] =>
+  readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() ? [join(folder, entry.name)] : [],
+  );
 
 /** "org/task" is `task`, unless the job has a task of that name from elsewhere: two tasks are not two trials of one. */
 function idsOf(names: readonly string[]): (name: string) => string {
@@ -357,131 +344,98 @@ function idsOf(names: readonly string[]): (name: string) => string {
 
 const lastOf = (name: string): string => name.split('/').at(-1)!;
 
-/** Trials of one task by one agent and model are epochs, in the order in which they began. */
-function placed(found: readonly Found[]): Trial[] {
-  const agentOf = ({ trial }: Found) => [trial.agent_info?.name ?? 'agent', modelOf(trial)].join('/');
-  const several = new Set(found.map(agentOf)).size > 1;
-  const order = (each: Found) => `${each.id} ${each.trial.started_at ?? ''} ${each.folder}`;
-  const ordered = found.toSorted((a, b) => (order(a) < order(b) ? -1 : order(a) > order(b) ? 1 : 0));
-  const epochs = new Map<string, number>();
-  return ordered.map((each) => {
-    const arm = several ? agentOf(each) : undefined;
-    const epoch = (epochs.get(`${each.id} ${arm}`) ?? 0) + 1;
-    epochs.set(`${each.id} ${arm}`, epoch);
-    return { ...each, epoch, arm };
-  });
-}
-
-const asked = {
-  agent: z.looseObject({ name: z.string().nullish(), model_name: z.string().nullish() }).nullish(),
-};
-/** Every trial that the job was meant to run. */
-const lockSchema = z.looseObject({
-  trials: z.array(z.looseObject({ task: z.looseObject({ name: z.string().min(1) }), ...asked })),
-});
-/** config.json of a trial. */
-const trialConfigSchema = z.looseObject({
-  task: z.looseObject({ name: z.string().nullish(), path: z.string().nullish() }),
-  ...asked,
-});
-
-/** What was meant, by the lock of the job or by the configuration of a trial. */
+/** A trial that was meant, by the lock of the job or by its own configuration. */
 interface Meant {
   readonly task: string;
+  /** As trials that ended name theirs. */
   readonly agent: string | undefined;
 }
 
-/** As `placed` names the agents of trials that ended. */
-const meant = (task: string, agent: z.infer<typeof trialConfigSchema>['agent']): Meant => ({
-  task,
-  agent: agent?.name ? [agent.name, agent.model_name ?? agent.name].join('/') : undefined,
-});
+const asked = {
+  agent: z
+    .looseObject({ name: z.string().nullish(), model_name: z.string().nullish() })
+    .nullish()
+    .transform((agent) => (agent?.name ? [agent.name, agent.model_name ?? agent.name].join('/') : undefined)),
+};
 
-export function readHarborLock(text: RawBody): Read<readonly Meant[]> {
-  const read = readForeign(text, lockSchema, isRecord, 'it is no lock of a job of Harbor');
-  return read.ok
-    ? { ok: true, value: read.value.trials.map(({ task, agent }) => meant(task.name, agent)) }
-    : read;
-}
+/** Every trial that the job was meant to run. */
+export const readHarborLock = readerOf(
+  z
+    .looseObject({
+      trials: z.array(z.looseObject({ task: z.looseObject({ name: z.string().min(1) }), ...asked })),
+    })
+    .transform(({ trials }) => trials.map(({ task, agent }): Meant => ({ task: task.name, agent }))),
+  isRecord,
+  'it is no lock of a job of Harbor',
+);
 
-export function readHarborTrialConfig(text: RawBody): Read<Meant> {
-  const read = readForeign(text, trialConfigSchema, isRecord, 'it is no configuration of a trial of Harbor');
-  if (!read.ok) return read;
-  const { task, agent } = read.value;
-  return { ok: true, value: meant(task.name ?? task.path ?? '', agent) };
-}
+/** config.json of a trial. */
+export const readHarborTrialConfig = readerOf(
+  z
+    .looseObject({
+      task: z.looseObject({ name: z.string().nullish(), path: z.string().nullish() }),
+      ...asked,
+    })
+    .transform(({ task, agent }): Meant => ({ task: task.name ?? task.path ?? '', agent })),
+  isRecord,
+  'it is no configuration of a trial of Harbor',
+);
 
 /** Trials that began and left no result: by their configuration, or the name that Harbor gives their folders. */
 const unfinishedIn = (folder: string): Meant[] =>
-  readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-    if (!entry.isDirectory() || existsSync(join(folder, entry.name, 'result.json'))) return [];
-    const config = join(folder, entry.name, 'config.json');
-    const read = existsSync(config) ? readHarborTrialConfig(readForeignFile(config)) : null;
-    if (read?.ok && read.value.task !== '') return [read.value];
-    const named = /^(.+)__[A-Za-z0-9]{7}$/.exec(entry.name)?.[1];
+  foldersIn(folder).flatMap((path) => {
+    if (existsSync(join(path, 'result.json'))) return [];
+    const read = readIfThere(join(path, 'config.json'), readHarborTrialConfig);
+    if (read && read.task !== '') return [read];
+    const named = /^(.+)__[A-Za-z0-9]{7}$/.exec(basename(path))?.[1];
     return named === undefined ? [] : [{ task: named, agent: undefined }];
   });
 
 /** Trials that the job was meant to run, by its lock or its attempts for each task, and has no result of. */
 function neverRun(folder: string, trials: readonly Trial[], attempts: number): TrialIdentity[] {
-  const places = new Map<string, { id: string; arm: string | undefined; has: number; planned: number }>();
-  const placeOf = (id: string, arm: string | undefined) => {
-    const key = `${id} ${arm}`;
-    const place = places.get(key) ?? { id, arm, has: 0, planned: 0 };
-    places.set(key, place);
-    return place;
-  };
-  for (const { id, arm } of trials) placeOf(id, arm).has += 1;
-  for (const place of places.values()) place.planned = Math.max(attempts, place.has);
   const sources = Map.groupBy(trials, ({ trial }) => lastOf(trial.task_name));
   const arms = new Set(trials.map(({ arm }) => arm));
-  const placed = ({ task, agent }: Meant) => {
+  const placed = ({ task, agent }: Meant): TrialIdentity[] => {
     const named = sources.get(lastOf(task)) ?? [];
-    const ids = new Set(named.map(({ id }) => id));
-    const id =
-      ids.size > 1 ? named.find(({ trial }) => trial.task_name === task)?.id : ([...ids][0] ?? lastOf(task));
+    const ids = new Set(named.map(({ instanceId }) => instanceId));
+    const instanceId =
+      ids.size > 1
+        ? named.find(({ trial }) => trial.task_name === task)?.instanceId
+        : ([...ids][0] ?? lastOf(task));
     const arm = arms.has(undefined) ? undefined : agent;
-    return id !== undefined && arms.has(arm) && foreignIdProblem('', id) === null ? [{ id, arm }] : [];
+    if (instanceId === undefined || !arms.has(arm) || foreignIdProblem('', instanceId) !== null) return [];
+    return [{ instanceId, ...(arm !== undefined && { arm }) }];
   };
-  const path = join(folder, 'lock.json');
-  const lock = existsSync(path) ? readHarborLock(readForeignFile(path)) : null;
-  const locked = lock?.ok ? lock.value : [];
+  const has = Map.groupBy(trials, (trial) => trialKey({ ...trial, epoch: 1 }));
+  const planned = trials.flatMap(({ instanceId, arm }) =>
+    epochsOf({ instanceId, ...(arm !== undefined && { arm }) }, attempts),
+  );
+  const locked = readIfThere(join(folder, 'lock.json'), readHarborLock) ?? [];
   for (const [all, begun] of [
     [locked, false],
     [unfinishedIn(folder), true],
   ] as const)
-    for (const same of Map.groupBy(all.flatMap(placed), ({ id, arm }) => `${id} ${arm}`).values()) {
-      const place = placeOf(same[0]!.id, same[0]!.arm);
-      place.planned = Math.max(place.planned, same.length + (begun ? place.has : 0));
-    }
-  return [...places.values()].flatMap(({ id: instanceId, arm, has, planned }) =>
-    Array.from({ length: planned - has }, (_, at) => ({
-      instanceId,
-      epoch: has + at + 1,
-      ...(arm !== undefined && { arm }),
-    })),
-  );
+    for (const [key, same] of Map.groupBy(all.flatMap(placed), trialKey))
+      planned.push(...epochsOf(same[0]!, same.length + (begun ? (has.get(key)?.length ?? 0) : 0)));
+  return lacking(planned, trials);
 }
 
 /** Null for another kind of folder. */
 export function readHarborJob(folder: string): ForeignRun | null {
-  const path = join(folder, 'result.json');
-  const job = existsSync(path) ? readHarborJobResult(readForeignFile(path)) : null;
-  if (!job?.ok) return null;
+  const job = readIfThere(join(folder, 'result.json'), readHarborJobResult);
+  if (!job) return null;
   const problems: string[] = [];
-  const trials = placed(trialsIn(folder, problems));
-  const config = join(folder, 'config.json');
-  const attempts = existsSync(config) ? readHarborAttempts(readForeignFile(config)) : null;
-  const lacking = neverRun(folder, trials, attempts?.ok ? attempts.value : 1);
-  const warnings = difference(trials, job.value.means);
-  const absent = job.value.trials - trials.length;
+  const trials = trialsIn(folder, problems);
+  const attempts = readIfThere(join(folder, 'config.json'), readHarborAttempts) ?? 1;
+  const warnings = difference(trials, job.means);
+  const absent = job.trials - trials.length;
   if (absent > 0 && problems.length === 0)
     warnings.push(
-      `${absent} of the ${job.value.trials} trials of the job have no result: Harbor's mean leaves them out`,
+      `${absent} of the ${job.trials} trials of the job have no result: Harbor's mean leaves them out`,
     );
   const instances = trials.map(instanceOf);
-  const verdicts = new Map(trials.map((each, at) => [trialKey(instances[at]!), verdictOf(each.measured)]));
-  return { folder, instances, verdicts, neverRun: lacking, warnings, problems };
+  const verdicts = new Map(trials.map((each) => [trialKey(each), verdictOf(each.measured)]));
+  return { folder, instances, verdicts, neverRun: neverRun(folder, trials, attempts), warnings, problems };
 }
 
 function verdictOf({ reward, rewards, exception }: Trial['measured']): ForeignVerdict {

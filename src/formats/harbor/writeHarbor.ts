@@ -4,6 +4,7 @@ import { pathName } from '../../base/text/fileName.ts';
 import { atifOf } from '../atif/writeAtif.ts';
 import {
   RECORD_FILE,
+  sumOfUsage,
   type WrittenArm,
   type WrittenFile,
   type WrittenRun,
@@ -13,7 +14,7 @@ import {
 
 type Json = Record<string, unknown>;
 
-/** What is kept of each trial for the job, whose file is written last. */
+/** The part of a trial that the job needs, whose file is written last. */
 interface Written {
   readonly name: string;
   readonly task: string;
@@ -72,14 +73,8 @@ function modelOf(model: string): { name: string; provider: string | null } {
 }
 
 function sumOf({ usage }: WrittenTrial): Usage {
-  const all = [...usage.values()];
-  const sum = (of: (one: WrittenUsage) => number) => all.reduce((total, one) => total + of(one), 0);
-  return {
-    input: sum((one) => one.input + one.cacheWrite),
-    cacheRead: sum((one) => one.cacheRead),
-    output: sum((one) => one.output),
-    costNano: all.some((one) => one.costNano === null) ? null : sum((one) => one.costNano!),
-  };
+  const { input, cacheWrite, ...sum } = sumOfUsage([...usage.values()]);
+  return { ...sum, input: input + cacheWrite };
 }
 
 /** Below 1 what is not resolved has its reward. */

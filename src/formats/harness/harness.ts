@@ -1,18 +1,13 @@
 /** Files of the SWE-bench harness as a run: predictions and what was reported of them, run reports, folders of instance reports. */
 import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { hasKeys, listingOf, readForeignFile, topOf } from '../foreignFile.ts';
+import { hasKeys, listingOf, topOf } from '../foreignFile.ts';
 import type { Claim, ForeignFormat, ForeignRun, Listing, StatedVerdicts } from '../foreignFormat.ts';
 import { RESOLVED_LIST } from '../leaderboard/results.ts';
 import { readMiniFolder } from '../miniSweAgent/miniSweAgent.ts';
-import { PREDICTIONS, parsePredictions } from '../predictions.ts';
-import { reportBeside, verdictsIn, withPrinted, withReport, withVerdicts } from '../verdicts.ts';
-import {
-  instanceOfPrediction,
-  runFromInstanceReport,
-  runFromInstanceReports,
-  runFromReport,
-} from './reports.ts';
+import { PREDICTIONS } from '../predictions.ts';
+import { readPredictionsFile, reportBeside, verdictsIn, withPrinted, withReportNear } from '../verdicts.ts';
+import { runFromInstanceReport, runFromReport } from './reports.ts';
 import { RUN_REPORT_KEYS } from './runReport.ts';
 
 const isRunReport = (head: string): boolean => RUN_REPORT_KEYS.some((key) => hasKeys(head, key));
@@ -60,33 +55,9 @@ const isPredictions = (file: string): boolean =>
 
 /** Mini-swe-agent's own names are read by its rules: broken lines are told, and the others are taken. */
 function readPredicted(source: string, file: string, report: string | undefined): ForeignRun {
-  const { run, report: beside } = readPredictionsFile(file);
-  const whole = file !== source && basename(file) !== 'predictions.jsonl' ? readPlain(source) : run;
-  const graded = { ...whole, verdicts: run.verdicts };
-  if (report !== undefined) return withReport(graded, report);
-  if (!beside) return graded;
-  // Folders below say more of each instance than the report beside does.
-  return run.verdicts.size > 0 ? withPrinted(graded, beside.printed!) : withVerdicts(graded, beside);
-}
-
-/** A file of predictions, with what the harness reported of them: in folders below, or in a run report beside, which states a number too. */
-export function readPredictionsFile(path: string): {
-  readonly run: ForeignRun;
-  readonly report: StatedVerdicts | null;
-} {
-  const read = parsePredictions(readForeignFile(path), path);
-  const predictions = read.ok ? read.predictions : [];
-  const instances = predictions.map(({ instance_id: id, model_name_or_path: model, model_patch: patch }) =>
-    instanceOfPrediction(id, model, patch ?? ''),
-  );
-  const wanted = new Set(predictions.map((each) => each.instance_id));
-  const below = runFromInstanceReports(dirname(path), wanted);
-  const warnings = [...(read.ok ? read.warnings : []), ...below.warnings];
-  const problems = read.ok ? [] : read.problems;
-  return {
-    run: { folder: path, instances, verdicts: below.verdicts, warnings, problems },
-    report: reportBeside(dirname(path), basename(path)),
-  };
+  const predicted = readPredictionsFile(file);
+  const whole = file !== source && basename(file) !== 'predictions.jsonl' ? readPlain(source) : predicted;
+  return withReportNear(whole, dirname(file), { report, except: basename(file) });
 }
 
 /** Trajectories, predictions or reports: files say by themselves what they are. */
@@ -100,7 +71,7 @@ export function readPlain(source: string, report?: string): ForeignRun {
   return runFromInstanceReport(source) ?? runOf(source, verdictsIn(source));
 }
 
-/** What a file says of instances, as the whole of a run. */
+/** The verdicts of a file as the whole of a run. */
 export function runOf(path: string, { verdicts, printed, warnings }: StatedVerdicts): ForeignRun {
   const run = runFromReport(path, verdicts);
   const told = warnings.map((warning) => `${basename(path)} ${warning}`);

@@ -5,7 +5,7 @@ import { isRecord } from '../../base/isRecord.ts';
 import { keyed } from '../../base/keyed.ts';
 import { pythonJson } from '../../base/python/json.ts';
 import { PythonLiteralError, parsePythonLiteral } from '../../base/python/literal.ts';
-import { type RawBody, type Read, readForeign, refused } from '../foreignJson.ts';
+import { type RawBody, type Read, readerOf, refused } from '../foreignFile.ts';
 
 export interface TestLists {
   success: string[];
@@ -35,13 +35,13 @@ export const instanceReportText = (report: object): string => pythonJson(report)
 const record = keyed(z.unknown());
 const lists = z.object({ success: z.array(z.string()), failure: z.array(z.string()) });
 /** The harness takes a verdict from `resolved` alone. */
-const verdictSchema = z.looseObject({
+const verdictSchema = z.object({
   patch_is_None: z.boolean().default(false),
   patch_exists: z.boolean().default(true),
-  patch_successfully_applied: z.boolean().optional(),
+  patch_successfully_applied: z.boolean().exactOptional(),
   resolved: z.boolean(),
-  infra_failure: z.boolean().optional(),
-  infra_failure_reason: z.string().optional(),
+  infra_failure: z.boolean().exactOptional(),
+  infra_failure_reason: z.string().exactOptional(),
   tests_status: z
     .object({
       FAIL_TO_PASS: lists,
@@ -49,38 +49,23 @@ const verdictSchema = z.looseObject({
       FAIL_TO_FAIL: lists.default({ success: [], failure: [] }),
       PASS_TO_FAIL: lists.default({ success: [], failure: [] }),
     })
-    .optional(),
+    .exactOptional(),
 });
 
 /** A verdict of another grader; a hosted one may say nothing of how the patch applied. */
-type ReportedInstance = Omit<InstanceVerdict, 'patch_successfully_applied'> &
-  Partial<Pick<InstanceVerdict, 'patch_successfully_applied'>>;
+type ReportedInstance = z.infer<typeof verdictSchema>;
 
 export function readInstanceReport(text: RawBody, id: string): Read<ReportedInstance> {
   const none = `it holds no verdict for ${id}`;
-  const root = readForeign(text, record, isRecord, none);
+  const root = readerOf(record, isRecord, none)(text);
   if (!root.ok) return root;
   const parsed = verdictSchema.safeParse(Object.hasOwn(root.value, id) ? root.value[id] : root.value);
-  if (!parsed.success) return refused('other_kind', none);
-  const { patch_is_None, patch_exists, resolved, ...more } = parsed.data;
-  const { patch_successfully_applied, infra_failure, infra_failure_reason, tests_status } = more;
-  return {
-    ok: true,
-    value: {
-      patch_is_None,
-      patch_exists,
-      ...(patch_successfully_applied !== undefined && { patch_successfully_applied }),
-      resolved,
-      ...(infra_failure !== undefined && { infra_failure }),
-      ...(infra_failure_reason !== undefined && { infra_failure_reason }),
-      ...(tests_status !== undefined && { tests_status }),
-    },
-  };
+  return parsed.success ? { ok: true, value: parsed.data } : refused('other_kind', none);
 }
 
 /** Ids that a report file holds verdicts for, where it is keyed by them. */
 export function reportedIds(text: RawBody): string[] {
-  const root = readForeign(text, record, isRecord, 'it is not a report');
+  const root = readerOf(record, isRecord, 'it is not a report')(text);
   if (!root.ok) return [];
   return Object.entries(root.value)
     .filter(([, value]) => verdictSchema.safeParse(value).success)

@@ -24,7 +24,7 @@ export const instanceFolder = (root: string, run: string, model: string, id: str
 
 export const runReportName = (model: string, run: string): string => `${harnessName(model)}.${run}.json`;
 
-/** What the run was graded against, as 5.x keeps it (run.json). */
+/** run.json of harness 5.x: the dataset that the run was graded against. */
 export const runMetadataText = (dataset: string, split: string | null, createdAt: Date): string =>
   `${pythonJson({ dataset, split, task_repo: null, created_at: createdAt.toISOString().replace(/\.\d+Z$/, '+00:00') }, 2)}\n`;
 

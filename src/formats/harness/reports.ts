@@ -1,10 +1,10 @@
 /**
- * What the SWE-bench harness and sb-cli leave of a grading, as a run: a run report, or a folder of instance reports (logs/run_evaluation/…).
+ * Files of a grading by the SWE-bench harness or sb-cli, as a run: a run report, or a folder of instance reports (logs/run_evaluation/…).
  * Patches are read from files beside them; a report alone has none.
  */
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { readForeignFile } from '../foreignFile.ts';
+import { ForeignTextError, readForeignFile, textOfBody } from '../foreignFile.ts';
 import {
   type ForeignInstance,
   type ForeignOutcome,
@@ -13,25 +13,15 @@ import {
   type ForeignVerdicts,
   foreignIdProblem,
   foreignInstance,
-  type ReadVerdicts,
   type StatedVerdicts,
 } from '../foreignFormat.ts';
-import { ForeignTextError, textOfBody } from '../foreignJson.ts';
 import { NO_MODEL, type Prediction, parsePredictions } from '../predictions.ts';
 import { readInstanceReport, reportedIds, verdictInRunLog } from './instanceReport.ts';
 import { FILES, findInstanceFolders } from './logFolders.ts';
-import { type ReportedRun, readRunReport } from './runReport.ts';
+import type { ReportedRun } from './runReport.ts';
 
 /** Of a run report's name; the model's own name may have had "/" where this has "__". */
 const modelInName = (name: string): string => name.split('.').slice(0, -2).join('.') || 'unknown';
-
-/** What the environment broke is listed as unresolved or an error too; here it is missing. */
-export function verdictsOfRunReport(path: string): ReadVerdicts {
-  const read = readRunReport(readForeignFile(path));
-  return read.ok
-    ? { ok: true, ...statedByRunReport(read.value) }
-    : { ok: false, message: `${path} cannot be used: ${read.message}` };
-}
 
 /**
  * Errors, infrastructure failures and pending ones have no score here, although the official score counts them as not resolved: the

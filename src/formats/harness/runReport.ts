@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
 import { keyed } from '../../base/keyed.ts';
 import { pythonJson } from '../../base/python/json.ts';
+import { readerOf } from '../foreignFile.ts';
 import {
   alsoListed,
   type ForeignOutcome,
@@ -17,7 +18,6 @@ import {
   repeatedIds,
   verdictsOfLists,
 } from '../foreignFormat.ts';
-import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
 
 /** Schema 2, with the fields of both versions of the harness; the order of keys is the file's. */
 export interface RunReport {
@@ -112,7 +112,7 @@ export interface ReportedRun {
   readonly verdicts: ReadonlyMap<string, ForeignOutcome>;
   /** Why it failed, by instance. */
   readonly reasons: ReadonlyMap<string, string>;
-  /** What the environment broke; their verdict is unresolved or an error all the same, as in the official score. */
+  /** Instances that the environment broke; their verdict is unresolved or an error all the same, as in the official score. */
   readonly infra: ReadonlySet<string>;
   /** Instances of the dataset; null where the report does not say it. */
   readonly total: number | null;
@@ -132,19 +132,10 @@ const otherCounts = (report: z.infer<typeof reportSchema>): string[] =>
       : [`says ${says} in ${name}_instances and lists ${lists} in ${name}_ids; the list counts`];
   });
 
-export function readRunReport(text: RawBody): Read<ReportedRun> {
-  const read = readForeign(
-    text,
-    runReportSchema,
-    (value) => isRecord(value) && isRunReport((key) => key in value),
-    'it has no resolved_ids, so it is not a run report of the harness or of sb-cli',
-  );
-  if (!read.ok) return read;
-  const report = read.value;
-  const hosted = report.pending_ids !== undefined;
-  return {
-    ok: true,
-    value: {
+export const readRunReport = readerOf(
+  runReportSchema.transform((report): ReportedRun => {
+    const hosted = report.pending_ids !== undefined;
+    return {
       kind: hosted ? 'sb-cli' : 'harness',
       harness: hosted ? null : report.infra_failure_ids === undefined ? 'v4.1' : 'v5',
       verdicts: verdictsOfLists(LISTS, report),
@@ -156,6 +147,8 @@ export function readRunReport(text: RawBody): Read<ReportedRun> {
         ...alsoListed(report, 'resolved_ids', ['incomplete_ids', 'pending_ids']),
         ...otherCounts(report),
       ],
-    },
-  };
-}
+    };
+  }),
+  (value) => isRecord(value) && isRunReport((key) => key in value),
+  'it has no resolved_ids, so it is not a run report of the harness or of sb-cli',
+);

@@ -8,8 +8,9 @@ import { parse, stringify } from 'yaml';
 import { z } from 'zod';
 import { pathName } from '../../base/text/fileName.ts';
 import { percent } from '../../base/text/numbers.ts';
-import { listingOf, SourceError } from '../foreignFile.ts';
+import { listingOf } from '../foreignFile.ts';
 import type { ForeignFormat } from '../foreignFormat.ts';
+import { SourceError } from '../sourceError.ts';
 import type { WrittenArm, WrittenFile, WrittenRun } from '../writtenRun.ts';
 
 const schema = z.array(

@@ -100,7 +100,7 @@ async function sampleIn(zip: ZipFile, file: string): Promise<InspectSample | str
   }
 }
 
-/** Those of a log that was cut off stand in its journal, a few in each file. */
+/** The summaries of a log that was cut off stand in its journal, a few in each file. */
 async function summariesIn(zip: ZipFile, warnings: string[]): Promise<Map<string, InspectSample>> {
   const whole = zip.names.includes('summaries.json');
   const names = whole

@@ -9,15 +9,16 @@ import { instanceIdProblem } from '../../base/text/instanceId.ts';
 import { hasKeys, readForeignFile, topOf } from '../foreignFile.ts';
 import {
   type CarriedRecord,
+  epochsOf,
   type ForeignFormat,
   type ForeignInstance,
   type ForeignRun,
   type ForeignVerdict,
   foreignIdProblem,
+  lacking,
   type TrialIdentity,
   trialKey,
 } from '../foreignFormat.ts';
-import type { Read } from '../foreignJson.ts';
 import { RECORD_IN_LOG } from '../writtenRun.ts';
 import {
   type InspectLog,
@@ -85,7 +86,7 @@ async function readLog(path: string): Promise<InspectLog | string | null> {
   }
   if (statSync(path).size > MOST_JSON)
     return `${path} is longer than 256 MB: "inspect log convert" makes an .eval file of it`;
-  const read: Read<Pick<InspectLog, 'header' | 'samples'>> = readInspectJson(readForeignFile(path));
+  const read = readInspectJson(readForeignFile(path));
   if (read.ok) return { path, ...read.value, warnings: [] };
   return read.fault === 'damaged' ? `${path}: ${read.message}` : null;
 }
@@ -121,25 +122,22 @@ function asRun(folder: string, logs: readonly InspectLog[], problems: readonly s
   const neverRun: TrialIdentity[] = [];
   const verdicts = new Map<string, ForeignVerdict>();
   for (const log of kept) {
-    const arm = arms.get(log);
-    const place = (instanceId: string, epoch: number): TrialIdentity => ({
-      instanceId,
-      epoch,
-      ...(arm !== undefined && { arm }),
-    });
-    const seen = new Set<string>();
+    const name = arms.get(log);
+    const arm = name === undefined ? {} : { arm: name };
+    const seen = new Map<string, TrialIdentity>();
     for (const sample of log.samples) {
       const wrong = foreignIdProblem(log.path, sample.id);
-      const at = place(sample.id, sample.epoch);
+      const at: TrialIdentity = { instanceId: sample.id, epoch: sample.epoch, ...arm };
+      const key = trialKey(at);
       if (wrong !== null) all.push(wrong);
-      else if (seen.has(trialKey(at))) all.push(`${log.path} has sample ${trialKey(at)} twice`);
+      else if (seen.has(key)) all.push(`${log.path} has sample ${key} twice`);
       else {
-        seen.add(trialKey(at));
+        seen.set(key, at);
         instances.push({ ...instanceOfSample(log, sample), ...at });
-        verdicts.set(trialKey(at), verdictOfSample(log, sample));
+        verdicts.set(key, verdictOfSample(log, sample));
       }
     }
-    neverRun.push(...lacking(log, seen, place));
+    neverRun.push(...lacking(plannedIn(log, arm), [...seen.values()]));
     warnings.push(...inspectDifference(log));
   }
   const order = (a: TrialIdentity, b: TrialIdentity) =>
@@ -176,17 +174,11 @@ function armNames(logs: readonly InspectLog[]): ReadonlyMap<InspectLog, string> 
 /** No dataset has more; a header is somebody else's claim. */
 const MOST_PLANNED = 1_000_000;
 
-function lacking(
-  { header }: InspectLog,
-  seen: ReadonlySet<string>,
-  place: (instanceId: string, epoch: number) => TrialIdentity,
-): TrialIdentity[] {
+function plannedIn({ header }: InspectLog, arm: Pick<TrialIdentity, 'arm'>): TrialIdentity[] {
   const ids = (header.eval.dataset.sample_ids ?? []).filter((id) => instanceIdProblem(id) === null);
   const epochs = header.eval.config.epochs ?? 1;
   if (ids.length * epochs > MOST_PLANNED) return [];
-  return [...new Set(ids)].flatMap((id) =>
-    Array.from({ length: epochs }, (_, at) => place(id, at + 1)).filter((at) => !seen.has(trialKey(at))),
-  );
+  return ids.flatMap((instanceId) => epochsOf({ instanceId, ...arm }, epochs));
 }
 
 const mean = (values: readonly number[]): number =>

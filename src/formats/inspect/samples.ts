@@ -3,16 +3,20 @@
 import { z } from 'zod';
 import { isRecord, ownEntry, recordOf } from '../../base/isRecord.ts';
 import { keyed } from '../../base/keyed.ts';
-import { timestampOrNull, tokensOrNull } from '../../base/plausible.ts';
+import { tokensOrNull } from '../../base/plausible.ts';
+import { stringOf } from '../../base/text/contentText.ts';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
+import { readerOf } from '../foreignFile.ts';
 import {
   type ForeignInstance,
   type ForeignVerdict,
   foreignInstance,
   type RecordedCall,
+  reasonOfException,
+  recordedCall,
+  secondsOf,
 } from '../foreignFormat.ts';
-import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
 
 export interface InspectLog {
   readonly path: string;
@@ -25,7 +29,7 @@ export interface InspectLog {
 type Sample = InspectLog['samples'][number];
 type Score = { readonly value: number | null; readonly patch: string | null };
 
-/** What Inspect calls its limits. They are the agent's own ends: the sample was scored all the same. */
+/** Inspect's limits are the agent's own ends: the sample was scored all the same. */
 const LIMITS: Readonly<Record<string, ExitReason>> = {
   context: 'context_window_exceeded',
   cost: 'limit_cost',
@@ -37,26 +41,10 @@ const LIMITS: Readonly<Record<string, ExitReason>> = {
   operator: 'cancelled',
 };
 
-/** Errors of providers by the names of their clients' exceptions; anything else broke the environment or the scorer. */
-const ENDS = new Map<string, ExitReason>(
-  Object.entries<ExitReason>({
-    CancelledError: 'cancelled',
-    KeyboardInterrupt: 'cancelled',
-    AuthenticationError: 'auth_failed',
-    BadRequestError: 'model_rejected',
-    RateLimitError: 'model_unavailable',
-    APIConnectionError: 'model_unavailable',
-    APITimeoutError: 'model_unavailable',
-    APIStatusError: 'model_unavailable',
-    InternalServerError: 'model_unavailable',
-    ServiceUnavailableError: 'model_unavailable',
-  }),
-);
-
-/** A message begins with the exception as Python writes it: "RateLimitError('...')". */
+/** A message begins with the exception as Python writes it: "RateLimitError('...')". What is none of a provider broke the environment or the scorer. */
 function reasonOfError(message: string): ExitReason {
   const name = /^[\w.]{1,200}/.exec(message)?.[0] ?? '';
-  return ENDS.get(name.split('.').at(-1)!) ?? 'env_died';
+  return reasonOfException(name.split('.').at(-1)!) ?? 'env_died';
 }
 
 function reasonOf({ error, limit }: Sample): ExitReason {
@@ -73,7 +61,7 @@ export function scoreNameOf({ eval: { scorers } }: InspectHeader, { scores }: Sa
   );
 }
 
-/** What the scorer writes in the place of a patch that it could not read. */
+/** The scorer's words in the place of a patch that it could not read. */
 const NO_PATCH = /^Agent patch (?:could not be decoded|was too large)/;
 
 export function sampleScore(header: InspectHeader, sample: Sample): Score {
@@ -102,19 +90,12 @@ export function verdictOfSample({ header }: InspectLog, sample: Sample): Foreign
   };
 }
 
-const secondsOf = (date: string | null | undefined): number | null => {
-  const at = Date.parse(date ?? '');
-  return Number.isNaN(at) ? null : timestampOrNull(at / 1000);
-};
-
 /** The usage of all calls of a model in one: what each call used stands in events that are not read. */
 function callOf(model: string, usage: InspectUsage, step: number, at: number | null): RecordedCall {
   const written = tokensOrNull(usage.input_tokens_cache_write);
-  return {
+  return recordedCall({
     step,
     model,
-    responseId: null,
-    finishReason: null,
     rawUsage: usage,
     inputTokens: tokensOrNull(usage.input_tokens),
     cacheReadTokens: tokensOrNull(usage.input_tokens_cache_read) ?? 0,
@@ -124,40 +105,39 @@ function callOf(model: string, usage: InspectUsage, step: number, at: number | n
     costNano: plausibleNano(usage.total_cost),
     at,
     notes: ['all calls of the sample in one'],
-  };
+  });
 }
 
-function textOf(content: unknown, attachments: Sample['attachments']): string {
-  if (typeof content === 'string') return inspectText(content, attachments);
-  const parts = Array.isArray(content) ? content.filter(isRecord) : [];
-  return parts.map(({ text }) => (typeof text === 'string' ? inspectText(text, attachments) : '')).join('');
-}
+type Attachments = Sample['attachments'];
 
-function reasoningOf(content: unknown, attachments: Sample['attachments']): string {
-  const parts = Array.isArray(content) ? content.filter(isRecord) : [];
-  return parts
-    .map(({ type, reasoning }) =>
-      type === 'reasoning' && typeof reasoning === 'string' ? inspectText(reasoning, attachments) : '',
-    )
-    .join('');
-}
+/** The parts of a content: text in `text`, reasoning in `reasoning`. */
+const partsOf = (content: unknown): readonly Readonly<Record<string, unknown>>[] =>
+  typeof content === 'string' ? [{ text: content }] : Array.isArray(content) ? content.map(recordOf) : [];
+
+const joined = (texts: readonly unknown[], attachments: Attachments): string =>
+  texts.map((text) => inspectText(stringOf(text), attachments)).join('');
 
 function messageOf(
-  given: Readonly<Record<string, unknown>>,
-  attachments: Sample['attachments'],
+  { role, content, tool_calls, tool_call_id }: Readonly<Record<string, unknown>>,
+  attachments: Attachments,
 ): Readonly<Record<string, unknown>> {
-  const calls = (Array.isArray(given.tool_calls) ? given.tool_calls.filter(isRecord) : []).map((call) => ({
+  const calls = (Array.isArray(tool_calls) ? tool_calls.filter(isRecord) : []).map((call) => ({
     id: String(call.id ?? ''),
     type: 'function',
     function: { name: String(call.function ?? ''), arguments: JSON.stringify(call.arguments ?? {}) },
   }));
-  const reasoning = reasoningOf(given.content, attachments);
+  const parts = partsOf(content);
+  const thoughts = parts.filter(({ type }) => type === 'reasoning').map(({ reasoning }) => reasoning);
+  const reasoning = joined(thoughts, attachments);
   return {
-    role: typeof given.role === 'string' ? given.role : '',
-    content: textOf(given.content, attachments),
+    role: stringOf(role),
+    content: joined(
+      parts.map(({ text }) => text),
+      attachments,
+    ),
     ...(reasoning !== '' && { reasoning_content: reasoning }),
     ...(calls.length > 0 && { tool_calls: calls }),
-    ...(typeof given.tool_call_id === 'string' && { tool_call_id: given.tool_call_id }),
+    ...(typeof tool_call_id === 'string' && { tool_call_id }),
   };
 }
 
@@ -224,16 +204,26 @@ const sampleSchema = z.object({
 });
 export type InspectSample = z.infer<typeof sampleSchema>;
 
-/** What stands in summaries.json for each sample: without messages, and errors and limits as words. */
-const summarySchema = z.object({
-  id,
-  epoch: z.number().int().min(1).max(10_000),
-  scores: scoresSchema,
-  model_usage: keyed(usageSchema).default({}),
-  error: z.string().nullish(),
-  limit: z.string().nullish(),
-  ...timesShape,
-});
+/** A sample in summaries.json: without messages, errors and limits as words, texts cut and their lines joined, so that its patch would be another patch. */
+const summarySchema = z
+  .object({
+    id,
+    epoch: z.number().int().min(1).max(10_000),
+    scores: keyed(
+      z.looseObject({ value: z.unknown().optional() }).transform(({ value }) => ({ value })),
+    ).nullish(),
+    model_usage: keyed(usageSchema).default({}),
+    error: z.string().nullish(),
+    limit: z.string().nullish(),
+    ...timesShape,
+  })
+  .transform(
+    ({ error, limit, ...rest }): InspectSample => ({
+      ...{ ...rest, messages: [], metadata: {}, attachments: {} },
+      error: error ? { message: error, traceback: '' } : null,
+      limit: limit ? { type: limit } : null,
+    }),
+  );
 
 const headerSchema = z.looseObject({
   status: z.enum(['started', 'success', 'cancelled', 'error']).default('started'),
@@ -269,52 +259,28 @@ type InspectHeader = z.infer<typeof headerSchema>;
 const isLog = (value: unknown): boolean => isRecord(value) && isRecord(value.eval) && 'task' in value.eval;
 
 /** header.json, or _journal/start.json of a log that was never finished: that one has neither status nor results. */
-export const readInspectHeader = (text: RawBody): Read<InspectHeader> =>
-  readForeign(text, headerSchema, isLog, 'it is no log of Inspect');
+export const readInspectHeader = readerOf(headerSchema, isLog, 'it is no log of Inspect');
 
-export const readInspectSample = (text: RawBody): Read<InspectSample> =>
-  readForeign(
-    text,
-    sampleSchema,
-    (value) => isRecord(value) && 'id' in value && 'epoch' in value,
-    'it is no sample of a log of Inspect',
-  );
+export const readInspectSample = readerOf(
+  sampleSchema,
+  (value) => isRecord(value) && 'id' in value && 'epoch' in value,
+  'it is no sample of a log of Inspect',
+);
 
-export function readInspectSummaries(text: RawBody): Read<readonly InspectSample[]> {
-  const read = readForeign(text, z.array(summarySchema), Array.isArray, 'it is no list of samples');
-  if (!read.ok) return read;
-  return {
-    ok: true,
-    value: read.value.map(({ error, limit, scores, ...rest }) => ({
-      ...rest,
-      // Its texts are cut and their lines joined: a patch of it would be another patch.
-      scores:
-        scores &&
-        Object.fromEntries(
-          Object.entries(scores).map(([name, { value }]) => [name, { value, metadata: null }]),
-        ),
-      messages: [],
-      metadata: {},
-      attachments: {},
-      error: error ? { message: error, traceback: '' } : null,
-      limit: limit ? { type: limit } : null,
-    })),
-  };
-}
-
-interface InspectJsonLog {
-  readonly header: InspectHeader;
-  readonly samples: readonly InspectSample[];
-}
+export const readInspectSummaries = readerOf(
+  z.array(summarySchema),
+  Array.isArray,
+  'it is no list of samples',
+);
 
 /** A log as one file of JSON. */
-export function readInspectJson(text: RawBody): Read<InspectJsonLog> {
-  const whole = headerSchema.extend({ samples: z.array(sampleSchema).nullish() });
-  const read = readForeign(text, whole, isLog, 'it is no log of Inspect');
-  if (!read.ok) return read;
-  const { samples, ...header } = read.value;
-  return { ok: true, value: { header, samples: samples ?? [] } };
-}
+export const readInspectJson = readerOf(
+  headerSchema
+    .extend({ samples: z.array(sampleSchema).nullish() })
+    .transform(({ samples, ...header }) => ({ header, samples: samples ?? [] })),
+  isLog,
+  'it is no log of Inspect',
+);
 
 const WORDS: Readonly<Record<string, number>> = {
   C: 1,

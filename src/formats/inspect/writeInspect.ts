@@ -8,6 +8,7 @@ import { pathName } from '../../base/text/fileName.ts';
 import type { ExitReason } from '../../outcome.ts';
 import {
   RECORD_IN_LOG,
+  sumOfUsage,
   type WrittenArm,
   type WrittenFile,
   type WrittenRun,
@@ -112,7 +113,7 @@ function headerOf(run: WrittenRun, arm: WrittenArm, summaries: readonly Json[], 
   };
 }
 
-/** What Inspect calls the ends that are the agent's own. */
+/** Inspect's words for ends that are the agent's own. */
 const LIMITS: Partial<Record<ExitReason, string>> = {
   context_window_exceeded: 'context',
   limit_cost: 'cost',
@@ -242,15 +243,13 @@ function parsed(text: string): unknown {
 }
 
 function modelUsage(usage: Iterable<readonly [string, WrittenUsage]>): Json {
-  const found = new Map<string, WrittenUsage>();
-  for (const [model, one] of usage) {
-    const sum = found.get(model);
-    found.set(model, sum ? added(sum, one) : one);
-  }
+  const byModel = Map.groupBy(usage, ([model]) => model);
   return Object.fromEntries(
-    [...found].map(([model, { input, cacheRead, cacheWrite, output, reasoning, costNano }]) => [
-      model,
-      {
+    [...byModel].map(([model, used]) => {
+      const { input, cacheRead, cacheWrite, output, reasoning, costNano } = sumOfUsage(
+        used.map(([, one]) => one),
+      );
+      const fields = {
         input_tokens: input,
         input_tokens_cache_read: cacheRead,
         input_tokens_cache_write: cacheWrite,
@@ -258,20 +257,11 @@ function modelUsage(usage: Iterable<readonly [string, WrittenUsage]>): Json {
         reasoning_tokens: reasoning,
         total_tokens: input + cacheRead + cacheWrite + output,
         ...(costNano !== null && { total_cost: costNano / 1e9 }),
-      },
-    ]),
+      };
+      return [model, fields];
+    }),
   );
 }
-
-const added = (a: WrittenUsage, b: WrittenUsage): WrittenUsage => ({
-  calls: a.calls + b.calls,
-  input: a.input + b.input,
-  cacheRead: a.cacheRead + b.cacheRead,
-  cacheWrite: a.cacheWrite + b.cacheWrite,
-  output: a.output + b.output,
-  reasoning: a.reasoning + b.reasoning,
-  costNano: a.costNano === null || b.costNano === null ? null : a.costNano + b.costNano,
-});
 
 // A zip archive of texts, compressed. Of more than 4 GB the form has other fields, which nothing here needs.
 

@@ -1,11 +1,12 @@
 /** An entry of the leaderboard: predictions or trajectories, and a results.json that names what is resolved. */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { hasKeys, SourceError, topOf } from '../foreignFile.ts';
+import { hasKeys, topOf } from '../foreignFile.ts';
 import type { ForeignFormat, ForeignRun } from '../foreignFormat.ts';
 import { readPlain, runOf } from '../harness/harness.ts';
 import { isRunReport } from '../harness/runReport.ts';
 import { PREDICTIONS } from '../predictions.ts';
+import { SourceError } from '../sourceError.ts';
 import { verdictsIn, withReport } from '../verdicts.ts';
 import { entryFolder, RESOLVED_LIST, RESULTS } from './results.ts';
 

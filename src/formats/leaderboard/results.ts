@@ -5,19 +5,17 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
 import { keyed } from '../../base/keyed.ts';
-import { beginningOf, readForeignFile } from '../foreignFile.ts';
+import { beginningOf, readerOf, readForeignFile, usable } from '../foreignFile.ts';
 import {
   alsoListed,
   type ForeignVerdict,
   foreignIds,
   type IdLists,
-  type ReadVerdicts,
   refuseContradictions,
   repeatedIds,
   type StatedVerdicts,
   verdictsOfLists,
 } from '../foreignFormat.ts';
-import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
 import { PREDICTIONS, readPredictions } from '../predictions.ts';
 
 /** Where an entry keeps them, in the order in which they are looked for. */
@@ -53,37 +51,31 @@ const LISTS: IdLists = [
   ['resolved', 'resolved'],
 ];
 
-type LeaderboardResults = z.infer<typeof resultsSchema>;
-export const readLeaderboardResults = (text: RawBody): Read<LeaderboardResults> =>
-  readForeign(
-    text,
-    resultsSchema,
-    (value) => isRecord(value) && Array.isArray(value.resolved),
-    'it has no list of resolved ids, so it is not a results.json of the leaderboard',
-  );
-
-const totalsSchema = keyed(z.looseObject({ total: z.number().int().min(0) }));
+export const readLeaderboardResults = readerOf(
+  resultsSchema,
+  (value) => isRecord(value) && Array.isArray(value.resolved),
+  'it has no list of resolved ids, so it is not a results.json of the leaderboard',
+);
 
 /** Repository to number of instances. */
-export function readRepoTotals(text: RawBody): Read<ReadonlyMap<string, number>> {
-  const read = readForeign(text, totalsSchema, isRecord, 'it does not say the total of each repository');
-  if (!read.ok) return read;
-  return { ok: true, value: new Map(Object.entries(read.value).map(([repo, { total }]) => [repo, total])) };
-}
+export const readRepoTotals = readerOf(
+  keyed(z.looseObject({ total: z.number().int().min(0) })).transform(
+    (repos): ReadonlyMap<string, number> =>
+      new Map(Object.entries(repos).map(([repo, { total }]) => [repo, total])),
+  ),
+  isRecord,
+  'it does not say the total of each repository',
+);
 
 /** results.json of a leaderboard entry lists resolved instances; all others are unresolved. Null for another kind of file. */
-export function verdictsOfLeaderboard(path: string): ReadVerdicts | null {
-  const read = readLeaderboardResults(readForeignFile(path));
-  if (!read.ok)
-    return read.fault === 'damaged'
-      ? { ok: false, message: `${path} cannot be used: ${read.message}` }
-      : null;
-  const verdicts = verdictsOfLists(LISTS, read.value);
-  const lost = new Set(read.value.no_logs);
-  const resolved = new Set(read.value.resolved);
+export function verdictsOfLeaderboard(path: string): StatedVerdicts | null {
+  const results = usable(path, readLeaderboardResults(readForeignFile(path)));
+  if (!results) return null;
+  const verdicts = verdictsOfLists(LISTS, results);
+  const lost = new Set(results.no_logs);
+  const resolved = new Set(results.resolved);
   const { open, warnings } = sizeOf(path, verdicts.keys());
   return {
-    ok: true,
     kind: 'leaderboard',
     verdicts: new Map(
       [...verdicts].map(([id, verdict]): [string, ForeignVerdict] => [
@@ -98,8 +90,8 @@ export function verdictsOfLeaderboard(path: string): ReadVerdicts | null {
     printed: { resolved: resolved.size, of: open.total ?? 0 },
     facts: new Map(),
     warnings: [
-      ...repeatedIds(read.value.resolved),
-      ...alsoListed(read.value, 'resolved', ['no_generation', 'no_logs', 'incomplete_ids']),
+      ...repeatedIds(results.resolved),
+      ...alsoListed(results, 'resolved', ['no_generation', 'no_logs', 'incomplete_ids']),
       ...warnings,
     ],
   };

@@ -5,6 +5,7 @@
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { ownEntry } from '../../base/isRecord.ts';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
 import { gunzipped, readForeignFile } from '../foreignFile.ts';
@@ -15,6 +16,7 @@ import {
   type ForeignRun,
   foreignIdProblem,
   foreignInstance,
+  reasonOfException,
   spanOf,
   UNKNOWN_MODEL,
 } from '../foreignFormat.ts';
@@ -227,32 +229,14 @@ const modelOf = (config: Readonly<Record<string, unknown>>): string | null => {
   return typeof name === 'string' ? name : null;
 };
 
-/** Exception names of litellm, its providers and Python, by what they say about the end. */
-const REASONS = new Map<string, ExitReason>(
-  Object.entries<ExitReason>({
-    Submitted: 'submitted',
-    TimeExceeded: 'limit_wall_time',
-    RepeatedFormatError: 'format_errors_exceeded',
-    ContextWindowExceededError: 'context_window_exceeded',
-    ContentPolicyViolationError: 'model_refusal',
-    RateLimitError: 'model_unavailable',
-    RetryError: 'model_unavailable',
-    APIError: 'model_unavailable',
-    APIConnectionError: 'model_unavailable',
-    InternalServerError: 'model_unavailable',
-    ServiceUnavailableError: 'model_unavailable',
-    Timeout: 'model_unavailable',
-    BadRequestError: 'model_rejected',
-    UnsupportedParamsError: 'model_rejected',
-    AuthenticationError: 'auth_failed',
-    PermissionDeniedError: 'auth_failed',
-    NotFoundError: 'model_not_found',
-    CalledProcessError: 'env_start_failed',
-    TimeoutExpired: 'env_image_pull_failed',
-    UndefinedError: 'config_invalid',
-    KeyboardInterrupt: 'cancelled',
-  }),
-);
+const REASONS: Readonly<Record<string, ExitReason>> = {
+  Submitted: 'submitted',
+  TimeExceeded: 'limit_wall_time',
+  RepeatedFormatError: 'format_errors_exceeded',
+  CalledProcessError: 'env_start_failed',
+  TimeoutExpired: 'env_image_pull_failed',
+  UndefinedError: 'config_invalid',
+};
 
 export function reasonOf(
   status: string | null,
@@ -266,7 +250,6 @@ export function reasonOf(
     return typeof limit === 'number' && limit > 0 && steps >= limit ? 'limit_steps' : 'limit_cost';
   }
   // OpenRouterRateLimitError, RequestyAPIError: the gateways' own exceptions carry their name in front.
-  return (
-    REASONS.get(status.replace(/^(?:Uncaught )?(?:OpenRouter|Requesty|Portkey)?/, '')) ?? 'internal_error'
-  );
+  const name = status.replace(/^(?:Uncaught )?(?:OpenRouter|Requesty|Portkey)?/, '');
+  return ownEntry(REASONS, name) ?? reasonOfException(name) ?? 'internal_error';
 }

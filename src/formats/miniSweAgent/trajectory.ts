@@ -5,10 +5,8 @@ import { isRecord } from '../../base/isRecord.ts';
 import { cutNesting, stepsOrNull, timestampOrNull, tokensOrNull } from '../../base/plausible.ts';
 import { instanceIdSchema } from '../../base/text/instanceId.ts';
 import { plausibleNano } from '../../money.ts';
+import { readerOf } from '../foreignFile.ts';
 import type { RecordedCall } from '../foreignFormat.ts';
-import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
-
-export type TrajectoryFormat = 'mini-swe-agent-1' | 'mini-swe-agent-1.1';
 
 const record = z.record(z.string(), z.unknown());
 
@@ -20,22 +18,6 @@ const messageSchema = z.looseObject({
   extra: record.optional(),
 });
 export type TrajectoryMessage = z.infer<typeof messageSchema>;
-
-export interface MiniTrajectory {
-  /** Null where the file does not say it, as for a single run outside a batch. */
-  readonly instanceId: string | null;
-  readonly format: TrajectoryFormat;
-  /** Of mini-swe-agent. */
-  readonly version: string | null;
-  readonly exitStatus: string | null;
-  readonly submission: string | null;
-  readonly exception: string | null;
-  readonly costDollars: number | null;
-  readonly apiCalls: number | null;
-  /** agent, model and environment, as version 1 and 2 record them. */
-  readonly config: Readonly<Record<string, unknown>>;
-  readonly messages: readonly TrajectoryMessage[];
-}
 
 /** Nothing in it is nested deeper than the record can hold. */
 const trajectorySchema = z
@@ -55,28 +37,28 @@ const trajectorySchema = z
     trajectory_format: z.enum(['mini-swe-agent-1', 'mini-swe-agent-1.1']).default('mini-swe-agent-1'),
     instance_id: instanceIdSchema.nullish(),
   })
-  .transform(
-    ({ info, messages, trajectory_format, instance_id }): MiniTrajectory => ({
-      instanceId: instance_id ?? null,
-      format: trajectory_format,
-      version: info.mini_version ?? null,
-      exitStatus: info.exit_status ?? null,
-      submission: info.submission ?? null,
-      exception: info.exception_str ?? null,
-      costDollars: info.model_stats?.instance_cost ?? null,
-      apiCalls: stepsOrNull(info.model_stats?.api_calls),
-      config: info.config,
-      messages,
-    }),
-  );
+  .transform(({ info, messages, trajectory_format, instance_id }) => ({
+    /** Null where the file does not say it, as for a single run outside a batch. */
+    instanceId: instance_id ?? null,
+    format: trajectory_format,
+    /** Of mini-swe-agent. */
+    version: info.mini_version ?? null,
+    exitStatus: info.exit_status ?? null,
+    submission: info.submission ?? null,
+    exception: info.exception_str ?? null,
+    costDollars: info.model_stats?.instance_cost ?? null,
+    apiCalls: stepsOrNull(info.model_stats?.api_calls),
+    /** agent, model and environment, as version 1 and 2 record them. */
+    config: info.config,
+    messages,
+  }));
+export type MiniTrajectory = z.infer<typeof trajectorySchema>;
 
-export const readTrajectory = (text: RawBody): Read<MiniTrajectory> =>
-  readForeign(
-    text,
-    trajectorySchema,
-    (value) => isRecord(value) && 'info' in value && 'messages' in value,
-    'it has no info and messages',
-  );
+export const readTrajectory = readerOf(
+  trajectorySchema,
+  (value) => isRecord(value) && 'info' in value && 'messages' in value,
+  'it has no info and messages',
+);
 
 /** Of JSON that was read already; throws ZodError. */
 export const parseTrajectory = (json: unknown): MiniTrajectory =>

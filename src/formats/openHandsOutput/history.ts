@@ -6,14 +6,14 @@ import { isRecord, recordOf } from '../../base/isRecord.ts';
 import { timestampOrNull, tokensOrNull } from '../../base/plausible.ts';
 import { contentText, stringOf } from '../../base/text/contentText.ts';
 import { plausibleNano } from '../../money.ts';
-import { type RecordedCall, wholeCall } from '../foreignFormat.ts';
+import { type RecordedCall, tokensOfPrompt, wholeCall } from '../foreignFormat.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
 interface ReadHistory {
   readonly messages: readonly Json[];
   readonly calls: readonly RecordedCall[];
-  /** What the agent did. */
+  /** Actions of the agent. */
   readonly steps: number;
   /** Seconds since 1970. */
   readonly times: readonly number[];
@@ -158,7 +158,7 @@ function responsesOf(events: readonly Json[]): Json[] {
 
 const listOf = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isRecord) : []);
 
-/** What the metrics say of each call, else the replies in the history, else the costs alone, else the sums. */
+/** The metrics of each call, else the replies in the history, else the costs alone, else the sums. */
 function callsOf(metrics: Json, responses: readonly Json[]): RecordedCall[] {
   const costs = listOf(metrics.costs);
   const usages = listOf(metrics.token_usages);
@@ -185,22 +185,17 @@ function callsOf(metrics: Json, responses: readonly Json[]): RecordedCall[] {
   return used ? [callOf(1, sum, { costNano: cost || null })] : [];
 }
 
-/** Its prompt counts what came from the cache and what was written to it. */
 function callOf(step: number, usage: Json | null, stated: Partial<RecordedCall>): RecordedCall {
-  const prompt = tokensOrNull(usage?.prompt_tokens);
-  const details = recordOf(usage?.prompt_tokens_details);
-  const cached = tokensOrNull(usage?.cache_read_tokens ?? details.cached_tokens) ?? 0;
-  const written = tokensOrNull(usage?.cache_write_tokens);
   return wholeCall({
+    ...tokensOfPrompt({
+      prompt: usage?.prompt_tokens,
+      cached: usage?.cache_read_tokens ?? recordOf(usage?.prompt_tokens_details).cached_tokens,
+      written: usage?.cache_write_tokens,
+      completion: usage?.completion_tokens,
+      reasoning: usage?.reasoning_tokens ?? recordOf(usage?.completion_tokens_details).reasoning_tokens,
+    }),
     step,
     rawUsage: usage,
-    inputTokens: prompt === null ? null : Math.max(0, prompt - cached - (written ?? 0)),
-    cacheReadTokens: prompt === null ? null : cached,
-    ...(written !== null && { cacheWriteTokens: written }),
-    outputTokens: tokensOrNull(usage?.completion_tokens),
-    reasoningTokens: tokensOrNull(
-      usage?.reasoning_tokens ?? recordOf(usage?.completion_tokens_details).reasoning_tokens,
-    ),
     ...stated,
   });
 }

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { isRecord, recordOf } from '../../base/isRecord.ts';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
-import { hasKeys, linesOf, readForeignFile, SourceError, topOf } from '../foreignFile.ts';
+import { hasKeys, linesOf, readerOf, readIfThere, topOf } from '../foreignFile.ts';
 import {
   type ForeignFormat,
   type ForeignInstance,
@@ -20,9 +20,8 @@ import {
   spanOf,
   UNKNOWN_MODEL,
 } from '../foreignFormat.ts';
-import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
-import { runFromInstanceReports } from '../harness/reports.ts';
-import { reportBeside, verdictsIn, withPrinted, withReport, withVerdicts } from '../verdicts.ts';
+import { SourceError } from '../sourceError.ts';
+import { withPrinted, withReport, withReportNear } from '../verdicts.ts';
 import { readHistory } from './history.ts';
 
 const OUTPUT = 'output.jsonl';
@@ -64,8 +63,11 @@ const rowSchema = z.looseObject({
 });
 type Row = z.infer<typeof rowSchema>;
 
-export const readOutputLine = (body: RawBody): Read<Row> =>
-  readForeign(body, rowSchema, (value) => isRecord(value) && 'instance_id' in value, 'it has no instance_id');
+export const readOutputLine = readerOf(
+  rowSchema,
+  (value) => isRecord(value) && 'instance_id' in value,
+  'it has no instance_id',
+);
 
 /** Null where the line says nothing of a grading. */
 export function verdictOfRow({ report, test_result, resolved }: Row): ForeignVerdict | null {
@@ -97,7 +99,7 @@ export function patchOfOutput(patch: string | null | undefined): string {
   return `${text.slice(from).trimEnd()}\n`;
 }
 
-/** What its errors say about the end; the rest is a defect, and the trial is missing. */
+/** The end of an attempt by OpenHands' errors; any other is a defect, and the trial is missing. */
 const REASONS: readonly (readonly [pattern: RegExp, reason: ExitReason])[] = [
   [/maximum (?:number of )?iteration/i, 'limit_steps'],
   [/maximum budget|budget exceeded/i, 'limit_cost'],
@@ -189,42 +191,33 @@ function rowsOf(file: string): Rows {
 
 function readOutput(file: string, report: string | undefined): ForeignRun {
   if (!existsSync(file)) throw new SourceError(`there is no ${file}`);
-  const { rows, warnings, problems } = rowsOf(file);
+  const read = rowsOf(file);
+  const { warnings, problems } = read;
   const folder = dirname(resolve(file));
+  const found = [...read.rows.values()].map(({ instance }) => instance);
   // Newer versions keep what they were told beside the lines.
-  const metadata = join(folder, 'metadata.json');
-  const lacks = [...rows.values()].some(({ instance }) => instance.model === UNKNOWN_MODEL);
-  const model = lacks && existsSync(metadata) ? modelOf(metadataOf(metadata)) : null;
-  const instances = [...rows.values()].map(({ instance }) =>
-    instance.model === UNKNOWN_MODEL && model !== null ? { ...instance, model } : instance,
-  );
-  const verdicts = new Map(
-    [...rows].flatMap(([id, { verdict }]) => (verdict ? [[id, verdict] as const] : [])),
-  );
+  const metadata = found.some(({ model }) => model === UNKNOWN_MODEL)
+    ? readIfThere(join(folder, 'metadata.json'), readMetadata)
+    : null;
+  const model = modelOf(metadata) ?? UNKNOWN_MODEL;
+  const instances = found.map((each) => (each.model === UNKNOWN_MODEL ? { ...each, model } : each));
+  const verdicts = verdictsOf(read);
   const run: ForeignRun = { folder: file, instances, verdicts, warnings, problems };
-  if (report !== undefined) return withReport(run, report);
-  return problems.length > 0 ? run : graded(run, file, folder);
-}
-
-/** What its lines do not say of their grading lies beside them. */
-function graded(run: ForeignRun, file: string, folder: string): ForeignRun {
+  if (report !== undefined || problems.length > 0) return withReport(run, report);
+  if (verdicts.size > 0) return counted(run);
+  // Verdicts that are not in the lines lie beside them.
   const name = basename(file).replace(/\.jsonl$/, '');
   const evaluated = join(folder, `${name}.swebench_eval.jsonl`);
   const reported = join(folder, `${name}.report.json`);
-  if (run.verdicts.size > 0) return counted(run);
   if (existsSync(evaluated)) {
-    const { rows, problems } = rowsOf(evaluated);
-    const verdicts = new Map(
-      [...rows].flatMap(([id, { verdict }]) => (verdict ? [[id, verdict] as const] : [])),
-    );
-    return counted({ ...run, verdicts, problems });
+    const graded = rowsOf(evaluated);
+    return counted({ ...run, verdicts: verdictsOf(graded), problems: graded.problems });
   }
-  if (existsSync(reported)) return withVerdicts(run, verdictsIn(reported));
-  const beside = reportBeside(folder);
-  if (beside) return withVerdicts(run, beside);
-  const below = runFromInstanceReports(folder, new Set(run.instances.map(({ instanceId }) => instanceId)));
-  return { ...run, verdicts: below.verdicts };
+  return withReportNear(run, folder, { report: existsSync(reported) ? reported : undefined });
 }
+
+const verdictsOf = ({ rows }: Rows): ReadonlyMap<string, ForeignVerdict> =>
+  new Map([...rows].flatMap(([id, { verdict }]) => (verdict ? [[id, verdict] as const] : [])));
 
 /** Its own report counts every line, and every instance without a verdict as a failure. */
 const counted = (run: ForeignRun): ForeignRun =>
@@ -233,7 +226,4 @@ const counted = (run: ForeignRun): ForeignRun =>
     of: run.instances.length,
   });
 
-function metadataOf(path: string): unknown {
-  const read = readForeign(readForeignFile(path), z.unknown(), isRecord, 'it is no metadata');
-  return read.ok ? read.value : null;
-}
+const readMetadata = readerOf(z.unknown(), isRecord, 'it is no metadata');

@@ -3,16 +3,17 @@
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
 import { instanceIdProblem } from '../../base/text/instanceId.ts';
-import { checked, readForeignFile } from '../foreignFile.ts';
-import { type ForeignFormat, type ForeignVerdict, foreignId, type ReadVerdicts } from '../foreignFormat.ts';
 import {
   jsonEntries,
   parseForeignJson,
   type RawBody,
   type Read,
-  readForeign,
+  readerOf,
+  readForeignFile,
   refused,
-} from '../foreignJson.ts';
+  usable,
+} from '../foreignFile.ts';
+import { type ForeignFormat, type ForeignVerdict, foreignId, type StatedVerdicts } from '../foreignFormat.ts';
 import { runFromReport } from '../harness/reports.ts';
 
 const VERDICT_MAP = /^\s{0,100}\{\s{0,100}"[^"]{1,200}"\s{0,100}:\s{0,100}(?:true|false)/;
@@ -24,36 +25,33 @@ export const pro: ForeignFormat = {
       : null,
   read(source) {
     const read = verdictsOfMap(source);
-    return read && runFromReport(source, checked(read).verdicts);
+    return read && runFromReport(source, read.verdicts);
   },
 };
 
 /** Null for a file of another kind. */
-export function verdictsOfMap(path: string): ReadVerdicts | null {
-  const read = readVerdictMap(readForeignFile(path));
-  if (!read.ok)
-    return read.fault === 'damaged'
-      ? { ok: false, message: `${path} cannot be used: ${read.message}` }
-      : null;
-  const verdicts = [...read.value].map(([id, resolved]): [string, ForeignVerdict] => [
+export function verdictsOfMap(path: string): StatedVerdicts | null {
+  const map = usable(path, readVerdictMap(readForeignFile(path)));
+  const verdicts = [...(map ?? [])].map(([id, resolved]): [string, ForeignVerdict] => [
     id,
     { verdict: resolved ? 'resolved' : 'unresolved', reason: null, report: null, grader: 'harness' },
   ]);
   const nothing = { open: null, printed: null, facts: new Map(), warnings: [] };
-  return { ok: true, kind: 'run-report', verdicts: new Map(verdicts), ...nothing };
+  return map && { kind: 'run-report', verdicts: new Map(verdicts), ...nothing };
 }
+
+const ofVerdictMap = readerOf(
+  z.unknown(),
+  (value) =>
+    isRecord(value) &&
+    Object.keys(value).length > 0 &&
+    Object.values(value).every((verdict) => typeof verdict === 'boolean'),
+  'it does not map instance ids to true or false',
+);
 
 /** Every key counts, also one that stands there twice, and `__proto__`, which an object of zod's does not have. */
 export function readVerdictMap(text: RawBody): Read<ReadonlyMap<string, boolean>> {
-  const read = readForeign(
-    text,
-    z.unknown(),
-    (value) =>
-      isRecord(value) &&
-      Object.keys(value).length > 0 &&
-      Object.values(value).every((verdict) => typeof verdict === 'boolean'),
-    'it does not map instance ids to true or false',
-  );
+  const read = ofVerdictMap(text);
   if (!read.ok) return read;
   const found = new Map<string, boolean>();
   for (const { key, value, line } of jsonEntries(parseForeignJson(text))) {

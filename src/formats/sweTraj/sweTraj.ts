@@ -2,7 +2,7 @@
  * Trajectories of SWE-agent (`<id>.traj`, versions 0.x and 1.x) as a run: one file, or a folder of them with its predictions. A trajectory states what was
  * submitted, why it ended and what it cost; verdicts are those of the harness below or beside, or of a report.
  */
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
@@ -10,7 +10,7 @@ import { stepsOrNull, tokensOrNull } from '../../base/plausible.ts';
 import { contentText } from '../../base/text/contentText.ts';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
-import { hasKeys, readForeignFile, SourceError } from '../foreignFile.ts';
+import { hasKeys, readerOf, readForeignFile } from '../foreignFile.ts';
 import {
   type ForeignFormat,
   type ForeignInstance,
@@ -21,10 +21,9 @@ import {
   UNKNOWN_MODEL,
   wholeCall,
 } from '../foreignFormat.ts';
-import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
-import { runFromInstanceReports } from '../harness/reports.ts';
-import { NO_MODEL, PREDICTIONS, type Prediction, parsePredictions } from '../predictions.ts';
-import { reportBeside, withReport, withVerdicts } from '../verdicts.ts';
+import { NO_MODEL, type Prediction, predictionsIn } from '../predictions.ts';
+import { SourceError } from '../sourceError.ts';
+import { withReportNear } from '../verdicts.ts';
 
 const TRAJECTORY = /\.traj(?:\.gz)?$/;
 
@@ -72,13 +71,11 @@ const trajectorySchema = z.looseObject({
 });
 type Trajectory = z.infer<typeof trajectorySchema>;
 
-export const readSweTrajectory = (body: RawBody): Read<Trajectory> =>
-  readForeign(
-    body,
-    trajectorySchema,
-    (value) => isRecord(value) && ('trajectory' in value || 'history' in value),
-    'it has neither trajectory nor history, so it is not of SWE-agent',
-  );
+export const readSweTrajectory = readerOf(
+  trajectorySchema,
+  (value) => isRecord(value) && ('trajectory' in value || 'history' in value),
+  'it has neither trajectory nor history, so it is not of SWE-agent',
+);
 
 function modelOf({ replay_config: config }: Trajectory): string | null {
   let value = config;
@@ -162,16 +159,6 @@ function instanceOf(
   });
 }
 
-/** Beside a lone trajectory too: `<run>/<id>/<id>.traj` and `<run>/preds.json`. */
-function predictionsIn(folders: readonly string[], problems: string[]): ReadonlyMap<string, Prediction> {
-  const files = folders.flatMap((folder) => PREDICTIONS.map((name) => join(folder, name)));
-  const file = files.find(existsSync);
-  if (file === undefined) return new Map();
-  const read = parsePredictions(readForeignFile(file), file);
-  if (!read.ok) problems.push(...read.problems);
-  return new Map(read.ok ? read.predictions.map((p) => [p.instance_id, p]) : []);
-}
-
 /** `attempt_1/` below an instance holds what its retries left; the file above has the one that was chosen. */
 const isAttempt = (path: string): boolean => /(?:^|\/)attempt_\d+\//.test(path);
 
@@ -224,6 +211,7 @@ export function readSweAgent(source: string, report?: string): ForeignRun {
   const folder = isFolder ? source : dirname(resolve(source));
   const problems: string[] = [];
   const warnings: string[] = [];
+  // Beside a lone trajectory too: `<run>/<id>/<id>.traj` and `<run>/preds.json`.
   const predictions = predictionsIn(isFolder ? [folder] : [folder, dirname(folder)], problems);
   const instances = new Map<string, ForeignInstance>();
   for (const name of files) {
@@ -250,19 +238,21 @@ export function readSweAgent(source: string, report?: string): ForeignRun {
     warnings,
     problems,
   };
-  if (report !== undefined) return withReport(run, report);
-  const ids = new Set(instances.keys());
-  const { verdicts } = runFromInstanceReports(isFolder ? folder : dirname(folder), ids);
-  if (verdicts.size > 0) return { ...run, verdicts };
-  const beside = reportBeside(isFolder ? folder : dirname(folder));
-  return beside ? withVerdicts(run, isFolder ? beside : ofThese(beside, ids)) : run;
+  const graded = withReportNear(run, isFolder ? folder : dirname(folder), { report });
+  return isFolder ? graded : ofThese(graded, run);
 }
 
 /** One trajectory of a run is not the whole of what its report says. */
-const ofThese = (stated: NonNullable<ReturnType<typeof reportBeside>>, ids: ReadonlySet<string>) => ({
-  ...stated,
-  verdicts: new Map([...stated.verdicts].filter(([id]) => ids.has(id))),
-  printed: null,
+const ofThese = (graded: ForeignRun, { instances, warnings }: ForeignRun): ForeignRun => ({
+  ...graded,
+  verdicts: new Map(
+    instances.flatMap(({ instanceId: id }) => {
+      const verdict = graded.verdicts.get(id);
+      return verdict ? [[id, verdict] as const] : [];
+    }),
+  ),
+  neverRun: [],
+  warnings,
 });
 
 /** It was run, so it is part of the run; nothing else is known but what was predicted. */

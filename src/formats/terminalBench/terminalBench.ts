@@ -6,22 +6,26 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
-import { timestampOrNull, tokensOrNull } from '../../base/plausible.ts';
+import { tokensOrNull } from '../../base/plausible.ts';
 import type { ExitReason } from '../../outcome.ts';
-import { hasKeys, readForeignFile, topOf } from '../foreignFile.ts';
+import { hasKeys, readerOf, readIfThere, topOf } from '../foreignFile.ts';
 import {
+  epochsOf,
   type ForeignFormat,
   type ForeignInstance,
   type ForeignRun,
   type ForeignVerdict,
   foreignIdProblem,
   foreignInstance,
+  lacking,
+  numbered,
+  secondsOf,
   type TrialIdentity,
   trialKey,
   UNKNOWN_MODEL,
   wholeCall,
+  withIds,
 } from '../foreignFormat.ts';
-import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
 import { withPrinted, withReport } from '../verdicts.ts';
 
 const RESULTS = 'results.json';
@@ -71,16 +75,12 @@ const resultsSchema = z.preprocess(
   z.looseObject({ results: z.array(trialSchema) }),
 );
 
-export function readTerminalResults(body: RawBody): Read<readonly TerminalTrial[]> {
-  const read = readForeign(
-    body,
-    resultsSchema,
-    (value) =>
-      isRecord(value) && (Array.isArray(value.results) || ('task_id' in value && 'is_resolved' in value)),
-    'it has no results of Terminal-Bench',
-  );
-  return read.ok ? { ok: true, value: read.value.results } : read;
-}
+export const readTerminalResults = readerOf(
+  resultsSchema.transform(({ results }) => results),
+  (value) =>
+    isRecord(value) && (Array.isArray(value.results) || ('task_id' in value && 'is_resolved' in value)),
+  'it has no results of Terminal-Bench',
+);
 
 const metadataSchema = z.looseObject({
   agent_name: text,
@@ -88,11 +88,12 @@ const metadataSchema = z.looseObject({
   task_ids: z.array(z.string()).nullish(),
   n_attempts: z.number().int().min(1).max(1000).nullish(),
 });
-type Metadata = z.infer<typeof metadataSchema>;
 
-export function readTerminalMetadata(body: RawBody): Read<Metadata> {
-  return readForeign(body, metadataSchema, isRecord, 'it is no metadata of a run of Terminal-Bench');
-}
+export const readTerminalMetadata = readerOf(
+  metadataSchema,
+  isRecord,
+  'it is no metadata of a run of Terminal-Bench',
+);
 
 const REASONS: Readonly<Record<string, ExitReason>> = {
   agent_timeout: 'limit_wall_time',
@@ -112,9 +113,6 @@ function verdictOf({ is_resolved: resolved, failure_mode: mode }: TerminalTrial)
     grader: 'terminal-bench',
   };
 }
-
-const secondsOf = (date: string | null | undefined): number | null =>
-  timestampOrNull(Date.parse(date ?? '') / 1000);
 
 /** Its own word for nothing that went wrong, before and after 0.2.5. */
 const NOTHING: ReadonlySet<string> = new Set(['unset', 'none']);
@@ -164,76 +162,37 @@ const trialFiles = (folder: string): string[] =>
     .filter(existsSync)
     .sort();
 
-interface Found {
-  readonly trial: TerminalTrial;
-  readonly file: string;
-}
-
-function trialsOf(folder: string, problems: string[]): Found[] {
+function trialsOf(folder: string, problems: string[]) {
   const whole = join(folder, RESULTS);
   const files = existsSync(whole) ? [whole] : trialFiles(folder);
-  return files.flatMap((file) => {
-    const read = readTerminalResults(readForeignFile(file));
-    if (read.ok) return read.value.map((trial) => ({ trial, file }));
-    problems.push(`${file}: ${read.message}`);
-    return [];
-  });
-}
-
-function metadataOf(folder: string, problems: string[]): Metadata {
-  const path = join(folder, METADATA);
-  if (!existsSync(path)) return {};
-  const read = readTerminalMetadata(readForeignFile(path));
-  if (read.ok) return read.value;
-  problems.push(`${path}: ${read.message}`);
-  return {};
+  return files
+    .flatMap((path) =>
+      (readIfThere(path, readTerminalResults, problems) ?? []).map((trial) => {
+        return { path, trial, instanceId: trial.task_id };
+      }),
+    )
+    .toSorted((a, b) => attemptIn(a.trial.trial_name) - attemptIn(b.trial.trial_name));
 }
 
 function readRun(folder: string, source: string): ForeignRun {
   const problems: string[] = [];
-  const metadata = metadataOf(folder, problems);
+  const metadata = readIfThere(join(folder, METADATA), readTerminalMetadata, problems);
   const found = trialsOf(folder, problems);
-  const model = metadata.model_name ?? metadata.agent_name ?? UNKNOWN_MODEL;
-  const instances: ForeignInstance[] = [];
-  const verdicts = new Map<string, ForeignVerdict>();
-  const epochs = new Map<string, number>();
-  const order = ({ trial }: Found) => attemptIn(trial.trial_name);
-  for (const { trial, file } of found.toSorted((a, b) => order(a) - order(b))) {
-    const wrong = foreignIdProblem(file, trial.task_id);
-    if (wrong !== null) {
-      problems.push(wrong);
-      continue;
-    }
-    const epoch = (epochs.get(trial.task_id) ?? 0) + 1;
-    epochs.set(trial.task_id, epoch);
-    const place = { instanceId: trial.task_id, epoch };
-    instances.push(instanceOf(trial, place, model, file));
-    verdicts.set(trialKey(place), verdictOf(trial));
-  }
+  const model = metadata?.model_name ?? metadata?.agent_name ?? UNKNOWN_MODEL;
+  const trials = numbered(withIds(found, problems));
+  const planned = [...(metadata?.task_ids ?? []), ...trials.map(({ instanceId }) => instanceId)]
+    .filter((id) => foreignIdProblem('', id) === null)
+    .flatMap((instanceId) => epochsOf({ instanceId }, metadata?.n_attempts ?? 1));
   const run: ForeignRun = {
     folder: source,
-    instances: instances.sort((a, b) =>
-      a.instanceId < b.instanceId ? -1 : a.instanceId > b.instanceId ? 1 : 0,
-    ),
-    verdicts,
-    neverRun: neverRun(epochs, metadata),
+    instances: trials
+      .map(({ trial, path, instanceId, epoch }) => instanceOf(trial, { instanceId, epoch }, model, path))
+      .sort((a, b) => (a.instanceId < b.instanceId ? -1 : a.instanceId > b.instanceId ? 1 : 0)),
+    verdicts: new Map(trials.map((each) => [trialKey(each), verdictOf(each.trial)])),
+    neverRun: lacking(planned, trials),
     warnings: [],
     problems,
   };
   const resolved = found.filter(({ trial }) => trial.is_resolved === true).length;
   return withPrinted(run, { resolved, of: found.length });
-}
-
-/** What the run was meant to have, by its metadata. */
-function neverRun(epochs: ReadonlyMap<string, number>, { task_ids, n_attempts }: Metadata): TrialIdentity[] {
-  const planned = new Set(
-    [...(task_ids ?? []), ...epochs.keys()].filter((id) => foreignIdProblem('', id) === null),
-  );
-  return [...planned].flatMap((instanceId) => {
-    const has = epochs.get(instanceId) ?? 0;
-    return Array.from({ length: Math.max(0, (n_attempts ?? 1) - has) }, (_, at) => ({
-      instanceId,
-      epoch: has + at + 1,
-    }));
-  });
 }

@@ -1,5 +1,5 @@
 /**
- * What the harness's verdict does not ask: could the output be forged, did the row's own test files run, is there evidence that anything
+ * Questions that the harness's verdict does not ask: could the output be forged, did the row's own test files run, is there evidence that anything
  * ran. Flags never change `resolved`; those that are `strict` make `resolved_strict` false.
  */
 

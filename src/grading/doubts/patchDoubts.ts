@@ -143,7 +143,7 @@ function supports(path: string, folders: ReadonlySet<string>): boolean {
 export const few = (names: readonly string[]): string =>
   names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '');
 
-/** What of an instance says which paths are its own. */
+/** The fields of an instance that say which paths are its own. */
 export type DoubtedRow = Pick<GradeSpec, 'goldPatch' | 'testPatch' | 'failToPass' | 'passToPass'>;
 
 /** A report (`-rA`) more in the same lines decides nothing: images of some datasets add it, and patches of their agents show it. */

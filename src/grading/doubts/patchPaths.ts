@@ -53,7 +53,7 @@ function withoutPrefix(name: string): string[] {
   return [slash < 0 ? name : plain(name.slice(slash + 1))];
 }
 
-/** What follows `--- `, `+++ ` or `rename to `: quoted, or up to a tab (where a date may stand). */
+/** The path behind `--- `, `+++ ` or `rename to `: quoted, or up to a tab (where a date may stand). */
 function nameAfter(line: string, from: number): string {
   const quoted = line[from] === '"' ? unquote(line, from) : undefined;
   if (quoted !== undefined) return quoted.name;
@@ -86,11 +86,11 @@ const indexed = (text: string): string[] => [text.trim(), ...withoutPrefix(text.
 export interface ChangedLines {
   readonly added: string[];
   readonly removed: string[];
-  /** Those that were there before: removed ones, and those around. */
+  /** Lines that were there before: removed ones, and lines around. */
   readonly others: string[];
 }
 
-/** What is longer is data. */
+/** A longer line is data. */
 const LONGEST_LINE = 1000;
 
 /** Of hunks; an honest patch has some thousand. A line counts for some more, because each costs by itself. */

@@ -41,7 +41,7 @@ const KINDS: readonly Reach[] = [
       /\bgc\.get_(?:objects|referrers)\b|\bsys\.(?:settrace|setprofile|_current_frames|addaudithook|excepthook|unraisablehook)\b/,
       /\b(?:sys\.(?:meta_path|path_hooks)|threading\.(?:settrace|setprofile))\b/,
       /\bbuiltins\.\w+\s*=[^=]|\b__builtins__\b|\bctypes\.pythonapi\b/,
-      // What it says cannot be read.
+      // Its text cannot be read.
       /\b(?:exec|eval)\s*\(.*\b(?:b64decode|fromhex|unhexlify|decompress)\b/,
     ],
   },
@@ -133,7 +133,7 @@ const KINDS: readonly Reach[] = [
   },
 ];
 
-/** What no patch needs, by its path alone. */
+/** Files that no patch needs, by the path alone. */
 const COMPILED = /\.(?:pyc|pyo|pyd|so|dylib|node|class|jar|o|a)$/;
 
 const COMMENT = /^\s*(?:#|\/\/|\*|--)/;

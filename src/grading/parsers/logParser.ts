@@ -1,4 +1,4 @@
-/** What a log parser is: a pure function from the text of a test run to the status of each test it names. */
+/** A log parser: a pure function from the text of a test run to the status of each test it names. */
 import { eachLine } from '../../base/python/lines.ts';
 import { isSpaceAt, SPACE, strip, tokens } from '../../base/python/text.ts';
 import type { GradingConfig } from '../gradingConfig.ts';

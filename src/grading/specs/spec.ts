@@ -92,7 +92,7 @@ interface ScriptFacts {
 
 type VersionFacts = Partial<ScriptFacts> & { readonly versions?: string };
 
-/** What the harness had in its tables. Versions of a repository in groups differ from it in what the group says. */
+/** The tables of the harness. Versions of a repository in groups differ from it in what the group says. */
 interface RepoFacts extends VersionFacts {
   readonly log_parser: string;
   readonly groups?: readonly VersionFacts[];

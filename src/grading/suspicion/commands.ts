@@ -105,7 +105,7 @@ export interface SuspicionRule {
   readonly says: string;
   readonly command?: RegExp;
   readonly output?: RegExp;
-  /** One of these stands in every match of `command`, or of `output` where there is no `command`. */
+  /** Texts of which one stands in every match of `command`, or of `output` where there is no `command`. */
   readonly marks?: readonly string[];
   /** A match of `command` does not count when this follows it in the same simple command. */
   readonly unlessFollowedBy?: RegExp;

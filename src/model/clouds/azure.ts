@@ -27,7 +27,7 @@ interface Token {
 const SPARE_MS = 5 * 60_000;
 
 /** The chain asks its place for every token anew; many calls share one, until it is nearly over. */
-function kept(get: () => Promise<Token>): () => Promise<string> {
+function keptToken(get: () => Promise<Token>): () => Promise<string> {
   let held: Promise<Token> | undefined;
   let until = 0;
   return async () => {
@@ -48,7 +48,7 @@ function kept(get: () => Promise<Token>): () => Promise<string> {
   };
 }
 
-/** What Azure itself asks for where a token was taken back: without it the library gives the old one out of its memory. */
+/** A claim that Azure asks for where a token was taken back: without it the library gives the old one out of its memory. */
 const notBefore = (): string =>
   JSON.stringify({
     access_token: { nbf: { essential: true, value: String(Math.floor(Date.now() / 1000)) } },
@@ -76,7 +76,7 @@ export const azure: Cloud = {
     const { DefaultAzureCredential } = await loadPackages('azure', PACKAGES, () => import('@azure/identity'));
     return libraryToken((again) => {
       const credential = new DefaultAzureCredential();
-      return kept(() => credential.getToken(SCOPE, again ? { claims: notBefore() } : {}));
+      return keptToken(() => credential.getToken(SCOPE, again ? { claims: notBefore() } : {}));
     }, SOURCE);
   },
 };

@@ -32,13 +32,13 @@ export interface CloudAuth {
   renew(generation: number): boolean;
   /** Values that must appear in no text. */
   secrets(): readonly string[];
-  /** Where the credentials come from, for people. */
+  /** The place of the credentials, for people. */
   readonly source: string;
 }
 
 export interface Cloud {
   readonly name: CloudName;
-  /** Where its credentials come from without a key, for people. */
+  /** The place of its credentials without a key, for people. */
   readonly source: string;
   /** Packages that are loaded where no key is given. */
   readonly packages: readonly string[];
@@ -46,9 +46,9 @@ export interface Cloud {
   dialect(dialect: Dialect): Dialect;
   /** Rejects with ModelConfigError when a package is missing. */
   createAuth(config: ModelConfig, apiKey: string | undefined): Promise<CloudAuth>;
-  /** Of a stream that is no server-sent events. */
+  /** The reader of a stream that is no server-sent events. */
   readEvents?(body: AsyncIterable<Uint8Array>): AsyncGenerator<StreamEvent>;
-  /** What it needs beside credentials is loaded here, once. */
+  /** Packages that it needs beside credentials are loaded here, once. */
   prepare?(): Promise<void>;
 }
 
@@ -125,7 +125,7 @@ const SKEWED = [
 ];
 const EXPIRED = /expired|\bexpir(y|ation)\b/i;
 
-/** What a refusal of credentials is about, as a part of a sentence; null where it does not say. `date` is the header of the answer. */
+/** The cause of refused credentials, as a part of a sentence; null where the answer does not say it. `date` is the header of the answer. */
 export function refusedBecause(text: string, date: string | undefined, wallNow: number): string | null {
   const said = text.slice(0, 4000);
   if (SKEWED.some((wording) => wording.test(said))) {
@@ -140,7 +140,7 @@ export function refusedBecause(text: string, date: string | undefined, wallNow: 
 
 const PASSING = /ECONN|ETIMEDOUT|EAI_AGAIN|ENOTFOUND|timed? ?out|socket|network|\b50[0-9]\b|\b429\b/i;
 
-/** Of what a library of a cloud threw. */
+/** The error for what a library of a cloud threw. */
 export function credentialError(source: string, thrown: unknown, wallNow: number): CredentialError {
   const message = String((thrown as Error | null)?.message ?? thrown)
     .split('\n')[0]!

@@ -139,7 +139,7 @@ interface PartialCall {
   id: string | null;
   name: string;
   arguments: string;
-  /** What else stands beside them: thought signatures (`extra_content`). */
+  /** Fields beside them: thought signatures (`extra_content`). */
   readonly rest: Fields;
   readonly inFunction: Fields;
 }

@@ -1,5 +1,5 @@
 /**
- * What tells one provider's protocol from another: requests out, replies in. There is one object of this kind for each dialect.
+ * A dialect is one provider's protocol: requests out, replies in. There is one object of this kind for each dialect.
  * Connections, deadlines, retries, limits and the ledger are shared by all of them (model/http, model/limits).
  */
 
@@ -7,7 +7,7 @@ import type { Message, ToolCall, ToolSpec, Usage } from '../model.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import type { DialectName } from './dialects.ts';
 
-/** What the ledger keeps of every answer, also of an unusable one. */
+/** Facts that the ledger keeps of every answer, also of an unusable one. */
 export interface AnswerFacts {
   readonly modelId: string | null;
   readonly responseId: string | null;
@@ -31,7 +31,7 @@ const WHOLE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What a reply lacks, as part of a sentence; null where its provider says that it is whole. Providers end replies that broke off with a word of
+ * The end that a reply lacks, as part of a sentence; null where its provider says that it is whole. Providers end replies that broke off with a word of
  * their own (`abort`, `network_error`, `OTHER`), with none, or with nothing at all: no part of such a reply is the model's word.
  */
 export function missingEnd({ finishReason }: AnswerFacts): string | null {
@@ -58,7 +58,7 @@ export interface ProviderError {
   readonly retryMs: number | null;
 }
 
-/** Of a reply that says so by its end. */
+/** The error of a reply that says so by its end. */
 export const TOO_LONG: ProviderError = {
   status: null,
   code: 'context_window_exceeded',
@@ -118,7 +118,7 @@ export interface Dialect {
   readonly cachedIsFree?: boolean;
   /** Tells a body that it answered with from those of the others; absent: chat completions, the common form. */
   wrote?(body: Readonly<Record<string, unknown>>): boolean;
-  /** Where a request goes, with the headers beside those that every request has. `apiKey` is '' where the server needs none. */
+  /** The path of a request, with the headers beside those that every request has. `apiKey` is '' where the server needs none. */
   target(config: ModelConfig, model: string, apiKey: string): Target;
   /** Every field of a request beside the model and the messages, in its order. */
   parameters(config: ModelConfig, tools: readonly ToolSpec[] | undefined): Record<string, unknown>;

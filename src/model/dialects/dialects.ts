@@ -13,7 +13,7 @@ export interface DialectLine {
   /** Marks that say how long a provider keeps what it has read: its own in every request, those that are asked for, or none. */
   readonly cacheMarks: 'own' | 'asked' | 'none';
   load(): Promise<unknown>;
-  /** Whose models are asked in it, and what that maker says they refuse. Other servers speak it too, and take what they like. */
+  /** The maker whose models are asked in it, and its rules of what they refuse. Other servers speak it too, and take what they like. */
   readonly maker?: string;
   readonly rules?: readonly ParameterRule[];
   /** The field of a request that keeps what was said; the rest of a request hardly changes. */

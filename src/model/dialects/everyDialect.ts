@@ -1,7 +1,7 @@
 /** All dialects, for those who meet any of them: readers of recordings, and the gateway, which translates. Whoever imports this loads all. */
 import type { Dialect } from './dialect.ts';
 import { DIALECT_NAMES, DIALECTS, type DialectName } from './dialects.ts';
-import { asObject } from './shapes.ts';
+import { asObject, asText } from './shapes.ts';
 
 const EVERY: ReadonlyMap<DialectName, Dialect> = new Map(
   await Promise.all(DIALECT_NAMES.map(async (name) => [name, await DIALECTS[name].load()] as const)),
@@ -9,16 +9,34 @@ const EVERY: ReadonlyMap<DialectName, Dialect> = new Map(
 
 export const dialectNamed = (name: DialectName): Dialect => EVERY.get(name)!;
 
-/**
- * A recorded reply of any dialect in the form of chat completions, in which replies are played again. What is of no other dialect is given
- * back as it is. What goes back to the provider next turn stays in `native`.
- */
-export function asChatBody(raw: unknown): unknown {
+/** A reply as a recording keeps it: of a published trajectory, of a run of ours. */
+export interface StoredReply {
+  /** In chat's form. What goes back to another dialect's provider next turn stays in `native` of the message. */
+  readonly body: Record<string, unknown>;
+  readonly message: Record<string, unknown>;
+  readonly finishReason: string | null;
+  readonly modelId: string | null;
+  readonly responseId: string | null;
+}
+
+/** The one reader of recorded replies, of any dialect; null where there is no message in it. */
+export function storedReply(raw: unknown): StoredReply | null {
+  const body = asChatBody(raw);
+  const first = asObject(Array.isArray(body?.choices) ? body.choices[0] : null);
+  const message = asObject(first?.message);
+  if (!body || !message) return null;
+  const [finishReason, modelId, responseId] = [
+    asText(first?.finish_reason),
+    asText(body.model),
+    asText(body.id),
+  ];
+  return { body, message, finishReason, modelId, responseId };
+}
+
+function asChatBody(raw: unknown): Record<string, unknown> | null {
   const body = asObject(raw);
-  const dialect = body && [...EVERY.values()].find((one) => one.wrote?.(body));
-  if (!dialect) return raw;
-  const read = dialect.read(body);
-  if (read.kind !== 'reply') return raw;
+  const read = body && [...EVERY.values()].find((one) => one.wrote?.(body))?.read(body);
+  if (read?.kind !== 'reply') return body;
   const { message, modelId, responseId, finishReason } = read.reply;
   return { id: responseId, model: modelId, choices: [{ index: 0, message, finish_reason: finishReason }] };
 }

@@ -3,7 +3,7 @@
  * pass on the words of another (Bedrock's `guardrail_intervened` in Messages). A word that is new stays as it is.
  */
 
-/** By litellm's table (core_helpers.py, _FINISH_REASON_MAP), Bedrock's, Google's, Mistral's and Z.ai's documents. */
+/** Finish reasons by litellm's table (core_helpers.py, _FINISH_REASON_MAP), Bedrock's, Google's, Mistral's and Z.ai's documents. */
 const WORDS: Readonly<Record<string, string>> = {
   stop: 'stop eos eos_token stop_sequence end_turn complete',
   length: 'length max_tokens max_output_tokens model_length',

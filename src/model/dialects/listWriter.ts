@@ -10,7 +10,7 @@ export interface Unit {
 }
 
 interface WrittenUnit {
-  readonly parts: readonly Written[];
+  readonly parts: readonly WrittenMessage[];
   readonly end: number;
 }
 
@@ -63,7 +63,7 @@ const SPARE = 1.5;
 export function createGrowingBuffer(head: string) {
   let buffer = Buffer.from(head);
   return {
-    /** Where the head ends. */
+    /** The end of the head. */
     headEnd: buffer.length,
     /** Writes a text at a place (0 is the start) and returns where it ends; what stood behind is gone. */
     put(text: string, at: number): number {
@@ -94,15 +94,15 @@ export function stringify(value: unknown): string {
 }
 
 /** A message as it was when it was written, so that one that was changed in place is noticed. */
-export interface Written {
+export interface WrittenMessage {
   readonly message: Message;
   readonly content: unknown;
   readonly toolCalls: unknown;
-  /** Where its bytes end. */
+  /** The end of its bytes. */
   readonly end: number;
 }
 
-export const isAsWritten = (written: Written, message: Message): boolean =>
+export const isAsWritten = (written: WrittenMessage, message: Message): boolean =>
   written.message === message &&
   written.content === message.content &&
   written.toolCalls === message.tool_calls;

@@ -28,7 +28,7 @@ export const STATUS: Readonly<Record<Refusal, number>> = {
 
 export interface Route {
   readonly operation: WireRequest['operation'];
-  /** Where the address names it. */
+  /** The model, where the address names it. */
   readonly model: string | null;
 }
 
@@ -61,7 +61,7 @@ export interface ProgramSide {
   tooLong(message: string): RequestBody;
   /** Default: the list as OpenAI and Anthropic have it. */
   modelList?(names: readonly string[]): unknown;
-  /** What a stream that waits shows; default: a comment. */
+  /** The sign of life of a stream that waits; default: a comment. */
   readonly signOfLife?: string;
 }
 
@@ -78,11 +78,11 @@ export interface ToolOrigin {
 export interface CommonRequest {
   readonly messages: readonly Message[];
   readonly tools: readonly ToolSpec[];
-  /** By the names of chat completions, as `model_kwargs` has them. */
+  /** Parameters by the names of chat completions, as `model_kwargs` has them. */
   readonly parameters: RequestBody;
-  /** What another protocol has no place for. */
+  /** Fields for which another protocol has no place. */
   readonly left: readonly string[];
-  /** By the names of `tools`. */
+  /** Origins by the names of `tools`. */
   readonly origins: ReadonlyMap<string, ToolOrigin>;
 }
 
@@ -145,7 +145,7 @@ export const toolOf = (name: unknown, description: unknown, parameters: unknown)
   },
 });
 
-/** What a tool that is called with text looks like to a model that calls with objects. */
+/** The schema of a tool that is called with text, for a model that calls with objects. */
 export const TEXT_INPUT: RequestBody = {
   type: 'object',
   properties: { input: { type: 'string', description: 'the text that the tool is called with' } },
@@ -184,7 +184,7 @@ export function unread(
 export const given = (parameters: RequestBody): RequestBody =>
   Object.fromEntries(Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null));
 
-/** What is no object comes as one with the text in it, so that the program can say what is wrong with it. */
+/** Arguments that are no object come as one with the text in it, so that the program can say what is wrong with it. */
 export function objectOfText(text: string): RequestBody {
   if (text.trim() === '') return {};
   try {

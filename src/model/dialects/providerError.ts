@@ -23,7 +23,7 @@ function googleDetails(details: unknown) {
   return { retryMs, code, param };
 }
 
-/** What FastAPI (vLLM, SGLang, Mistral) says of a body that does not fit: `[{loc: ['body', 'top_k'], msg: '…'}]`. */
+/** FastAPI's words (vLLM, SGLang, Mistral) for a body that does not fit: `[{loc: ['body', 'top_k'], msg: '…'}]`. */
 function misfit(detail: unknown): { param: string; message: string } | null {
   const first = asObject(Array.isArray(detail) ? detail[0] : null);
   const message = asText(first?.msg);
@@ -81,7 +81,7 @@ function baseResponse(outer: Record<string, unknown>): ProviderError | null {
   return { status: null, code: `base_resp_${status_code}`, type: null, message, param: null, retryMs: null };
 }
 
-/** Where it is said: Amazon also writes it in capitals, gateways in a word of their own. */
+/** Fields of the message: Amazon also writes it in capitals, gateways in a word of their own. */
 const SAID = ['message', 'Message', 'errorMessage', 'detail'];
 /** As Python prints what is not there. */
 const named = (param: unknown): string | null => (param === 'None' ? null : asText(param));

@@ -39,7 +39,7 @@ export function refusesConnections(baseUrl: string): Promise<boolean> {
   });
 }
 
-/** Where the dialect has its list, from where it has its answers. */
+/** The path of a dialect's list of models, from the path of its answers. */
 const listPath = (path: string): string =>
   path.includes(':') ? '/models' : path.replace(/(chat\/completions|responses|messages)$/, 'models');
 

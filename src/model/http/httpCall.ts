@@ -34,10 +34,10 @@ export interface Shared {
 const SILENT = 3;
 
 /**
- * What a reply without a word and without a token means: no model made it. A server that has answered nothing else, or nothing any more, is away;
+ * A reply without a word and without a token was made by no model. A server that has answered nothing else, or nothing any more, is away;
  * one such reply between others stays an empty reply. 28 November 2026: a whole run of them was complete, 0 of 8, exit 0.
  */
-export function heard(
+export function silentIsAway(
   shared: Pick<Shared, 'accepted' | 'silent' | 'endpoint'>,
   result: TryAnswer,
 ): TryAnswer {
@@ -83,8 +83,8 @@ function askedWait({ retryMs }: Failure, { headers }: Exchange, wallNow: number)
   return stated.kind === 'none' && retryMs ? { kind: 'wait', ms: retryMs } : stated;
 }
 
-/** What a failure means once it is known what was accepted before. */
-function judged(
+/** The verdict on a failure once it is known what was accepted before. */
+function verdictInRun(
   shared: Pick<Shared, 'accepted'>,
   { auth }: ModelEndpoint,
   verdict: Diagnosis,
@@ -135,7 +135,7 @@ function failedTry(
   { exchange, failure, wait, message, queuedMs }: Failed,
 ): FailedTry {
   const { what, last } = failure;
-  const said = judged(shared, endpoint, failure.verdict, exchange);
+  const said = verdictInRun(shared, endpoint, failure.verdict, exchange);
   const verdict = begun?.() ? { ...said, retryable: false } : said;
   return {
     ok: false,
@@ -254,14 +254,17 @@ function partialCost(
   };
 }
 
-/** What is written of an answer, and what was said of its length. */
-interface Written {
+/** The characters of an answer, and the length that was asked for. */
+interface AnswerSize {
   readonly characters: number;
   readonly maxOutput: number | null;
 }
 
 /** A model that thinks shows little of it, or nothing: then what a step writes at most in practice stands for the answer. */
-function outputOf(config: ModelConfig, { characters, maxOutput }: Written): { tokens: number; note: string } {
+function outputOf(
+  config: ModelConfig,
+  { characters, maxOutput }: AnswerSize,
+): { tokens: number; note: string } {
   const seen = Math.ceil(characters / 4);
   const usual = Math.min(maxOutput ?? USUAL_MAX_OUTPUT, USUAL_MAX_OUTPUT);
   return knownModel(config.model_name ?? '')?.reasoning === true && usual > seen
@@ -270,7 +273,7 @@ function outputOf(config: ModelConfig, { characters, maxOutput }: Written): { to
 }
 
 /** A program that asks for no usage in its stream gets none. Its calls cost money all the same, so they are estimated. */
-export function withEstimatedUsage(config: ModelConfig, record: CallRecord, written: Written): CallRecord {
+export function withEstimatedUsage(config: ModelConfig, record: CallRecord, written: AnswerSize): CallRecord {
   if (record.state !== 'ok' || record.rawUsage !== null || record.costNano !== null) return record;
   const output = outputOf(config, written);
   const counted = {
@@ -307,7 +310,7 @@ function measured(read: ReadUsage, { reply }: TryAnswer, requestBytes: number): 
   return why === null ? read : { usage: null, cacheWrite1h: 0, notes: [`usage unusable: ${why}`] };
 }
 
-/** What the try cost. An error status is not billed; an answer that got lost may have been. */
+/** The cost of a try. An error status is not billed; an answer that got lost may have been. */
 function costOfAttempt(
   endpoint: ModelEndpoint,
   result: TryAnswer,

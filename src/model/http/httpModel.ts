@@ -37,7 +37,7 @@ import type { ModelConfig } from '../modelConfig.ts';
 import { addressWithReferences, literalsInAddress } from '../namedCredentials.ts';
 import { baseUrlOf, nameMeans, sentModel } from '../names.ts';
 import { overridden, programOverrides } from '../parameters/programOverrides.ts';
-import { type HttpCall, heard, type Shared, tryOnce, withEstimatedUsage } from './httpCall.ts';
+import { type HttpCall, type Shared, silentIsAway, tryOnce, withEstimatedUsage } from './httpCall.ts';
 import {
   type AnswerBody,
   addressUnder,
@@ -63,7 +63,7 @@ interface HttpModelOptions {
   readonly proxy?: ProxySettings;
   readonly clock?: Clock;
   readonly rates?: (account: string) => RateBook;
-  /** Of a cloud: its credentials in place of the key, and its way to stream. */
+  /** A cloud's credentials in place of the key, and its way to stream. */
   readonly auth?: CloudAuth | undefined;
   readonly readEvents?: Cloud['readEvents'];
 }
@@ -105,7 +105,8 @@ function httpModel(shared: Shared, wire: Wire | undefined): Model {
         endpoint,
         requestBytes: body.length,
         maxOutput: maxOutput(config),
-        send: async (stop) => heard(shared, await sendOnce({ ...endpoint, first: !answered }, body, stop)),
+        send: async (stop) =>
+          silentIsAway(shared, await sendOnce({ ...endpoint, first: !answered }, body, stop)),
       };
       try {
         return await withRetries({
@@ -132,7 +133,7 @@ function keyFor(config: ModelConfig, apiKey: string | undefined, baseUrl: string
   );
 }
 
-/** Of litellm and the SDK, where they would lead a request elsewhere or hold a key: said where it belongs. */
+/** Names of litellm and the SDK that would lead a request elsewhere or hold a key, and where each belongs. */
 const MOVED: Readonly<Record<string, string>> = {
   api_base: 'set model.base_url',
   base_url: 'set model.base_url',
@@ -150,7 +151,7 @@ function checkParameters(config: ModelConfig): void {
   }
 }
 
-/** What cannot be sent would fail at every call. No value is told: it may be a key. */
+/** Headers and fields that cannot be sent would fail at every call. No value is told: it may be a key. */
 function checkExtras(kwargs: ModelConfig['model_kwargs']): void {
   for (const name of ['extra_headers', 'extra_body'])
     if (kwargs[name] !== undefined && kwargs[name] !== null && !isRecord(kwargs[name]))
@@ -186,7 +187,7 @@ function redactionOf({ apiKey, secrets = [], proxy, auth }: HttpModelOptions): R
   return auth ? (text) => redactor([...known, ...auth.secrets()])(text) : redactor(known);
 }
 
-/** Of one key, address and model; the key itself is not in its name. */
+/** The share of one key, address and model; the key itself is not in its name. */
 function rateShare(
   { rates, config, dialect }: HttpModelOptions,
   { baseUrl, model }: ModelEndpoint,
@@ -324,7 +325,7 @@ type Post = (
   exchange: Exchange,
 ) => Promise<AnswerBody>;
 
-/** What a provider sends after the last event is an empty line, if anything. */
+/** After the last event a provider sends an empty line, if anything. */
 const REST_MS = 1000;
 
 /** Counting tokens is an answer of its own form, which nobody bills. */
@@ -369,24 +370,21 @@ function wireTarget({ dialect, sent, model }: ModelEndpoint, request: WireReques
   return { path: `${counted}${query}`, headers };
 }
 
-/** What stands between the provider's answer and the sink: bytes are held back until it is sure that this try is the one. */
+/** A lock between the provider's answer and the sink: bytes are held back until it is sure that this try is the one. */
 function holdBack(sink: WireSink | null) {
   let held: Uint8Array[] = [];
   let open = false;
   return {
     isOpen: () => open,
-    passes: sink !== null,
-    take(bytes: Uint8Array): Promise<void> | undefined {
-      if (!sink) return undefined;
-      if (open) return sink.data(bytes);
-      held.push(bytes);
-      return undefined;
+    take(bytes: Uint8Array): void {
+      if (open) sink?.data(bytes);
+      else if (sink) held.push(bytes);
     },
     letGo(exchange: Exchange) {
       if (open || !sink) return;
       open = true;
       sink.head(exchange.status ?? 200, exchange.headers);
-      for (const bytes of held.splice(0)) void sink.data(bytes);
+      for (const bytes of held.splice(0)) sink.data(bytes);
     },
     forget() {
       held = [];
@@ -399,20 +397,12 @@ type Held = ReturnType<typeof holdBack>;
 function tapped(
   body: ReadableStream<Uint8Array>,
   held: Held,
-  signal: AbortSignal | undefined,
 ): { body: ReadableStream; ended: Promise<void> } {
   const source = body.getReader();
-  const aborted = new Promise<void>((resolve) => {
-    signal?.addEventListener('abort', () => resolve(), { once: true });
-  });
-  const taken = async (bytes: Uint8Array): Promise<void> => {
-    const room = held.take(bytes);
-    if (room !== undefined) await Promise.race([room, aborted]);
-  };
   const over = Promise.withResolvers<void>();
   const rest = async () => {
     try {
-      for (let next = await source.read(); !next.done; next = await source.read()) await taken(next.value);
+      for (let next = await source.read(); !next.done; next = await source.read()) held.take(next.value);
     } catch {
       // Its end was read: what breaks after it is nobody's loss.
     }
@@ -427,7 +417,7 @@ function tapped(
           controller.close();
           return;
         }
-        await taken(next.value);
+        held.take(next.value);
         controller.enqueue(next.value);
       } catch (error) {
         over.resolve();
@@ -439,33 +429,15 @@ function tapped(
   return { body: copy, ended: over.promise };
 }
 
-/** Characters of a reply that are read along; of what comes behind them only how it ends counts. */
-const LONGEST_KEPT = 32_000_000;
-const WORDS = new Set([
-  ...['content', 'text', 'thinking', 'reasoning', 'reasoning_content', 'refusal', 'arguments', 'input'],
-  ...['partial_json', 'delta', 'output', 'output_text', 'encrypted_content', 'signature', 'thoughtSignature'],
-]);
-
-function withoutWords(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutWords);
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, one]) => [
-      name,
-      typeof one === 'string' && WORDS.has(name) ? '' : withoutWords(one),
-    ]),
-  );
-}
-
 /**
- * What comes before the first word (a greeting, the usage so far) is no answer yet: providers without room send it too, then an error. Calls
+ * Events before the first word (a greeting, the usage so far) are no answer yet: providers without room send it too, then an error. Calls
  * of tools without arguments have no characters and are held until the end.
  */
 function watching(assembly: Assembly, onWords: () => void): Assembly {
   return {
     ...assembly,
     add(data, event) {
-      assembly.add(assembly.characters() > LONGEST_KEPT ? withoutWords(data) : data, event);
+      assembly.add(data, event);
       if (assembly.characters() > 0 && !isError({ data, event: event ?? null })) onWords();
     },
   };
@@ -492,10 +464,9 @@ async function forwardOnce(
   };
   const send: ModelEndpoint['send'] = async (body, current) => {
     exchange = current;
-    current.passes = held.passes;
     const response = await post(request, base, body, current);
     if (!current.streaming || !response.body) return response;
-    const tap = tapped(response.body, held, signal);
+    const tap = tapped(response.body, held);
     ended = tap.ended;
     return { body: tap.body };
   };
@@ -503,16 +474,16 @@ async function forwardOnce(
   const result = hear(await sendOnce({ ...base, dialect, send }, request.body, signal));
   if (held.isOpen()) await within(ended, REST_MS);
   else if (exchange && passes(result)) {
-    if (!exchange.streaming) void held.take(Buffer.from(exchange.text));
+    if (!exchange.streaming) held.take(Buffer.from(exchange.text));
     held.letGo(exchange);
   }
   return result;
 }
 
-/** What the program itself has to read, and can do something about. */
+/** Failures that the program itself has to read, and can do something about. */
 const ITS_OWN = new Set<string>(['refusal', 'empty', 'bad_call', 'context', 'rejected', 'config']);
 
-/** Also a refusal and an empty answer are the program's to read, and what a stream that came to its end says of the request. */
+/** The program also reads a refusal, an empty answer, and what a stream that came to its end says of the request. */
 function passes({ failure, exchange, body }: TryAnswer): boolean {
   if (failure === null) return true;
   const { kind } = failure.verdict;
@@ -545,7 +516,7 @@ async function forward(
   const longest = (!counts && maxOutput(shared.endpoint.config)) || request.maxOutput;
   const held = holdBack(sink);
   let last: TryAnswer | undefined;
-  const hear = (result: TryAnswer) => (counts ? result : heard(shared, result));
+  const hear = (result: TryAnswer) => (counts ? result : silentIsAway(shared, result));
   const call: HttpCall = {
     endpoint,
     requestBytes: request.body.length,

@@ -4,7 +4,7 @@
  */
 
 import type { Readable } from 'node:stream';
-import { Agent, buildConnector, type Dispatcher, EnvHttpProxyAgent, request } from 'undici';
+import { Agent, type Dispatcher, EnvHttpProxyAgent, request } from 'undici';
 import { startTimer, type Timer } from '../../base/async/timer.ts';
 import { codingsOf, unpackedBody } from '../../base/contentCoding.ts';
 import { stripChars } from '../../base/python/text.ts';
@@ -67,47 +67,24 @@ function connectFault(error: unknown, host: string, deadlines: Deadlines): Trans
   );
 }
 
-/** What undici and its parser found wrong with an answer; an answer that its own checks do not expect fails one of them. Null for all else. */
+/** The fault that undici and its parser found in an answer; an answer that its own checks do not expect fails one of them. Null for all else. */
 function brokenAnswer({ name, message }: Error, code: string): string | null {
   if (name === 'HTTPParserError')
     return /^Response does not match the HTTP\/1\.1 protocol \((.*)\)$/s.exec(message)?.[1] ?? message;
   return /^(?:ERR_ASSERTION$|HPE_|UND_ERR_(?:HEADERS_OVERFLOW$|RES))/.test(code) ? code : null;
 }
 
-/** A deadline is waited for in parts of at most this. */
-const PART_MS = 1000;
-/** A timer that fires this much too late tells of this process, not of the server: it was kept from reading. */
-const LATE_MS = 250;
-/** What has come meanwhile is read in this time. */
-const GRACE_MS = 100;
-
 /**
- * Calls `fire` after `ms` in which this process could look. While it stands still (a database that another holds) no answer is read, and a request
- * whose connection is just made is not sent: of such a time only a part counts.
+ * A deadline. Timers come before sockets in a turn of the event loop, so an answer that came while this process stood still (another held the
+ * record, T-53) is read before the deadline counts. Observed: "an answer that came while it stood still is no timeout", tests/model/faults.test.ts.
  */
-function alarm(ms: number, fire: () => void): Pick<Timer, 'cancel'> {
-  let left = ms;
-  let timer: Timer | undefined;
-  const wait = () => {
-    const part = Math.min(left, ms / 4, PART_MS);
-    const due = performance.now() + part;
-    timer = startTimer(part, () => {
-      const late = performance.now() - due;
-      left -= late < LATE_MS ? part + late : part;
-      if (left > 0) wait();
-      // Sockets are read after timers: what came in the last moment is looked at before the deadline counts.
-      else if (late < LATE_MS) setImmediate(() => setImmediate(fire));
-      else timer = startTimer(GRACE_MS, fire);
-    });
-  };
-  wait();
-  return { cancel: () => timer?.cancel() };
-}
+const alarm = (ms: number, fire: () => void): Timer =>
+  startTimer(ms, () => setImmediate(() => setImmediate(fire)));
 
 /** Timers of one exchange. What fires first is the failure, and ends the request. */
 function watch(exchange: Exchange, deadlines: Deadlines) {
   const aborter = new AbortController();
-  const timers = new Map<string, Pick<Timer, 'cancel'>>();
+  const timers = new Map<string, Timer>();
   const fail = (fault: TransportFault, message: string) => {
     exchange.failure ??= new TransportError(fault, message);
     aborter.abort(exchange.failure);
@@ -201,7 +178,7 @@ async function* readBody(
     for await (const part of body) {
       timers.gotBytes();
       exchange.received += part.length;
-      if (exchange.received > MAX_REPLY_BYTES && !(exchange.passes && exchange.streaming))
+      if (exchange.received > MAX_REPLY_BYTES)
         throw new TransportError('too_large', `reply larger than ${MAX_REPLY_BYTES >> 20} MB`);
       yield part;
     }
@@ -238,7 +215,7 @@ function toWebStream(parts: AsyncGenerator<Buffer>): ReadableStream<Uint8Array> 
   });
 }
 
-/** By what was given: most requests of a model have the same. */
+/** Headers by the object they came in: most requests of a model have the same. */
 const flattened = new WeakMap<object, string[]>();
 
 /** Names and values in turns. undici.request does not decompress, so nothing is to come compressed. */
@@ -289,7 +266,7 @@ async function exchangeOver(
   return { body: null };
 }
 
-/** What is read by whoever asked. All else, a body that came whole too, is in the exchange. */
+/** The stream, which whoever asked reads. All else, a body that came whole too, is in the exchange. */
 export interface AnswerBody {
   readonly body: ReadableStream<Uint8Array> | null;
 }
@@ -350,8 +327,6 @@ export interface Exchange {
   /** The body when it is read whole; streams are read by the caller. */
   text: string;
   streaming: boolean;
-  /** Somebody else reads the stream as it comes, and little of it is kept here. */
-  passes?: boolean;
   /** Stream events seen, for the text of the idle deadline. */
   chunks: number;
   failure: TransportError | null;
@@ -376,8 +351,7 @@ export const newExchange = (signal?: AbortSignal): Exchange => ({
 const LOOPBACK = 'localhost,127.0.0.1,[::1]';
 
 function dispatcherFor(options: Agent.Options, proxy: ProxySettings | undefined): Dispatcher {
-  if (!proxy)
-    return new Agent({ ...options, connect: connectorPastContinue(options.connect as { timeout?: number }) });
+  if (!proxy) return new Agent(options);
   const { http, https, except } = proxy;
   return new EnvHttpProxyAgent({
     ...options,
@@ -385,7 +359,7 @@ function dispatcherFor(options: Agent.Options, proxy: ProxySettings | undefined)
     // undici takes the http proxy for https too when this one is empty, which nobody who left it out means.
     httpsProxy: https,
     noProxy: except.trim() === '*' ? '*' : [except, LOOPBACK].filter(Boolean).join(','),
-    // Also to a server that speaks plain HTTP: a proxy that is asked for the whole answer may change or keep it.
+    // A tunnel also to a server that speaks plain HTTP: a proxy that is asked for the whole answer may change or keep it.
     proxyTunnel: true,
     // `connect` is not read for a proxy: its limit is set here.
     proxyTls: options.connect as { timeout?: number },
@@ -405,54 +379,4 @@ export function addressUnder(baseUrl: string, path: string): string {
   const query = at < 0 ? '' : baseUrl.slice(at + 1);
   if (query === '') return `${base}${path}`;
   return `${base}${path}${path.includes('?') ? '&' : '?'}${query}`;
-}
-
-// An answer "100 Continue" that nobody asked for is read past, as HTTP says (RFC 9110, 15.2); undici ends the connection at it.
-
-const CONTINUE = /^HTTP\/1\.[01] 100(?: [^\r\n]{0,200})?\r\n(?:[^\r\n]{1,4000}\r\n){0,50}\r\n/;
-const BEGINNINGS = ['HTTP/1.0 100', 'HTTP/1.1 100'];
-/** As much of it is waited for. */
-const LONGEST = 8192;
-
-const mayBecome = (text: string): boolean =>
-  text.length < LONGEST &&
-  (/^HTTP\/1\.[01] 100[ \r]/.test(text) || BEGINNINGS.some((begins) => begins.startsWith(text)));
-
-/** `written`: bytes of requests so far. What comes first after some were written is the head of an answer, and all else is its rest. */
-export function pastContinue(read: () => Buffer | null, written: () => number): () => Buffer | null {
-  let answered = 0;
-  let begun: Buffer | null = null;
-  return () => {
-    let chunk = read();
-    if (chunk === null || written() === answered) return chunk;
-    if (begun) chunk = Buffer.concat([begun, chunk]);
-    begun = null;
-    while (chunk.length > 0) {
-      const text: string = chunk.toString('latin1', 0, LONGEST);
-      const found = CONTINUE.exec(text)?.[0].length ?? 0;
-      if (found === 0 && mayBecome(text)) {
-        begun = chunk;
-        return null;
-      }
-      if (found === 0) {
-        answered = written();
-        return chunk;
-      }
-      chunk = chunk.subarray(found);
-    }
-    return null;
-  };
-}
-
-function connectorPastContinue(options: buildConnector.BuildOptions): buildConnector.connector {
-  const connect = buildConnector(options);
-  return (asked, callback) =>
-    connect(asked, (...connected) => {
-      const [error, socket] = connected;
-      if (error === null) {
-        const read = socket.read.bind(socket) as () => Buffer | null;
-        socket.read = pastContinue(read, () => socket.bytesWritten);
-      }
-      callback(...connected);
-    });
 }

@@ -25,7 +25,7 @@ export interface ModelEndpoint {
   readonly send: (body: Uint8Array, exchange: Exchange) => Promise<AnswerBody>;
   /** As a person wrote it. */
   readonly config: ModelConfig;
-  /** With the values of its references: for requests alone. */
+  /** The configuration with the values of its references: for requests alone. */
   readonly sent: ModelConfig;
   readonly host: string;
   readonly baseUrl: string;
@@ -36,7 +36,7 @@ export interface ModelEndpoint {
   readonly first?: boolean;
   /** Credentials of a cloud. */
   readonly auth?: CloudAuth | undefined;
-  /** Of a stream that is no server-sent events. */
+  /** The reader of a stream that is no server-sent events. */
   readonly readEvents?: Cloud['readEvents'];
 }
 
@@ -44,7 +44,7 @@ export interface Failure {
   readonly verdict: Diagnosis;
   readonly what: string;
   readonly last: string | null;
-  /** What the body asks to wait. */
+  /** The wait that the body asks for. */
   readonly retryMs?: number | null;
   /** A reply came, and held neither a word nor a token. */
   readonly silent?: true;
@@ -58,7 +58,7 @@ export interface TryAnswer {
   readonly failure: Failure | null;
   /** Characters of an answer that was cut short. */
   readonly characters: number;
-  /** What is odd about the body. */
+  /** Oddities of the body. */
   readonly notes: readonly string[];
   /** A reply that breaks the rules of its dialect, as it came. */
   readonly unreadable?: string;
@@ -66,7 +66,7 @@ export interface TryAnswer {
   readonly partial?: boolean;
 }
 
-/** What the ledger and the trajectory can hold of a reply; the notes say what they cannot. */
+/** A body as far as ledger and trajectory can hold it; the notes say what they cannot. */
 type Body = ReturnType<typeof cutNesting>;
 
 /** Some servers put a byte order mark in front, which JSON does not know. */
@@ -166,7 +166,7 @@ function unreadableFailure(endpoint: ModelEndpoint, exchange: Exchange): Failure
   );
 }
 
-/** Asked again as after a fault of the network: most such replies come from a server that is about to fail or to recover. */
+/** A malformed reply is asked for again as after a fault of the network: most such replies come from a server that is about to fail or to recover. */
 function malformedFailure(fault: CallFault, what: string, last: string | null): Failure {
   const { verdict } = failureOf(fault, () => what, last);
   const code = verdict.code === 'NETWORK_ERROR' ? 'INVALID_RESPONSE' : verdict.code;
@@ -188,7 +188,7 @@ function readBody(endpoint: ModelEndpoint, exchange: Exchange, whole: Body, char
     return { ...base, failure: errorObjectFailure(endpoint, exchange, read.error) };
   const message = snippet(read.message, endpoint.redact);
   if (read.kind === 'malformed') {
-    // Of a stream there is only what was put together.
+    // A stream leaves only the body that was put together.
     const came = exchange.text || JSON.stringify(body);
     return {
       ...base,
@@ -291,7 +291,7 @@ export async function sendOnce(
   return exchange.streaming ? readStream(endpoint, exchange, response) : readWhole(endpoint, exchange);
 }
 
-interface Told {
+interface StatedError {
   readonly status: number;
   /** The provider's words, shortened and without secrets. */
   readonly message: string;
@@ -301,7 +301,10 @@ interface Told {
   readonly because?: string | null;
 }
 
-function authText({ model, host, config, auth }: ModelEndpoint, { status, message, because }: Told): string {
+function authText(
+  { model, host, config, auth }: ModelEndpoint,
+  { status, message, because }: StatedError,
+): string {
   const place = `for model ${model} at host ${host}`;
   if (because) return `authentication failed (${status}) ${place} — ${because}`;
   const key = auth ? `the credentials from ${auth.source}` : `the key in $${config.api_key_env}`;
@@ -311,7 +314,7 @@ function authText({ model, host, config, auth }: ModelEndpoint, { status, messag
   return `authentication failed (${status}) ${place} — check ${auth ? auth.source : `$${config.api_key_env}`}`;
 }
 
-function statusText(endpoint: ModelEndpoint, verdict: Diagnosis, told: Told): string {
+function statusText(endpoint: ModelEndpoint, verdict: Diagnosis, told: StatedError): string {
   const { model, host, config, baseUrl, auth } = endpoint;
   const { status, message, parameter } = told;
   switch (verdict.kind) {
@@ -353,9 +356,6 @@ function parse({ event, data }: EventSourceMessage): StreamEvent {
   }
 }
 
-/** No event of a reply is as long; one that never ends must not fill the memory. Also a body that is no stream is one. */
-const LONGEST_EVENT = 268_435_456;
-
 /**
  * The events of a body, as they come. A body that is not an event stream at all (some gateways send plain JSON under this content type)
  * gives no event; `other` hears what it was. Rejects with UnreadableEvent, and with whatever the body rejects with.
@@ -369,11 +369,8 @@ export async function* readEvents(
   const ready: EventSourceMessage[] = [];
   const parser = createParser({ onEvent: (event) => ready.push(event) });
   let plain: string | null = '';
-  let unread = 0;
   for await (const bytes of body) {
     const text = decoder.decode(bytes, { stream: true });
-    unread += bytes.length;
-    if (unread > LONGEST_EVENT) throw new UnreadableEvent('an event does not end');
     if (plain !== null) {
       plain += text;
       const first = plain.trimStart()[0];
@@ -382,7 +379,6 @@ export async function* readEvents(
       parser.feed(plain);
       plain = null;
     } else parser.feed(text);
-    if (ready.length > 0) unread = 0;
     for (const event of ready.splice(0)) {
       if (event.data.startsWith(DONE)) return;
       yield parse(event);

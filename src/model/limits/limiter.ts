@@ -118,7 +118,7 @@ export function createLimiter(maxConcurrent: number, clock: Clock): Limiter {
 
   return {
     async acquire(signal, onWait) {
-      // Where a server refuses everybody the line stands still, however often its turn comes.
+      // The line stands still where a server refuses everybody, however often its turn comes.
       let told = -1;
       const waits = () => {
         if (told === answered) return;

@@ -78,7 +78,7 @@ export function allowance(headers: Headers, counts: Counted, wallNow: number): A
 }
 
 /**
- * What a provider says is left. A limit fills up again evenly, so the next request is free after reset / limit, long before
+ * The share of a limit that a provider says is left. A limit fills up again evenly, so the next request is free after reset / limit, long before
  * all of it is. How many tokens a request takes is not known here: without any left, requests go one at a time. Resets
  * further away than `longestMs` are those of a day or a month, and the 429s that come with them say better what to do.
  */

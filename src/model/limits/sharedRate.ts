@@ -14,7 +14,7 @@ export interface RateBook {
   take(ask: MinuteLimits & { readonly at: number; readonly tokens: number }): number;
   correct(at: number, tokens: number): void;
   learn(limits: MinuteLimits, at: number): void;
-  /** What any of the processes has learned. */
+  /** The limits that any of the processes has learned. */
   learned(at: number): MinuteLimits;
   /** The provider asked one of the processes to wait. */
   pause(until: number, at: number): void;
@@ -136,7 +136,7 @@ function createEstimate(countsCached: boolean) {
   };
 }
 
-/** What is configured counts more than what was learned. */
+/** Configured limits count more than learned ones. */
 function knownLimits(book: RateBook, configured: MinuteLimits, clock: Clock) {
   let learned: MinuteLimits = { rpm: null, tpm: null };
   let readAt = Number.NEGATIVE_INFINITY;

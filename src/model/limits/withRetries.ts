@@ -26,7 +26,7 @@ export function backoffMs(config: RetryConfig, number: number, random: () => num
 export interface FailedTry {
   readonly ok: false;
   readonly verdict: Diagnosis;
-  /** What happened, for people: `rate limited (429)`, `truncated body`... */
+  /** The fault, for people: `rate limited (429)`, `truncated body`... */
   readonly what: string;
   /** The server's own words, shortened and without secrets. */
   readonly last: string | null;
@@ -46,11 +46,11 @@ type Plan =
 const isAway = ({ verdict, metadata }: Pick<FailedTry, 'verdict' | 'metadata'>): boolean =>
   verdict.retryable && (metadata.unreachable === true || (metadata.statusCode ?? 0) >= 500);
 
-/** What is waited for beyond `max_retries` comes at most once a second. */
+/** Tries beyond `max_retries` come at most once a second. */
 const PATIENT_MS = 1000;
 
 /**
- * What to do after a try that failed like `tried` others before it. `heldMs`: how long what is waited for with patience has kept this call by
+ * The next step after a try that failed like `tried` others before it. `heldMs`: how long what is waited for with patience has kept this call by
  * now, without the time in queues; undefined for other failures.
  */
 export function planRetry(

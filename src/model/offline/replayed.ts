@@ -1,10 +1,11 @@
 /**
- * `--model replay:RUN`: the replies of an earlier run again, without network and without money spent. Where they come from is
- * not known here: the runner hands in a source that reads its store, or a published trajectory.
+ * `--model replay:RUN`: the replies of an earlier run again, without network and without money spent, for new commands in a real environment.
+ * The runner hands in a source: its store, or a recording file. (`swebatch replay FILE` is another purpose: it plays a published trajectory
+ * through our loop, outputs and all, and compares every message: agent/replay.)
  *
  * A replayed call carries the cost that was recorded, in the reply and in the ledger, because cost limits and budgets must end
  * an attempt at the same step and the ledger must read the same; nothing is paid, and each row says so in its notes and its
- * price version. `costs: 'none'` writes 0 instead.
+ * price version.
  */
 
 import { createHash } from 'node:crypto';
@@ -25,7 +26,6 @@ import {
   type ModelResponse,
   modelFailure,
   modelSuccess,
-  type QueryOptions,
   type Usage,
   type Wire,
   type WireAnswer,
@@ -37,7 +37,7 @@ import { answerFrom, type CannedAnswer } from './canned.ts';
 interface Recorded {
   /** Ledger rows of the tries that failed before it (of a failure: all its tries); they are told to the listener again, without their waits. */
   readonly failedTries?: readonly CallRecord[];
-  /** What the recorded history held since the reply before this one; compared with what the replay sends. */
+  /** Messages of the recorded history since the reply before this one; compared with those that the replay sends. */
   readonly observed?: readonly Message[];
   /** The agent began a new history with it: it worked on the next step of its task. */
   readonly begins?: boolean;
@@ -59,7 +59,7 @@ interface RecordedFailure extends Recorded {
   readonly failure: ModelErrorResponse;
 }
 
-/** What one query of the recorded run came to: a reply, or the failure that ended it. */
+/** The result of one query of the recorded run: a reply, or the failure that ended it. */
 export type RecordedReply = RecordedSuccess | RecordedFailure;
 
 export interface ReplaySource {
@@ -68,7 +68,7 @@ export interface ReplaySource {
    * were played before: of the recorded ones the next is given, the last again and again.
    */
   repliesFor(instanceId: string, epoch: number, earlier: number): Promise<readonly RecordedReply[]>;
-  /** Where an installed program made the calls. */
+  /** The calls of an installed program. */
   readonly wire?: RecordedWire;
 }
 
@@ -133,24 +133,32 @@ function answerOf(recorded: RecordedSuccess): CannedAnswer {
     usage: recorded.usage,
     costNano: recorded.costNano,
     providerCostNano: recorded.providerCostNano ?? null,
-    priceVersion: recorded.priceVersion ? `replayed: ${recorded.priceVersion}` : 'replayed',
-    notes: ['replayed: nothing was paid'],
+    priceVersion: replayedPrice(recorded.priceVersion),
+    notes: [NOTE],
     try: recorded.failedTries?.length ?? 0,
   };
 }
 
-function tellFailedTries(tries: readonly CallRecord[], options: QueryOptions, clock: Clock): void {
+const NOTE = 'replayed: nothing was paid';
+
+/** Recorded rows of the ledger, told to the listener again without their waits. Of a program's the phase and the price say it too. */
+function tellTries(
+  tries: readonly CallRecord[],
+  listener: CallListener | undefined,
+  clock: Clock,
+  ofProgram: boolean,
+): void {
   for (const row of tries) {
     const startedAt = clock.wall();
-    void options.listener?.began({ try: row.try, modelAsked: row.modelAsked, startedAt, estimateNano: 0 });
-    options.listener?.ended({
-      ...row,
-      startedAt,
-      latencyMs: 0,
-      notes: [...row.notes, 'replayed: nothing was paid'],
-    });
+    void listener?.began({ try: row.try, modelAsked: row.modelAsked, startedAt, estimateNano: 0 });
+    if (ofProgram) listener?.phase?.('model');
+    const price = ofProgram && { priceVersion: replayedPrice(row.priceVersion) };
+    listener?.ended({ ...row, startedAt, latencyMs: 0, notes: [...row.notes, NOTE], ...price });
   }
 }
+
+const replayedPrice = (version: string | null | undefined): string =>
+  version ? `replayed: ${version}` : 'replayed';
 
 function replayModel(options: ReplayOptions, attempt: ModelForAttempt): Model {
   const { name } = options;
@@ -191,7 +199,7 @@ function replayModel(options: ReplayOptions, attempt: ModelForAttempt): Model {
       }
       compare(recorded, messages);
       next += 1;
-      tellFailedTries(recorded.failedTries ?? [], queryOptions, clock);
+      tellTries(recorded.failedTries ?? [], queryOptions.listener, clock, false);
       if ('failure' in recorded) return recorded.failure;
       return answerFrom(answerOf(recorded), name, options.latencyMs ?? 0, queryOptions, clock);
     },
@@ -243,23 +251,6 @@ interface WireReplayOptions {
   readonly clock: Clock;
 }
 
-const NOTE = 'replayed: nothing was paid';
-
-function tellTries({ tries }: RecordedWireCall, listener: CallListener | undefined, clock: Clock): void {
-  for (const row of tries) {
-    const startedAt = clock.wall();
-    void listener?.began({ try: row.try, modelAsked: row.modelAsked, startedAt, estimateNano: 0 });
-    listener?.phase?.('model');
-    listener?.ended({
-      ...row,
-      startedAt,
-      latencyMs: 0,
-      notes: [...row.notes, NOTE],
-      priceVersion: row.priceVersion === null ? 'replayed' : `replayed: ${row.priceVersion}`,
-    });
-  }
-}
-
 function replyOf({ message, tries }: RecordedWireCall): ModelReply {
   const row = tries.at(-1);
   const said = message ?? { role: 'assistant', content: '' };
@@ -281,7 +272,7 @@ function answer(call: RecordedWireCall, sink: WireSink | null): WireAnswer {
   const refused = end === 'refused' ? { status, headers, text: Buffer.from(bytes).toString('utf8') } : null;
   if (end === 'whole' || end === 'cut') {
     sink?.head(status, headers);
-    void sink?.data(bytes);
+    sink?.data(bytes);
   }
   if (call.failure) return { response: call.failure, refused };
   return { response: modelSuccess(replyOf(call)), refused };
@@ -297,14 +288,14 @@ const missing = (name: string, text: string): WireAnswer => ({
 });
 
 /** Not asked again so far. */
-interface Waiting {
+interface UnplayedCall {
   readonly call: RecordedWireCall;
   readonly compared: unknown;
   readonly key: string;
 }
 
-/** What the next call of the recording asked, and what is asked instead. */
-function mismatch(next: Waiting | undefined, now: unknown, recorded: number): string {
+/** The request of the recording's next call, and the one that came instead. */
+function mismatch(next: UnplayedCall | undefined, now: unknown, recorded: number): string {
   if (!next)
     return recorded === 0
       ? 'the recording holds no such call of the program'
@@ -320,8 +311,8 @@ const sameKind = ({ operation }: WireRequest, call: RecordedWireCall): boolean =
   (operation === 'count_tokens') === (call.operation === 'count_tokens');
 
 /** Several conversations may go on at a time: the call that has most of this one. */
-function closest(waiting: readonly Waiting[], now: unknown): Waiting | undefined {
-  const shared = ({ compared }: Waiting): number =>
+function closest(waiting: readonly UnplayedCall[], now: unknown): UnplayedCall | undefined {
+  const shared = ({ compared }: UnplayedCall): number =>
     Number(/\[(\d+)\]/.exec(requestDifference(compared, now)?.at ?? '')?.[1] ?? -1);
   return waiting.toSorted((a, b) => shared(b) - shared(a))[0];
 }
@@ -335,9 +326,9 @@ export function replayedWire(options: WireReplayOptions, attempt: ModelForAttemp
     createHash('sha256')
       .update(`${operation} ${JSON.stringify(compared)}`)
       .digest('base64');
-  /** By who asks now: the recorded conversation that was found to be theirs. */
+  /** Recorded conversations by the speaker that goes on with each now. */
   const threads = new Map<string, string>();
-  let loaded: Promise<{ waiting: Waiting[]; program: RecordedProgram }> | undefined;
+  let loaded: Promise<{ waiting: UnplayedCall[]; program: RecordedProgram }> | undefined;
   const load = async () => {
     const program = await source.programFor(attempt.instanceId, attempt.epoch, attempt.earlier ?? 0);
     const waiting = program.calls.map((call) => {
@@ -363,9 +354,9 @@ export function replayedWire(options: WireReplayOptions, attempt: ModelForAttemp
       const found = [alikeIn((one) => one === known), alikeIn((one) => !taken.has(one)), alikeIn(() => true)];
       const at = found.find((index) => index >= 0) ?? -1;
       if (at >= 0) {
-        const [{ call }] = waiting.splice(at, 1) as [Waiting];
+        const [{ call }] = waiting.splice(at, 1) as [UnplayedCall];
         threads.set(speaker, call.thread);
-        tellTries(call, listener, clock);
+        tellTries(call.tries, listener, clock, true);
         return answer(call, sink);
       }
       if (program.end) return { response: program.end, refused: null };
@@ -378,7 +369,7 @@ export function replayedWire(options: WireReplayOptions, attempt: ModelForAttemp
 
 // A second run of a program has other ids, dates, durations and temporary names than the recorded one: these count as equal.
 
-/** What names a session or a person, or marks a place for a cache, and nothing of what is said. */
+/** Fields that name a session or a person, or mark a place for a cache, and hold nothing of what is said. */
 const UNSAID = new Set(
   words(
     'cache_control prompt_cache_key client_metadata metadata user safety_identifier session_id sessionId user_prompt_id',
@@ -414,7 +405,7 @@ const random = (text: string): boolean => /\d/.test(text) && /[A-Z]/.test(text) 
 
 const UUID = [8, 4, 4, 4, 12];
 
-/** Also behind a prefix, as in msg_…. */
+/** A UUID, also behind a prefix, as in msg_…. */
 function isUuid(text: string): boolean {
   const parts = text.slice(text.lastIndexOf('_') + 1).split('-');
   return parts.length === UUID.length && parts.every((part, at) => part.length === UUID[at]);

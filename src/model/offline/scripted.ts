@@ -43,7 +43,7 @@ const scriptSchema = z.union([
 ]);
 type Script = z.output<typeof scriptSchema>;
 
-/** What an instance id may look like when it becomes a file name: never a way out of the folder. */
+/** An instance id that may become a file name: never a way out of the folder. */
 const FILE_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.+-]*$/;
 
 function readScript(file: string): Script {

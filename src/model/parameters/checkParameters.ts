@@ -68,7 +68,7 @@ const lengthRule: ParameterRule = ({ kwargs, known, model }) => {
   });
 };
 
-interface Found extends ParameterProblem {
+interface SureProblem extends ParameterProblem {
   /** The provider will refuse it; otherwise it is only likely. */
   readonly sure: boolean;
 }
@@ -88,8 +88,8 @@ function askedOf(model: Model) {
   } satisfies AskedParameters;
 }
 
-/** What the provider refuses of `model_kwargs`, each parameter once. */
-function parameterProblems(model: Model): Found[] {
+/** Problems of `model_kwargs`, each parameter once. */
+function parameterProblems(model: Model): SureProblem[] {
   const asked = askedOf(model);
   const { dialect, known } = asked;
   const { maker, rules: ofMaker }: DialectLine = DIALECTS[dialect];
@@ -110,7 +110,7 @@ function parameterProblems(model: Model): Found[] {
 const problemText = ({ parameter, why, fix }: ParameterProblem): string =>
   `model.model_kwargs.${parameter}: ${why}; ${fix}`;
 
-/** With `drop_params` what is known to be refused is left out, as litellm does; otherwise it is a refusal, or a warning where it is only likely. */
+/** `drop_params` leaves out what is known to be refused, as litellm does; otherwise it is a refusal, or a warning where it is only likely. */
 export function checkedParameters<T extends Model & Pick<ModelConfig, 'drop_params'>>(model: T) {
   const problems = parameterProblems(model);
   const dropped = model.drop_params ? problems.filter(({ value }) => value !== true) : [];
@@ -119,7 +119,7 @@ export function checkedParameters<T extends Model & Pick<ModelConfig, 'drop_para
   const kept = Object.entries(model.model_kwargs).filter(([name]) => !names.has(name));
   return {
     model: dropped.length === 0 ? model : { ...model, model_kwargs: Object.fromEntries(kept) },
-    /** What every call would fail on. */
+    /** Parameters on which every call would fail. */
     refused: left.filter(({ sure }) => sure),
     warnings: [
       ...dropped.map((p) => `model.model_kwargs.${p.parameter}: ${p.why}; it is left out (drop_params)`),

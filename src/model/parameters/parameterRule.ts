@@ -1,4 +1,4 @@
-/** What the rules about parameters look at, and what they say. */
+/** Rules about parameters: the facts that they look at, and the problems that they find. */
 import type { KnownModel } from '../knownModels.ts';
 
 export interface ParameterProblem {
@@ -34,7 +34,7 @@ export const shown = (value: unknown): string => (JSON.stringify(value) ?? 'unde
 export const isSet = (kwargs: AskedParameters['kwargs'], name: string): boolean =>
   kwargs[name] !== undefined && kwargs[name] !== null;
 
-/** Those of `names` that are set: each is refused for the same reason. */
+/** Problems of the set ones among `names`: each is refused for the same reason. */
 export const refusals = (
   { kwargs }: Pick<AskedParameters, 'kwargs'>,
   names: readonly string[],

@@ -8,7 +8,7 @@ import type { ModelConfig } from '../modelConfig.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** They follow from each other in some dialects, so only a length that the configuration names counts. */
+/** Lengths follow from each other in some dialects, so only one that the configuration names counts. */
 const LENGTHS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'] as const;
 
 /** In the words of the provider's protocol; empty where the configuration says nothing of the kind. */
@@ -27,7 +27,7 @@ export function programOverrides(dialect: Dialect, config: ModelConfig): Fields 
   );
 }
 
-/** What decides over its other fields itself: half of one and half of another would be refused. */
+/** Objects that are taken whole: half of one and half of another would be refused. */
 const WHOLE = new Set(['thinking']);
 
 export function overridden(body: Uint8Array, overrides: Fields): Uint8Array {

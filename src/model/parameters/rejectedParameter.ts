@@ -6,7 +6,7 @@ import { LONGEST, shown } from './parameterRule.ts';
 
 type Kwargs = Readonly<Record<string, unknown>>;
 
-/** What differs from call to call: its refusal says nothing about the next instance. */
+/** Fields that differ from call to call: their refusal says nothing about the next instance. */
 const CONVERSATION =
   /^(messages|input|contents?|system|system_?instruction|instructions|prompt|request|body)(?![a-z_])/i;
 
@@ -39,7 +39,7 @@ const SENTENCES: readonly RegExp[] = [
   /\bextraneous key \[(\w{1,80})\]/i,
 ];
 
-/** Said without the name of a field. */
+/** Sentences without the name of a field. */
 const SAID: readonly (readonly [RegExp, string])[] = [
   [/\binvalid schema for function\b/i, 'tools'],
   [
@@ -118,7 +118,7 @@ const INSTEAD: readonly (readonly [RegExp, string])[] = [
   [/cache_control/, 'set model.set_cache_control: null'],
 ];
 
-/** What to do about it. */
+/** The advice about a refused parameter. */
 export function parameterFix(path: string, kwargs: Kwargs): string {
   const extra = recordOf(kwargs.extra_body);
   const own = path.split(/[.[\]]+/)[0] ?? path;

@@ -2,8 +2,10 @@
  * One side of a comparison: what became of each instance, whatever it was read from. A run's arm fills everything; files of other tools
  * fill what they hold.
  */
+import type { ForeignOutcome } from '../../formats/foreignFormat.ts';
 import { readVerdictSheet, type VerdictSheet } from '../../formats/verdicts.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
+import { partOfWhole, shardName } from '../../store/records/runs.ts';
 import { agentOf, type Facts, factsOfRun } from '../measure/runFacts.ts';
 import { awaitsVerdict, isGraded, type Missing, rewardOf, standingOf } from '../measure/score.ts';
 
@@ -20,7 +22,7 @@ export interface SideResult {
   readonly scores: readonly boolean[];
   /** Rewards of the same epochs; absent where the suite gives none. */
   readonly rewards?: readonly number[];
-  /** Those of each epoch that have several names. */
+  /** Rewards of each epoch that have several names. */
   readonly named?: readonly Readonly<Record<string, number>>[];
   /** Why nothing valid is there; null when something is. */
   readonly why: FellOut | null;
@@ -28,7 +30,7 @@ export interface SideResult {
   readonly infra: number;
   /** Means over valid epochs; null where unknown. */
   readonly costNano: number | null;
-  /** What all attempts of its trials cost that do not wait for a verdict; null where unknown. */
+  /** The cost of all attempts whose trials do not wait for a verdict; null where unknown. */
   readonly spentNano: number | null;
   readonly tokens: number | null;
   readonly steps: number | null;
@@ -123,9 +125,10 @@ export function sideOfArm(data: RunData, arm: string): Side {
       imageDigest: valid[0]?.trial.imageDigest ?? null,
     };
   });
+  const { shard } = data.run.manifest;
   const { model = null, config = {}, overheadTokens } = data.arms.find((a) => a.name === arm) ?? {};
   return {
-    label: data.arms.length > 1 ? `${data.run.name}/${arm}` : data.run.name,
+    label: `${data.arms.length > 1 ? `${data.run.name}/${arm}` : data.run.name}${shard ? ` (shard ${shardName(shard)})` : ''}`,
     kind: 'run',
     model,
     agent: agentOf(config),
@@ -135,7 +138,10 @@ export function sideOfArm(data: RunData, arm: string): Side {
     open: null,
     facts: factsOfRun(data, arm),
     partial: data.run.imported,
-    warnings: graded ? [] : [`${data.run.name} is not graded: no instance of it can be compared`],
+    warnings: [
+      ...(graded ? [] : [`${data.run.name} is not graded: no instance of it can be compared`]),
+      ...(shard ? [`${data.run.name} is ${partOfWhole(shard)}`] : []),
+    ],
   };
 }
 
@@ -161,17 +167,24 @@ export const scoreOnly = (
   imageDigest: null,
 });
 
+const SCORES: Partial<Record<ForeignOutcome, boolean>> = {
+  resolved: true,
+  unresolved: false,
+  empty_patch: false,
+};
+
 /** A file or folder of another tool. */
-export const sideOfSheet = (sheet: VerdictSheet): Side => ({
+const sideOfSheet = (sheet: VerdictSheet): Side => ({
   label: sheet.label,
   kind: sheet.kind,
   model: sheet.model,
   epochs: 1,
   results: new Map(
-    [...sheet.verdicts].map(([id, stated]) => [
-      id,
-      typeof stated === 'boolean' ? scoreOnly(id, [stated], null) : scoreOnly(id, [], stated),
-    ]),
+    [...sheet.verdicts].map(([id, { verdict, lost }]) => {
+      const score = lost === undefined ? SCORES[verdict] : undefined;
+      const why = lost ?? (verdict === 'error' ? 'error' : 'incomplete');
+      return [id, score === undefined ? scoreOnly(id, [], why) : scoreOnly(id, [score], null)];
+    }),
   ),
   open: sheet.open,
   facts: sheet.facts,
@@ -182,7 +195,7 @@ export const sideOfSheet = (sheet: VerdictSheet): Side => ({
 /** Throws a SourceError. */
 export const readSide = (path: string): Side => sideOfSheet(readVerdictSheet(path));
 
-/** What a side says about an instance; undefined when it never heard of it. */
+/** The result of a side on an instance; undefined when it does not name it. */
 export const resultOn = (side: Side, instanceId: string): SideResult | undefined =>
   side.results.get(instanceId) ?? (side.open ? scoreOnly(instanceId, [false], null) : undefined);
 
@@ -205,7 +218,7 @@ export interface Matching {
   readonly notComparable: readonly NotComparable[];
   /** Instances that neither side names and both leave unresolved (leaderboard results). */
   readonly unnamedNeither: number;
-  /** What B has over A: one number an instance, those that neither names at the end. */
+  /** The gains of B over A: one number an instance, at the end zeros for instances that neither names. */
   readonly gains: readonly number[];
   /** The repository of each of them. Null where a leaderboard does not say how many of its unnamed instances each repository has. */
   readonly repositories: readonly string[] | null;

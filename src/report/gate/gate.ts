@@ -87,7 +87,7 @@ export function gate(
     /** Broken in every re-measurement, and always resolved before: see `resultsOfARock`. */
     rocks: night.rocks,
     remeasured: remeasured.size > 0,
-    /** What failed again of what broke and of what got fixed; null where too little broke for a test, or nothing was measured again. */
+    /** Broken and fixed instances that failed again; null where too little broke for a test, or nothing was measured again. */
     confirmation: night.confirmation,
     matched: comparison.matched,
     notComparable: comparison.fellOut,

@@ -42,7 +42,7 @@ interface Cost {
   readonly atLeast: boolean;
 }
 
-/** What the gate must know of the candidate beside the comparison. */
+/** Facts of the candidate beside the comparison. */
 export interface Candidate {
   readonly label: string;
   readonly planned: number;
@@ -65,10 +65,10 @@ export interface GateRule {
   readonly ids: readonly string[];
 }
 
-/** What the rules look at. */
+/** The input of the rules. */
 export interface Night {
   readonly comparison: Comparison;
-  /** What the tests look at: the newest night that no limit chose. */
+  /** The comparison of the tests: with the newest night that no limit chose. */
   readonly tested: Comparison;
   readonly candidate: Candidate;
   readonly policy: GatePolicy;
@@ -76,7 +76,7 @@ export interface Night {
   readonly broken: readonly string[];
   /** The same of `tested`. */
   readonly lost: readonly string[];
-  /** Those of `broken` that were not measured again. */
+  /** Instances of `broken` that were not measured again. */
   readonly unconfirmed: readonly string[];
   readonly rocks: readonly string[];
   readonly confirmation: Confirmation | null;
@@ -130,7 +130,7 @@ const broken: Rule = (night) => {
   );
 };
 
-/** What decides about the first measurement: rewards where a suite gives them, and verdicts elsewhere. Both tests have the same level. */
+/** The test of the first measurement: of rewards where a suite gives them, and verdicts elsewhere. Both tests have the same level. */
 export function decisive({ test, difference, reward: of }: Comparison) {
   if (!of)
     return test && { name: test.name, p: test.p, points: difference?.points ?? 0, what: 'fewer resolved' };
@@ -351,7 +351,7 @@ export interface Confirmation {
   readonly p: number;
 }
 
-/** What has to be measured again before the verdict: what got fixed only where so much broke that the confirmed test could find a loss. */
+/** Instances to measure again before the verdict: fixed ones only where so much broke that the confirmed test could find a loss. */
 export function toMeasureAgain(c: Comparison, alpha = NIGHT_ERROR): string[] {
   return enoughBroke(c, alpha) ? [...c.broken, ...c.fixed] : [...c.broken];
 }

@@ -1,4 +1,4 @@
-/** What a person reads of a verdict. Files for programs and the record keep the words of `Verdict`. */
+/** The words of a verdict for a person. Files for programs and the record keep the words of `Verdict`. */
 
 export interface GivenVerdict {
   /** regressed, flaky, improved, inconclusive */
@@ -6,7 +6,7 @@ export interface GivenVerdict {
   readonly exitCode: number;
   /** Rules that failed. */
   readonly failed: readonly string[];
-  /** What it was judged against; null where there is no baseline. */
+  /** The run it was judged against; null where there is no baseline. */
   readonly baseline: string | null;
   /** Broken instances that were not measured again. */
   readonly unconfirmed?: number;

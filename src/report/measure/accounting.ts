@@ -135,7 +135,7 @@ const ratesOf = ({ input, cache_read, cache_write, cache_write_1h }: TokenPrices
 const nanoOf = (tokens: number, rate: number): number => tokens * rate * 1000;
 
 export interface CacheSaved {
-  /** What the same input would have cost more at list price without a cache; below 0 where writing cost more than reading saved; null where no price is known. */
+  /** The saving of the cache: the higher cost of the same input at list price without one; below 0 where writing cost more than reading saved; null where no price is known. */
   readonly nano: number | null;
   /** Of what the same input costs without a cache. */
   readonly share: number | null;

@@ -71,7 +71,7 @@ export function forecast(
     const random = seeded(seed);
     const pick = <T>(pool: readonly T[]): T => pool[Math.floor(random() * pool.length)]!;
     const kinds = [...new Set(pools)];
-    // What is known is a sample too: each draw first draws another past that could as well have been recorded.
+    // The past is a sample too: each draw first draws another past that could as well have been recorded.
     const night = () => {
       const pasts = new Map(kinds.map((pool) => [pool, pool.map(() => pick(pool))]));
       return total(pools.map((pool) => pick(pasts.get(pool)!)));

@@ -66,8 +66,18 @@ export function factsOfRun(data: RunData, arm: string): Facts {
 
 const GIB = 2 ** 30;
 
-/** What the machine had to give: timeouts and memory kills come from it as well as from a model. */
-function machineOf({ machine, docker: engine }: StoredManifest): [string, unknown][] {
+/** The resources of the machine: timeouts and memory kills come from them as well as from a model. */
+function machineOf(manifest: StoredManifest): [string, unknown][] {
+  const shards = manifest.joined?.shards ?? [manifest];
+  const all = shards.map(machineFacts);
+  // Of a joined run each machine may have given something else.
+  return all[0]!.map(([key, value], i) => {
+    const values = [...new Set(all.map((facts) => facts[i]?.[1] ?? null))];
+    return [key, values.length > 1 ? values.join(', ') : value];
+  });
+}
+
+function machineFacts({ machine, docker: engine }: StoredManifest): [string, unknown][] {
   if (!machine) return [];
   // Containers have what the engine's machine has, which may be another one.
   const cpus = engine?.cpus ?? machine.cpus;
@@ -101,7 +111,7 @@ export function armWithAgent({
   return about ? `${arm} (${about})` : arm;
 }
 
-/** What an arm gives its agent: comparing with and without is the question, not a difference of conditions. */
+/** The equipment of an arm's agent: comparing with and without is the question, not a difference of conditions. */
 const EQUIPMENT = /^agent\.(?:skills|skills_sha256|instructions|instructions_sha256|mcp_servers)$/;
 const AGENT = /^agent\.(?:agent_class|program|command)$/;
 /** How one agent is spoken to; another one has ways of its own, and these keys say nothing about it. */
@@ -193,7 +203,7 @@ export function recordDifferences(a: unknown, b: unknown): FactDifference[] {
 
 const TEMPLATE = /_template$/;
 
-/** What a run was run with, as one record in which every setting stands once: its manifest repeats some for a reader. */
+/** The settings of a run, each once: its manifest repeats some for a reader. */
 export function conditionsOf(data: RunData, arm: string): Readonly<Record<string, unknown>> {
   const { templates, models, retry_policy: _r, patch_policy: _p, ...manifest } = data.run.manifest;
   const { grading, ...config } = data.run.config;

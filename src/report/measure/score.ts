@@ -202,7 +202,7 @@ export const classesOf = (trials: readonly ScoreRow[]): Map<string, number> => {
   return new Map(found.sort(([a], [b]) => (a < b ? -1 : 1)));
 };
 
-/** What each arm of a run scored, as `report` says it, of the few columns that decide it. */
+/** The score of each arm of a run, as `report` says it, of the few columns that decide it. */
 export function armScores(trials: readonly ScoreRow[]) {
   return [...Map.groupBy(trials, (trial) => trial.arm)].map(([arm, own]) => {
     const rows = scoredTrials(own);

@@ -1,5 +1,5 @@
 /**
- * What a run says of one arm: planned, valid, coverage, resolved of valid with its interval, bounds over what is missing; and where
+ * The summary of one arm: planned, valid, coverage, resolved of valid with its interval, bounds over what is missing; and where
  * money, tokens and time went.
  */
 
@@ -135,7 +135,7 @@ function notableOf(rows: readonly ScoredTrial[], epochs: number, firstResults: R
       ...scoreWithout(rows, epochs, isFlagged),
     },
     retried: { trials: retried.length, ids: [...new Set(retried)] },
-    /** What the score was before results were tried again: a second chance moves it. Null where none was. */
+    /** The score before results were tried again: a second chance moves it. Null where none was. */
     firstAttempt: redone === 0 ? null : { ...scoreOf(scoredTrials(firsts), epochs), redone },
     slowest: trials
       .filter((t) => t.exitReason !== null && t.elapsedMs !== null)
@@ -310,6 +310,8 @@ export interface Summary {
   readonly dataset: { readonly source: string; readonly revision: string | null; readonly hash: string };
   readonly budgetNano: number | null;
   readonly imported: boolean;
+  /** The run is one of the shards of another, which has so many instances; absent for a whole one. */
+  readonly shard?: { readonly number: number; readonly of: number; readonly instances: number };
   readonly arms: readonly ArmSummary[];
   /** True when every planned trial is valid. */
   readonly complete: boolean;
@@ -319,6 +321,7 @@ export interface Summary {
 
 export function summarize(data: RunData, options: SummaryOptions = {}): Summary {
   const { run } = data;
+  const { shard } = run.manifest;
   const arms = data.arms.map((arm) => armSummary(data, arm, options));
   return {
     schema_version: SUMMARY_SCHEMA,
@@ -329,6 +332,7 @@ export function summarize(data: RunData, options: SummaryOptions = {}): Summary 
     dataset: { source: run.datasetSource, revision: run.datasetRevision, hash: run.datasetHash },
     budgetNano: run.budgetNano,
     imported: run.imported,
+    ...(shard && { shard: { number: shard.number, of: shard.of, instances: shard.instances } }),
     arms,
     complete: arms.every((a) => a.valid === a.planned && a.planned > 0),
     longestFirst: run.config.run?.order === 'longest' && arms.some((a) => a.sealed < a.planned),

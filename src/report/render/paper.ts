@@ -1,4 +1,4 @@
-/** What a paper needs of a run: one sentence and one row of a table for each arm, as text, Markdown or LaTeX. */
+/** A run for a paper: one sentence and one row of a table for each arm, as text, Markdown or LaTeX. */
 import { inert } from '../../base/text/inert.ts';
 import { percent, plural } from '../../base/text/numbers.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
@@ -36,7 +36,7 @@ export interface PaperRow {
 export interface Paper {
   readonly run: string;
   readonly dataset: { readonly source: string; readonly revision: string | null; readonly hash: string };
-  /** What ran and what graded. */
+  /** The programs that ran and graded. */
   readonly versions: string;
   readonly rows: readonly PaperRow[];
 }

@@ -89,7 +89,7 @@ function table(block: Extract<Block, { kind: 'table' }>, width: number): string 
   const least = most(longestWord);
   const budget = width - 2 - 2 * (widths.length - 1);
   if (sum(least) > budget) return cellByCell(rows, width);
-  // What is too wide is taken from the widest text column first; numbers are short.
+  // The widest text column gives way first; numbers are short.
   const narrow = (may: (j: number) => boolean) => {
     for (let over = sum(widths) - budget; over > 0; over = sum(widths) - budget) {
       const open = widths.map((w, j) => (may(j) && w > least[j]! ? w : 0));

@@ -3,6 +3,7 @@
 import { compact } from '../../base/compact.ts';
 import { percent, plural } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
+import { partOfWhole, shardName } from '../../store/records/runs.ts';
 import { type GivenVerdict, verdictHeading } from '../gate/verdictWords.ts';
 import type { CacheSaved } from '../measure/accounting.ts';
 import { armWithAgent } from '../measure/runFacts.ts';
@@ -35,7 +36,8 @@ export function summaryDocument(
   const labelOf = (arm: string) => (summary.arms.length > 1 ? `${summary.run}/${arm}` : summary.run);
   return compact([
     ...verdicts.map((given) => block.heading(1, verdictHeading(given, labelOf(given.arm)))),
-    block.heading(1, `Run ${summary.run}`),
+    block.heading(1, `Run ${summary.run}${summary.shard ? `, shard ${shardName(summary.shard)}` : ''}`),
+    summary.shard && block.warning(partOfWhole(summary.shard)),
     block.facts(
       compact([
         ['status', `${summary.status}${summary.imported ? ' (imported)' : ''}`],
@@ -57,7 +59,7 @@ export function summaryDocument(
 }
 
 function armBlocks(arm: ArmSummary, imported: boolean): Block[] {
-  // What somebody else ran does not go on here.
+  // A run of somebody else does not go on here.
   const why = imported ? { ...WHY, ...WHY_IMPORTED } : WHY;
   return [
     block.heading(2, `Arm ${armWithAgent(arm)}`),

@@ -93,11 +93,11 @@ function fallAlong(results: readonly (readonly NightScore[])[], nights: number):
   );
 }
 
-/** One that hardly ever fails is seen against nearly no chance when it does. */
+/** An instance that hardly ever fails is seen against nearly no chance when it does. */
 const seldom = (n: number, failures: number): number => (n + 1) / (failures + 0.5);
 const alike = (): number => 1;
 
-/** Those whose results could stand in another order. */
+/** Instances whose results could stand in another order. */
 const tellingOf = (results: readonly (readonly NightScore[])[]): Telling[] =>
   results
     .map((scores) => ({ scores, failures: scores.filter(([, resolved]) => !resolved).length }))

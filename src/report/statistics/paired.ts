@@ -16,7 +16,7 @@ const totalOf = (t: PairedTable): number => t.both + t.aOnly + t.bOnly + t.neith
 /** A minus B. */
 export const differenceOf = (t: PairedTable): number => (t.aOnly - t.bOnly) / totalOf(t);
 
-/** What independent yes-or-no results of these chances, A's and B's on each instance, would give: B is the first of the table. */
+/** The table of independent yes-or-no results with these chances of A and B on each instance: B is the first of the table. */
 function expectedTable(chances: readonly (readonly [a: number, b: number])[]): PairedTable {
   const part = (of: (a: number, b: number) => number) => chances.reduce((s, [a, b]) => s + of(a, b), 0);
   return {
@@ -58,7 +58,7 @@ const SAME = 1e-12;
 /** Fewer differences than this show their own spread too badly for a t interval. */
 const FEWEST_FOR_T = 10;
 
-/** What B has over A on each instance. */
+/** The gain of B over A on each instance. */
 export const gainsOf = (pairs: readonly (readonly [a: number, b: number])[]): number[] =>
   pairs.map(([a, b]) => (Math.abs(b - a) < SAME ? 0 : b - a));
 

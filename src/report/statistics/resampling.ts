@@ -74,7 +74,7 @@ function tailOf(n: number): number {
   return normalCdf(-reach);
 }
 
-/** What is resampled: `n` units, and what is computed from the drawn ones. */
+/** A resampled statistic: `n` units, and the number that is computed from the drawn ones. */
 export interface Statistic {
   readonly n: number;
   readonly of: (indices: Int32Array) => number;

@@ -70,7 +70,7 @@ function collapse(open: readonly Seen[]): Seen[][] | null {
   return smallest ? [[...single, ...smallest], ...others] : null;
 }
 
-/** What the weights alone make of a variance of 1: an instance that stands for many counts with the square of its share. */
+/** The variance that weights alone make of 1: an instance that stands for many counts with the square of its share. */
 const spreadOfWeights = (strata: readonly Seen[], finite: boolean): number =>
   strata.reduce((s, x) => s + (x.weight ** 2 * (finite ? 1 - x.n / x.size : 1)) / x.n, 0);
 

@@ -56,7 +56,7 @@ const UNFINISHED: readonly Missing[] = ['infra', 'config', 'cancelled', 'not_run
 const missing = (rows: readonly ScoredTrial[], reasons: readonly Missing[]): ScoredTrial[] =>
   rows.filter(({ standing }) => !standing.valid && reasons.includes(standing.why));
 
-/** What the trials lack that an entry must have: a verdict, a patch, a history without the solution. */
+/** Lacks of the trials: an entry must have verdicts, patches, and histories without the solution. */
 function recordProblems(rows: readonly ScoredTrial[]): string[] {
   const ungraded = missing(rows, ['not_graded', 'grading_infra', 'ungradable']);
   const unknown = rows.filter(({ trial }) => trial.patchUnknown);
@@ -71,10 +71,10 @@ function recordProblems(rows: readonly ScoredTrial[]): string[] {
   ]);
 }
 
-/** What is wrong with who answered; null when it was the model that was asked for. */
+/** The fault of the model that answered; null when it is the one that was asked for. */
 function otherModels(data: RunData, arm: string, answered: readonly string[]): string | null {
   if (answered.length > 1) return `the provider answered with several models: ${answered.join(', ')}`;
-  // What an imported run asked for is not in its files.
+  // Files of an imported run do not name the model that was asked for.
   if (data.run.imported) return null;
   const other = data.ledger.find(
     (l) => l.arm === arm && l.calls > l.failedCalls && l.asked.some((asked) => !sameModel(asked, l.model)),
@@ -134,7 +134,7 @@ export type Split = keyof typeof SPLITS;
 
 const BUCKET = 's3://swe-bench-submissions';
 
-/** What can be filled in from the record alone; the rest is listed for the submitter. `place`: "<split>/<entry>". */
+/** Metadata by the record alone; the rest is listed for the submitter. `place`: "<split>/<entry>". */
 export function draftMetadata(facts: {
   readonly models: readonly string[];
   readonly attempts: '1' | '2+';

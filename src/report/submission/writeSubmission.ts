@@ -216,7 +216,7 @@ interface Judged {
   readonly modelPatch: string;
   readonly report: string | null;
   readonly hasLog: boolean;
-  /** What the database says. */
+  /** The verdict of the database. */
   readonly resolved: boolean;
 }
 
@@ -299,7 +299,7 @@ function submissionReadme(
   ].join('\n');
 }
 
-/** What another run needs to be the same. */
+/** Versions and hashes that another run needs to be the same. */
 function pinsOf(data: RunData, arm: string, review: Review): [string, string][] {
   const trials = data.trials.filter((t) => t.arm === arm && t.epoch === 1);
   const unique = (xs: readonly (string | null)[]) => [...new Set(xs.filter((x) => x !== null))];

@@ -4,15 +4,15 @@ import { existsSync } from 'node:fs';
 import { createClosing } from '../../base/async/timer.ts';
 import { VERSION } from '../../base/files/packageFile.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
+import { recordOf } from '../../base/isRecord.ts';
 import { inert } from '../../base/text/inert.ts';
 import { runConfigSchema } from '../../config/configSchema.ts';
 import type { Dataset } from '../../dataset/dataset.ts';
 import { type Instance, instanceSchema } from '../../dataset/instance.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import { environmentConfigSchema } from '../../environment/environments.ts';
-import type { EngineWatch } from '../../environment/places/engineWatch.ts';
+import { type EngineWatch, watchEngine } from '../../environment/places/engineWatch.ts';
 import { imagesConfigSchema } from '../../environment/places/imagesConfig.ts';
-import { enginePoolOf, watchEngines } from '../../environment/places/places.ts';
 import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';
 import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
 import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
@@ -28,7 +28,7 @@ import { openSuite } from '../../run/grader/judge.ts';
 import { requireInstances } from '../../run/namedTrials.ts';
 import { openGradingImages } from '../../run/places/openImages.ts';
 import { plannedArm, plannedSuite } from '../../run/plan/planRecord.ts';
-import { withinEngines, withoutUnsupported } from '../../run/plan/unsupported.ts';
+import { gradedTaskFacts, withoutRefused } from '../../run/plan/refusedTasks.ts';
 import type { PlannedInstance } from '../../run/plannedTrial.ts';
 import { exportRecord } from '../../run/record/exportRun.ts';
 import { exportRunReports, type GradedWhole } from '../../run/record/runReports.ts';
@@ -130,7 +130,7 @@ export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evalu
     arms: new Map(arms.map((row) => [row.id, { row }])),
     instances,
     engine,
-    gradedOn: { images },
+    ensureGraded: images?.ensure,
   };
   const grader = await createGrader(graded, caller.cwd);
   try {
@@ -146,12 +146,12 @@ export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evalu
   return evaluationOf(task, grader.summary(asked).ungraded, stop.interruptedBy);
 }
 
-/** The instances whose containers the engines can give what their tasks ask for; the others are told, and stay without a verdict. */
+/** The instances whose containers the engine can give what their tasks ask for; the others are told, and stay without a verdict. */
 async function fittingHere(
   { store, run }: GradingTask,
   instances: ReadonlyMap<number, PlannedInstance>,
   asked: (g: Gradable) => boolean,
-  { env, tell }: Caller,
+  { tell }: Caller,
 ): Promise<ReadonlySet<number>> {
   const pks = new Set(
     gradableTrials(store, run.id)
@@ -162,11 +162,11 @@ async function fittingHere(
   const arms = armsOf(store, run.id).map((arm) => ({
     environment: environmentOf(plannedArm(arm).environment),
   }));
-  const judged = await withinEngines(tasks, { arms, grading: { enabled: true } }, env);
-  return new Set(withoutUnsupported(judged, true, tell).supported.map(({ pk }) => pk));
+  const { supported } = await withoutRefused(tasks, await gradedTaskFacts(tasks, arms), { skip: true, tell });
+  return new Set(supported.map(({ pk }) => pk));
 }
 
-/** What was graded, with its reports, which are written. */
+/** The gradings with their reports, which are written. */
 export const evaluationOf = async (
   task: Omit<GradingTask, 'again' | 'repeat'>,
   ungraded: number,
@@ -181,15 +181,10 @@ export const evaluationOf = async (
   ...(interruptedBy === null ? await exported(task) : { reports: [], faults: [] }),
 });
 
-/** Of the engine that the run used, or of all of them together. */
-function watchOf({ store, run }: GradingTask, events: RunEvents): EngineWatch {
-  // All arms have the same engines.
-  const hosts = armsOf(store, run.id)
-    .map((arm) => environmentOf(plannedArm(arm).environment).hosts)
-    .find((named) => named.length > 0);
+function watchOf({ run }: GradingTask, events: RunEvents): EngineWatch {
   const stored = runConfigSchema.safeParse(wholeConfig(run).run ?? {});
   const { stall } = stored.success ? stored.data : runConfigSchema.parse({});
-  const engine = watchEngines(stall.engine_s, hosts && enginePoolOf(hosts));
+  const engine = watchEngine(stall.engine_s);
   engine.follow({
     away: (reason) =>
       events.emit({
@@ -246,9 +241,13 @@ function instanceOf(row: InstanceRow, run: RunRow): Instance {
   );
 }
 
-/** The configuration of an import is another tool's. Where it is not an environment of ours, the defaults apply. */
+/**
+ * The configuration of an import is another tool's. Where it is not an environment of ours, the defaults apply. Verdicts of a run that earlier
+ * versions spread over several engines are made on this one.
+ */
 function environmentOf(stored: unknown): EnvironmentConfig {
-  const found = environmentConfigSchema.safeParse(stored ?? {});
+  const { hosts: _, ...environment } = recordOf(stored);
+  const found = environmentConfigSchema.safeParse(environment);
   return found.success ? found.data : environmentConfigSchema.parse({});
 }
 
@@ -268,7 +267,7 @@ const gradingImages = ({ store, run }: GradingTask, { events }: Pick<Work, 'even
 async function exported({ store, root, run, config, whole, only }: Omit<GradingTask, 'again' | 'repeat'>) {
   const dir = pathInside(root, run.name);
   const reports = await exportRunReports({ store, run, dir }, config.harness, whole);
-  // Those written when the run ended knew no verdicts.
+  // Exports written when the run ended knew no verdicts.
   await exportSummary(reportData(store, run.id)!, dir, pricesOfRun);
   await exportRecord({ store, run, dir, version: VERSION });
   const faults = [...verdictsOf(store, run.id).values()].flatMap(({ instance_id, error_message }) =>

@@ -11,7 +11,6 @@ import { sha256 } from '../../base/sha256.ts';
 import { contentText } from '../../base/text/contentText.ts';
 import { percent, plural } from '../../base/text/numbers.ts';
 import { headOf, type LoadedRow, recordedRow } from '../../dataset/dataset.ts';
-import { SourceError } from '../../formats/foreignFile.ts';
 import {
   counted,
   type ForeignInstance,
@@ -25,6 +24,7 @@ import {
 } from '../../formats/foreignFormat.ts';
 import { readForeignRun, recogniseSource, whatIsKnown } from '../../formats/formats.ts';
 import { HALF_CHARACTERS } from '../../formats/predictions.ts';
+import { SourceError } from '../../formats/sourceError.ts';
 import { exitClassOf, type Outcome, SEALED_CLASSES } from '../../outcome.ts';
 import { scoredTrials } from '../../report/measure/score.ts';
 import type { Caller } from '../../run/caller.ts';
@@ -450,7 +450,7 @@ const repoOf = (id: string): string => /^(.+?)__(.+)-\d+$/.exec(id)?.slice(1, 3)
 const isoOf = (seconds: number | null, fallback: string): string =>
   seconds === null ? fallback : new Date(seconds * 1000).toISOString();
 
-/** What a message says. In the Responses API an output is a field of its own, and what a reply says is inside its items. */
+/** The content of a message. In the Responses API an output is a field of its own, and a reply's text is inside its items. */
 function textOf(message: Readonly<Record<string, unknown>>): unknown {
   if (message.type === 'function_call_output') return message.output;
   if (message.type === 'message') return contentText(message.content);
@@ -569,7 +569,7 @@ type Sections = Readonly<Record<string, unknown>>;
 const IN_AGENT = /_template$|^action_regex$/;
 
 /**
- * What a mini-swe-agent trajectory says about how it was run, in the words of our configuration: for comparing, and for running it again.
+ * The configuration of a mini-swe-agent trajectory in the words of our configuration: for comparing, and for running it again.
  * The agent is the one that `replay` plays. The image is left out: it is the one instance's that it was read from.
  */
 function publishedArm({

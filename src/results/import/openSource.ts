@@ -49,7 +49,7 @@ export async function openSource(
   if (!found?.format) return null;
   const folder = join(cacheFolder(env), keyOf(source, found));
   const opened = readAgain(folder) ?? (await readNow(source, folder, env));
-  // What it was read as comes first.
+  // The kind it was read as comes first.
   const first = opened.notices.filter(({ level }) => level === 'info');
   const others = opened.notices.filter(({ level }) => level !== 'info');
   for (const { level, text } of [...first, ...others]) tell({ level, text: `${source}: ${text}` });

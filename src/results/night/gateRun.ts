@@ -29,6 +29,7 @@ import { NIGHT_ERROR } from '../../report/statistics/nightTests.ts';
 import type { McNemarTest } from '../../report/statistics/paired.ts';
 import { type Tell, type Variables, variable } from '../../run/caller.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
+import { refuseShard } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
 import {
@@ -48,10 +49,10 @@ import { type NamedSide, sidesOfRun } from '../compareSources.ts';
 export const REMEASURE_DEFAULT = 3;
 
 export interface GateRequest {
-  /** What the limits and the verdict's lists compare with. */
+  /** The side that the limits and the verdict's lists compare with. */
   readonly a: NamedSide;
   readonly b: NamedSide;
-  /** What the tests compare with; default: `a`. */
+  /** The side that the tests compare with; default: `a`. */
   readonly tested?: NamedSide | undefined;
   readonly policy: GatePolicy;
   readonly test: McNemarTest;
@@ -80,6 +81,7 @@ export interface Gated {
 
 export async function runGate(request: GateRequest): Promise<Gated> {
   const { a, b, policy, store, test, seed, passedOver = [] } = request;
+  for (const { from } of [a, b]) if (from) refuseShard(from.run, 'a gate judges whole runs');
   const comparison = compareSides(a.side, b.side, { test, seed });
   const unchosen = request.tested ?? a;
   const tested = unchosen === a ? comparison : compareSides(unchosen.side, b.side, { test, seed });
@@ -296,7 +298,7 @@ export function findBaseline(
   /** The newest one that broke limits on results at most: what the tests compare with. */
   readonly unchosen: RunRow | undefined;
   readonly passedOver: readonly PassedOver[];
-  /** What a person accepted, by name or by `baseline set`; null where nobody did: then the record begins with its first night. */
+  /** The run that a person accepted, by name or by `baseline set`; null where nobody did: then the record begins with its first night. */
   readonly accepted: RunRow | null;
 } {
   const passedOver: PassedOver[] = [];

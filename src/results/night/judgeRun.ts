@@ -15,7 +15,7 @@ import type { RunEvent } from '../../run/events.ts';
 import { plannedConfig } from '../../run/plan/planRecord.ts';
 import { exportRecord } from '../../run/record/exportRun.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
-import { requireRun } from '../../run/resultsRoot.ts';
+import { refuseShard, requireRun } from '../../run/resultsRoot.ts';
 import { type RunOutcome, workOn } from '../../run/run.ts';
 import { reportData } from '../../run/standing.ts';
 import { UserError } from '../../run/userError.ts';
@@ -51,7 +51,7 @@ export interface NightOptions {
   readonly policy?: GatePolicy | undefined;
   /** Instances that newly broke are run again this many times before the verdict, with those that got fixed where many broke; default 3. */
   readonly remeasure?: number | undefined;
-  /** What a night that has no baseline ends with; default: its limits alone decide. */
+  /** The verdict of a night without a baseline; default: its limits alone decide. */
   readonly withoutBaseline?: 'warn' | 'fail' | undefined;
 }
 
@@ -97,6 +97,7 @@ export async function judgeRun(
   const { results: root, policy = {}, remeasure: epochs = REMEASURE_DEFAULT } = options;
   const { env, tell } = caller;
   const run = requireRun(store, options.run);
+  refuseShard(run, 'a gate judges whole runs');
   const { baseline, unchosen, passedOver, accepted } = findBaseline(store, options.baseline, run);
   const sides = sidesOfRun(store, run);
   const measuring = (arm: string) =>
@@ -165,7 +166,7 @@ export async function judgeRun(
   }
   const codes = arms.map(({ exitCode }) => exitCode);
   const dir = pathInside(root, run.name);
-  // Those above are of one arm each.
+  // The verdicts above are of one arm each.
   if (arms.length > 1) await exportSummary(reportData(store, run.id)!, dir, pricesOfRun);
   await exportRecord({ store, run, dir, version: VERSION });
   const exitCode = codes.includes(1) ? 1 : codes.includes(3) ? 3 : 0;

@@ -123,9 +123,9 @@ function notAdded({ agent }: Named, env: Variables): AgentProblem | null {
 }
 
 function wrongPlace({ agent, environment }: Named, { packages }: AgentKind): AgentProblem | null {
-  const { bringsPrograms, listens } = environmentKindOf(environment);
+  const { bringsPrograms, listens } = environmentKindOf(environment).capabilities;
   if (bringsPrograms || (listens && !packages && agent.program === undefined)) return null;
-  const able = environmentKinds.filter((kind) => kind.bringsPrograms);
+  const able = environmentKinds.filter(({ capabilities }) => capabilities.bringsPrograms);
   return {
     message: `${agent.program ?? agent.agent_class} works in ${able.map(({ title }) => title).join(' and ')}, and not in ${environment.environment_class}`,
     fix: `set environment.environment_class: ${able.map(({ name }) => name).join(', or ')}`,

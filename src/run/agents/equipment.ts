@@ -173,7 +173,7 @@ export async function withSkillsOfTask(
   if (folder === undefined) return equipment;
   const { cwd } = environment.templateVars();
   const root = posix.resolve(typeof cwd === 'string' ? cwd : '/', folder);
-  const files = (await environment.getFiles?.(root, MOST_BYTES)) ?? [];
+  const files = environment.capabilities.readsFolders ? await environment.getFiles(root, MOST_BYTES) : [];
   const inFolders = Map.groupBy(files, ({ path }) => path.slice(root.length + 1).split('/')[0]!);
   const ofTask = [...inFolders].flatMap(([name, list]): Skill[] => {
     const below = list.map(({ path, content, mode }) => ({

@@ -38,7 +38,6 @@ export async function enterEnvironment(
   if (admission?.failure) throw admission.failure;
   const starting = trial.arm.environmentFactory.start({
     ...startRequestOf(trial, row.name, number, suite.variables),
-    ...(admission?.place && { place: admission.place }),
     signal,
     onPhase: (phase) => phases.begin(phase),
     onConnection: connected,
@@ -128,7 +127,7 @@ export async function leaveWork(
   kept: Kept,
 ): Promise<string | null> {
   if (ending.reason === 'env_died') return null;
-  if (!environment.keepWork) {
+  if (!environment.capabilities.canKeepWork) {
     journal.note(
       `an end state is not kept in ${environment.info.kind}, so its patch is graded: what lies outside of ${environment.templateVars().cwd} is not in it`,
     );
@@ -154,15 +153,15 @@ export async function keepServiceLogs(
   journal: AttemptJournal,
   environment: Environment,
 ): Promise<void> {
-  if (!environment.serviceLogs) return;
   try {
     const logs = await inTime(run, environment.serviceLogs());
+    if (logs.length === 0) return;
     const below = `${SERVICES}/${label.instanceId}.${id}.${journal.number}`;
     const folder = pathInside(run.dir, ...below.split('/'));
     makeFolder(folder);
     for (const { service, text } of logs)
       await writeAtomically(pathInside(folder, `${service}.log`), run.redactor.text(text));
-    if (logs.length > 0) journal.note(`what its services printed is in ${below}`);
+    journal.note(`what its services printed is in ${below}`);
   } catch (error) {
     journal.warn('the logs of the services could not be kept', { message: errorText(error) });
   }
@@ -222,7 +221,7 @@ export async function discardAbandonedWork({ store, row, arms, log }: Run): Prom
   for (const { id, work_image } of abandonedWorks(store, row.id))
     try {
       for (const image of imagesOfWork(work_image))
-        for (const { environmentFactory } of arms.values()) await environmentFactory.discardWork?.(image);
+        for (const { environmentFactory } of arms.values()) await environmentFactory.discardWork(image);
       noteWork(store, id, null);
     } catch (error) {
       log('warn', `an end state that nobody needs could not be removed: ${errorText(error)}`);

@@ -27,12 +27,12 @@ export interface LeftForTests extends LeftRunning {
 }
 
 /** Ends a start from which no end state would come that its verifier can be given, before anything is paid. */
-export function refuseUnkept({ instance }: PlannedTrial, { keepWork, info }: Environment): void {
+export function refuseUnkept({ instance }: PlannedTrial, { capabilities, info }: Environment): void {
   const { volumes = [] } = info;
   const { keepsEndStates, judgedApart } = needsOf(instance);
   const who =
     keepsEndStates === undefined ? judgedApart && `${judgedApart}, so its end state` : keepsEndStates;
-  if (!keepWork || who === undefined || volumes.length === 0) return;
+  if (!capabilities.canKeepWork || who === undefined || volumes.length === 0) return;
   throw new EnvironmentError(
     'start_failed',
     `${who} would be judged without what lies in ${volumes.join(', ')}: its image says VOLUME, which no image of its container keeps; leave VOLUME out of its Dockerfile, or let its verifier share the container`,
@@ -48,18 +48,19 @@ export async function leftForTests(
   environment: Environment,
 ): Promise<LeftForTests | undefined> {
   const { judgedBeside: runs = false, judgedApart, endState = false, container } = needsOf(instance);
-  if (!environment.beside) return undefined;
-  const ends = container?.services !== undefined && !environment.keepWork;
+  const { worksBeside, canKeepWork } = environment.capabilities;
+  if (!worksBeside) return undefined;
+  const ends = container?.services !== undefined && !canKeepWork;
   try {
-    const unkept = endState && environment.unkept ? await inTime(run, environment.unkept()) : undefined;
+    const unkept = endState ? await inTime(run, environment.unkept()) : undefined;
     if (unkept && judgedApart !== undefined && !unkept.never)
       journal.note(`${unkept.why}, and ${judgedApart}: its tests do not see it`);
     else if (unkept) journal.note(`${unkept.why}: its tests run in the container itself`);
     if (unkept?.never && judgedApart !== undefined)
       return { count: 0, names: [], runs: false, only: true, unkept: unkept.why, refused: true };
     const only = ends || (unkept !== undefined && judgedApart === undefined);
-    if (!only && (!runs || !environment.leftRunning)) return undefined;
-    const left = runs && (await inTime(run, environment.leftRunning?.() ?? Promise.resolve(undefined)));
+    if (!only && !runs) return undefined;
+    const left = runs && (await inTime(run, environment.leftRunning()));
     const some = left && left.count > 0 ? left : { count: 0, names: [] };
     return only || some.count > 0 ? { ...some, runs, only, unkept: unkept?.why } : undefined;
   } catch (error) {
@@ -85,7 +86,7 @@ export async function judgedBeside(
   const request = await run.stepGrading.request(trial, journal, signal);
   const { factory } = request;
   // Before its tests change anything themselves.
-  const changes = left.only ? await environment.systemChanges?.() : undefined;
+  const changes = left.only ? await environment.systemChanges() : undefined;
   const grade = (alone: boolean) =>
     orAbort(
       planned.plan.grade({
@@ -99,7 +100,7 @@ export async function judgedBeside(
             if (one.image !== work) return factory.start(one);
             if (left.refused)
               throw new EnvironmentError('disk_full', left.unkept ?? '', { fromWithin: true });
-            return environment.beside!(one.putBack, one.container?.network);
+            return environment.beside(one.putBack, one.container?.network);
           },
         },
       }),

@@ -1,6 +1,6 @@
 /**
  * The budget of a run. Money is reserved before each call and settled after it, so that the overshoot is at most one call a slot.
- * What was spent comes from the ledger: a restart grants no money.
+ * Money that was spent comes from the ledger: a restart grants no money.
  */
 import { createRoom } from '../../base/async/room.ts';
 import type { Settle } from '../../model/meteredCall.ts';

@@ -269,7 +269,7 @@ const short = (value: string): string => inert(value.slice(0, 200));
 const EVERY_MS = 2000;
 
 /** Writes down what `swebatch ctl RUN` shows and no table of the record has. Returns what ends it. A state that cannot be written is left out: it is only looked at. */
-export function keepLiveState({ store, row, config, arms, pool, events }: Run): () => void {
+export function keepLiveState({ store, row, config, arms, events }: Run): () => void {
   let slots = config.workers;
   let last = '';
   events.on((event) => {
@@ -285,7 +285,7 @@ export function keepLiveState({ store, row, config, arms, pool, events }: Run): 
       const kept = { ...(rpm !== undefined && { rpm }), ...(tpm !== undefined && { tpm }) };
       return [{ arm: arm.name, inFlight, waiting, blockedMs, rateLimited, limit, ...kept }];
     });
-    const state: LiveState = { slots, engines: pool?.states() ?? [], models };
+    const state: LiveState = { slots, models };
     const text = JSON.stringify(state);
     if (text === last) return;
     last = text;

@@ -8,7 +8,6 @@ import { join } from 'node:path';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { trajectoryPath } from '../../formats/miniSweAgent/writeTrajectory.ts';
 import { newestBackup } from '../../store/backup.ts';
-import { endLeases } from '../../store/live/leases.ts';
 import { StorageError, type Store } from '../../store/open.ts';
 import { abandonCalls } from '../../store/records/modelCalls.ts';
 import type { RunRow } from '../../store/records/runs.ts';
@@ -24,7 +23,6 @@ import { partFolder } from '../record/exportRun.ts';
 
 /** Call only while holding the run's lock, so that no process works on these trials. */
 export function recoverRun(store: Store, runId: number, endedAt: string) {
-  endLeases(store, runId, endedAt);
   let possiblyBilled = 0;
   const abandoned = abandonedTrials(store, runId);
   for (const trial of abandoned) {

@@ -5,7 +5,6 @@ import { errorText } from '../../base/text/errorText.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { Instance } from '../../dataset/instance.ts';
 import type { EnvironmentFactory } from '../../environment/environment.ts';
-import type { EngineImageSource } from '../../environment/environmentKind.ts';
 import {
   createEnvironmentFactory,
   DEFAULT_ENVIRONMENT,
@@ -13,8 +12,8 @@ import {
   ownKeysOf,
 } from '../../environment/environments.ts';
 import { currentOwner } from '../../environment/owner.ts';
-import type { EnginePool } from '../../environment/places/enginePool.ts';
 import type { EngineWatch } from '../../environment/places/engineWatch.ts';
+import type { EnsureImage } from '../../environment/places/imageJobs.ts';
 import { interchangeWriter } from '../../formats/formats.ts';
 import {
   GRADING_DOCKER_OPTIONS,
@@ -58,13 +57,10 @@ export interface GradedRun {
   readonly suite: OpenSuite;
   readonly arms: ReadonlyMap<number, { readonly row: ArmRow }>;
   readonly instances: ReadonlyMap<number, PlannedInstance>;
-  /** Of the engine, or of several together; absent where there is none. */
+  /** Absent where no engine is needed. */
   readonly engine: EngineWatch | undefined;
-  /** Who brings images for gradings; without one each grading gets its own. And the engines of the run beside its attempts; else a pool of its own. */
-  readonly gradedOn: {
-    readonly images?: EngineImageSource | undefined;
-    readonly pool?: EnginePool | undefined;
-  };
+  /** Brings images for gradings; without it each grading gets its own. */
+  readonly ensureGraded: EnsureImage | undefined;
 }
 
 export interface Verdict {
@@ -144,7 +140,7 @@ const trajectoryOf =
 /** Where no end state is kept, what an agent did to the services of its task can be judged beside them alone: no patch says it. */
 function servicesGone(instance: Instance, { work_image }: Gradable, arm: ArmRow): string | undefined {
   const environment = recordedEnvironment(arm);
-  const { runsServices, canKeepWork } = environmentKindOf(environment ?? {});
+  const { runsServices, canKeepWork } = environmentKindOf(environment ?? {}).capabilities;
   return needsOf(instance).container?.services && work_image === null && runsServices && !canKeepWork
     ? `the services of ${instance.instance_id} are gone: they end with the attempt, so only a new attempt can be graded`
     : undefined;
@@ -163,7 +159,7 @@ export async function gradingFactory({
   engine,
   events,
   suite,
-  gradedOn: { images, pool },
+  ensureGraded,
 }: GradedRun): Promise<EnvironmentFactory> {
   const [arm] = arms.values();
   const environment = arm && recordedEnvironment(arm.row);
@@ -173,8 +169,6 @@ export async function gradingFactory({
     ...(environment && ownKeysOf(environment)),
     ...(environment?.pull ? { pull: environment.pull } : {}),
     ...(environment?.platform ? { platform: environment.platform } : {}),
-    // Beside the attempts: how many run at a time is grading.workers alone.
-    ...(environment?.hosts ? { hosts: environment.hosts.map(({ host }) => ({ host, slots: 0 })) } : {}),
   };
   return createEnvironmentFactory(gradingEnvironment(grading, base), {
     ...GRADING_DOCKER_OPTIONS,
@@ -182,8 +176,7 @@ export async function gradingFactory({
     capAdd: grading.cap_add,
     watch: engine,
     onWarning: (text) => events.emit({ type: 'note', text }),
-    images,
-    pool,
+    images: ensureGraded,
   });
 }
 
@@ -195,7 +188,7 @@ export function createDiscards({ events }: Pick<GradedRun, 'events'>) {
   const going: Promise<void>[] = [];
   const discardOne = async (factory: EnvironmentFactory, image: string): Promise<void> => {
     try {
-      await factory.discardWork?.(image);
+      await factory.discardWork(image);
     } catch (error) {
       events.emit({ type: 'note', text: `${image} could not be removed: ${errorText(error)}` });
     }

@@ -30,16 +30,16 @@ import type { RunBudget } from '../control/budget.ts';
 import { modelAccess } from '../modelAccess.ts';
 import { ledgerRows } from '../record/ledgerRow.ts';
 
-/** Whose tests ask. */
+/** The attempt whose tests ask. */
 interface Graded {
   readonly attemptId: number;
   readonly instanceId: string;
   readonly epoch: number;
 }
 
-/** What tasks may have of this machine. */
+/** Variables and a judge that tasks may have of this machine. */
 export interface OpenSuite {
-  /** By name; those that are set. */
+  /** Variables that are set, by name. */
   readonly variables: VariableValues;
   /** There is a judge. */
   readonly asks: boolean;
@@ -47,7 +47,7 @@ export interface OpenSuite {
   forTests(graded: Graded): Given | undefined;
 }
 
-interface Around {
+interface JudgeParts {
   readonly store: Store;
   readonly env: Variables;
   readonly redactor: Redactor;
@@ -59,22 +59,22 @@ const NOTHING: OpenSuite = { variables: {}, asks: false, forTests: () => undefin
 
 export async function openSuite(
   suite: SuiteConfig | undefined,
-  around: Around,
+  parts: JudgeParts,
   closing: Closing,
 ): Promise<OpenSuite> {
   if (!suite || (suite.env.length === 0 && !suite.judge)) return NOTHING;
-  const { env, redactor } = around;
+  const { env, redactor } = parts;
   const variables = Object.fromEntries(
     suite.env.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]] as const])),
   );
   const clean = (text: string) => redactor.text(text);
   if (!suite.judge) return { variables, asks: false, forTests: () => ({ variables, clean }) };
-  const factory = await createModelFactory(suite.judge, modelAccess(suite.judge, around));
+  const factory = await createModelFactory(suite.judge, modelAccess(suite.judge, parts));
   closing.add(() => factory.close());
   const { createGateway } = await import('../../agent/gateway/httpGateway.ts');
   const gateway = createGateway();
   closing.add(() => gateway.close());
-  // Where there is a judge, a key of a provider is the judge's, and never that of this machine.
+  // A key of a provider is the judge's where there is one, and never that of this machine.
   const beside = Object.fromEntries(
     Object.entries(variables).filter(([name]) => clientVariable(name) === undefined),
   );
@@ -86,7 +86,7 @@ export async function openSuite(
     forTests: (graded) => ({
       variables: beside,
       clean,
-      judge: { isKey, serves, open: () => openJudge(graded, factory, gateway, around) },
+      judge: { isKey, serves, open: () => openJudge(graded, factory, gateway, parts) },
     }),
   };
 }
@@ -94,11 +94,11 @@ export async function openSuite(
 /** Failures that say something of the request. What a verifier makes of them is its own matter; every other is an outage. */
 const OF_THE_REQUEST = new Set<ModelFailureKind>(['rejected', 'refusal', 'context', 'empty', 'bad_call']);
 
-function openJudge(graded: Graded, factory: ModelFactory, gateway: Gateway, around: Around): JudgeSession {
-  const { note } = around;
+function openJudge(graded: Graded, factory: ModelFactory, gateway: Gateway, parts: JudgeParts): JudgeSession {
+  const { note } = parts;
   const model = factory.create({ instanceId: graded.instanceId, epoch: graded.epoch });
-  const record = recordOfJudge(graded, around);
-  /** By request: why it has no answer; null once it has one. */
+  const record = recordOfJudge(graded, parts);
+  /** The reason why a request has no answer; null once it has one. */
   const answered = new Map<string, string | null>();
   const otherNames = new Set<string>();
   let stopped: string | null = null;
@@ -107,7 +107,7 @@ function openJudge(graded: Graded, factory: ModelFactory, gateway: Gateway, arou
   let ended = 0;
   const session = gateway.open({
     attempt: graded.instanceId,
-    model: { ...named(model), ...(model.wire && { wire: record.around(model.wire) }) },
+    model: { ...plainModel(model), ...(model.wire && { wire: record.through(model.wire) }) },
     limits: { steps: 0, costDollars: 0, tokens: 0 },
     config: gatewayConfigSchema.parse({ translate: true }),
     // Whoever names a judge means it, whatever name the tests ask for.
@@ -174,7 +174,7 @@ const addressFor = (name: string, origin: string): string =>
   `${origin}${clientVariable(name)?.path ?? '/v1'}`;
 
 /** Its methods may be of a class. */
-const named = (model: Model): Model => ({
+const plainModel = (model: Model): Model => ({
   name: model.name,
   query: model.query.bind(model),
   templateVars: model.templateVars.bind(model),
@@ -182,7 +182,7 @@ const named = (model: Model): Model => ({
 
 const keyOf = (body: Uint8Array): string => createHash('sha256').update(body).digest('base64');
 
-/** What is asked, whoever asks it. */
+/** The key of a request, whoever makes it. */
 const requestKey = (
   { dialect, model: wireModel }: Pick<Wire, 'dialect' | 'model'>,
   request: WireRequest,
@@ -193,7 +193,7 @@ const requestKey = (
     .digest('hex');
 
 /** One verification: every recorded answer is given once, in the order in which it came. */
-function recordOfJudge({ attemptId, instanceId }: Graded, { store, redactor, budget, note }: Around) {
+function recordOfJudge({ attemptId, instanceId }: Graded, { store, redactor, budget, note }: JudgeParts) {
   const known = new Map<string, JudgeCallRow[]>();
   for (const row of judgeCallsOf(store, attemptId)) known.set(row.key, [...(known.get(row.key) ?? []), row]);
   let played = 0;
@@ -204,7 +204,7 @@ function recordOfJudge({ attemptId, instanceId }: Graded, { store, redactor, bud
     close(): void {
       for (const call of calls) call.lose();
     },
-    around: (wire: Wire): Wire => ({
+    through: (wire: Wire): Wire => ({
       dialect: wire.dialect,
       model: wire.model,
       async send(request, sink, options) {
@@ -213,15 +213,15 @@ function recordOfJudge({ attemptId, instanceId }: Graded, { store, redactor, bud
         if (row) {
           played += 1;
           sink?.head(row.status, JSON.parse(row.headers) as Record<string, string>);
-          await sink?.data(gunzipSync(row.response));
+          sink?.data(gunzipSync(row.response));
           return { response: modelSuccess(JSON.parse(row.reply) as ModelReply), refused: null };
         }
-        const heard: Uint8Array[] = [];
+        const bytesSoFar: Uint8Array[] = [];
         let head: { status: number; headers: Readonly<Record<string, string>> } = {
           status: 200,
           headers: {},
         };
-        const told = await wire.send(
+        const answer = await wire.send(
           request,
           sink && {
             head(status, headers) {
@@ -229,13 +229,13 @@ function recordOfJudge({ attemptId, instanceId }: Graded, { store, redactor, bud
               sink.head(status, headers);
             },
             data(bytes) {
-              heard.push(Uint8Array.from(bytes));
-              return sink.data(bytes);
+              bytesSoFar.push(Uint8Array.from(bytes));
+              sink.data(bytes);
             },
           },
           options,
         );
-        if (told.response.success)
+        if (answer.response.success)
           insertJudgeCall(store, {
             attempt_id: attemptId,
             at: new Date().toISOString(),
@@ -246,10 +246,10 @@ function recordOfJudge({ attemptId, instanceId }: Graded, { store, redactor, bud
             request: gzipSync(redactor.bytes(request.body)),
             status: head.status,
             headers: redactor.json(JSON.stringify(head.headers)),
-            response: gzipSync(redactor.bytes(Buffer.concat(heard))),
-            reply: redactor.json(JSON.stringify(told.response.result)),
+            response: gzipSync(redactor.bytes(Buffer.concat(bytesSoFar))),
+            reply: redactor.json(JSON.stringify(answer.response.result)),
           });
-        return told;
+        return answer;
       },
     }),
     listener(): MeteredCall {

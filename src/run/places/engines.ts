@@ -1,4 +1,4 @@
-/** Connects to engines by the caller's variables, and makes the image service of each. */
+/** Connects to the engine of the caller's variables, and makes its image service. */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { errorText } from '../../base/text/errorText.ts';
@@ -20,37 +20,32 @@ export const stateDir = (env: Variables): string =>
 
 type EngineConnected = Extract<EngineConnection, { ok: true }>;
 
-/** `host`: an engine that `environment.hosts` names; without one the default engine. */
-export function requireEngine(env: Variables, host?: string): EngineConnected {
+export function requireEngine(env: Variables): EngineConnected {
   const variables = Object.fromEntries(DOCKER_VARIABLES.map((name) => [name, variable(env, name)]));
-  const connection = connectEngine(variables, host);
+  const connection = connectEngine(variables);
   if (!connection.ok) throw new UserError(connection.message);
   return connection;
 }
 
-/** No engine answers: says which variable chose it, because the address in it is the usual mistake. */
-export function engineSilent(reasons: readonly string[], env: Variables, problems: readonly string[] = []) {
+/** The engine does not answer: says which variable chose it, because the address in it is the usual mistake. */
+export function engineSilent(reason: string, env: Variables, problems: readonly string[] = []) {
   const chosen = (['DOCKER_HOST', 'DOCKER_CONTEXT'] as const).find(
     (name) => variable(env, name) !== undefined,
   );
   const where = chosen ? `; $${chosen} is ${variable(env, chosen)}` : '';
-  return new UserError([...problems, `Docker does not answer (${reasons.join('; ')}${where})`].join('\n'), {
+  return new UserError([...problems, `Docker does not answer (${reason}${where})`].join('\n'), {
     next: { do: 'check_engine' },
   });
 }
 
 /** For clients; undefined leaves the default socket to dockerode. */
-export function engineOptions(env: Variables, host?: string) {
-  const { options, source } = requireEngine(env, host);
-  return source === 'default' && host === undefined ? undefined : options;
+export function engineOptions(env: Variables) {
+  const { options, source } = requireEngine(env);
+  return source === 'default' ? undefined : options;
 }
 
-export async function openImages(
-  env: Variables,
-  options: ImageServiceOptions,
-  host?: string,
-): Promise<ImageService> {
-  const { docker, source } = requireEngine(env, host);
+export async function openImages(env: Variables, options: ImageServiceOptions): Promise<ImageService> {
+  const { docker, configDir, source } = requireEngine(env);
   try {
     await docker.ping();
   } catch (error) {
@@ -59,11 +54,5 @@ export async function openImages(
       next: { do: 'check_engine' },
     });
   }
-  return imagesOn(env, options, host);
-}
-
-/** Does not check that the engine answers: with several, one may come up later. */
-export function imagesOn(env: Variables, options: ImageServiceOptions, host?: string): ImageService {
-  const { docker, configDir } = requireEngine(env, host);
   return createImageService({ docker, dockerConfigDir: configDir, stateDir: stateDir(env) }, options);
 }

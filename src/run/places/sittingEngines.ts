@@ -1,113 +1,32 @@
-/** The engines of a sitting: asked whether they answer, written down, and rid of what they kept while they were away. */
-
-import type { Closing } from '../../base/async/timer.ts';
+/** What dead processes left on the engine and in other places: removed before a sitting, and by `swebatch clean`. */
 import { errorText } from '../../base/text/errorText.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import type { Reaped } from '../../environment/environmentKind.ts';
 import { onEngines, reapEnvironments } from '../../environment/environments.ts';
-import { currentOwner, type MachineFacts } from '../../environment/owner.ts';
-import { engineClient, engineOptionsOf } from '../../environment/places/chosenEngine.ts';
+import type { MachineFacts } from '../../environment/owner.ts';
+import { engineClient } from '../../environment/places/chosenEngine.ts';
 import { readFault } from '../../environment/places/dockerFault.ts';
-import type { RunPool } from '../../environment/places/enginePool.ts';
 import {
   discardWork,
   FREED_BY,
   listWorkImages,
   reap,
-  reapLeft,
   reapServiceParts,
   type ServicePart,
   type WorkImage,
 } from '../../environment/places/leftovers.ts';
 import { imagesOfWork } from '../../grading/gradingFrame.ts';
-import { beginLease, endLease, hasLeftEngine } from '../../store/live/leases.ts';
 import type { Store } from '../../store/open.ts';
 import { worksOf, worksOfContainer } from '../../store/records/evaluations.ts';
 import { allArms, armsOf, type RunRow } from '../../store/records/runs.ts';
 import type { Caller, Variables } from '../caller.ts';
-import type { RunEvents } from '../events.ts';
 import { type ArmConfig, plannedArm, recordedEnvironment } from '../plan/planRecord.ts';
 import { requireEngine } from './engines.ts';
-import { enginesOf } from './openImages.ts';
-
-const LOOK_MS = 5_000;
-/** Long enough for the next trial to take what has just become free. */
-const BALANCE_MS = 1_000;
 
 /** A slow engine is not waited for, and one that hangs on one container may still serve others: the next run removes what is left. */
 const REAP_LIMIT_MS = 20_000;
 
-interface KeptIn {
-  readonly store: Store;
-  readonly run: Pick<RunRow, 'id' | 'name' | 'created_at'>;
-  readonly isoNow: () => string;
-  /** The record cannot be written. */
-  readonly onError: (error: unknown) => void;
-}
-
-/** `pool`: the places on several engines. */
-export function keepEngines(
-  pool: RunPool | undefined,
-  { events, ...kept }: KeptIn & { readonly events: Pick<RunEvents, 'emit'> },
-  closing: Closing,
-): void {
-  if (!pool) return;
-  const { store, run } = kept;
-  // One look does not begin before the last has ended.
-  let looking = false;
-  const look = setInterval(() => {
-    if (looking) return;
-    looking = true;
-    void pool.look().finally(() => {
-      looking = false;
-    });
-  }, LOOK_MS);
-  look.unref();
-  closing.add(() => clearInterval(look));
-  const balancing = setInterval(pool.balance, BALANCE_MS);
-  closing.add(() => clearInterval(balancing));
-  recordLeases(pool, kept);
-  const leased = new Set<string>();
-  const key = (host: string, attempt: string) => JSON.stringify([host, attempt]);
-  const note = (text: string) => events.emit({ type: 'note', text });
-  pool.follow({
-    leased: (host, attempt) => void leased.add(key(host, attempt)),
-    released: (host, attempt) => void leased.delete(key(host, attempt)),
-    async back(host) {
-      // Gradings have no lease in the record: what this process does not grade there now has ended.
-      const isOver = (attempt: string) =>
-        !leased.has(key(host, attempt)) &&
-        (attempt.startsWith('grade-') || hasLeftEngine(store, run.id, host, attempt));
-      try {
-        const docker = engineClient(engineOptionsOf(host));
-        const owner = currentOwner(run.name, 'run', run.created_at);
-        const removed = await reapLeft({ docker, isOver, limitMs: REAP_LIMIT_MS, owner });
-        if (removed.length > 0)
-          note(`engine ${host} is back; removed ${removed.length} container(s) of attempts that have ended`);
-      } catch (error) {
-        note(`engine ${host} is back; what it kept could not be looked at: ${errorText(error)}`);
-      }
-    },
-  });
-}
-
-/** Writes down which attempt is on which engine. */
-export function recordLeases(pool: RunPool, { store, run: { id: run }, isoNow, onError }: KeptIn): void {
-  const write = (work: () => unknown): void => {
-    try {
-      work();
-    } catch (error) {
-      onError(error);
-    }
-  };
-  pool.follow({
-    leased: (engine, attempt) => write(() => beginLease(store, { run, engine, attempt, at: isoNow() })),
-    released: (engine, attempt, how) =>
-      write(() => endLease(store, { run, engine, attempt, at: isoNow() }, how)),
-  });
-}
-
-/** The preflight checks that an engine answers; with several, one may be down and the run goes on without it. */
+/** The preflight has found that the engine answers; one that hangs on a container since is told. */
 export async function reapOrphans(arms: readonly ArmConfig[], caller: Caller): Promise<void> {
   const { env, tell } = caller;
   const environments = arms.map(({ environment }) => environment);
@@ -119,31 +38,29 @@ export async function reapOrphans(arms: readonly ArmConfig[], caller: Caller): P
     if (silent !== undefined)
       tell({ level: 'warning', text: `what dead processes left in ${place} is not known: ${silent}` });
   }
-  for (const host of enginesOf(arms)) {
-    try {
-      const { docker } = requireEngine(env, host);
-      const { removed, failed } = await reap({ docker, limitMs: REAP_LIMIT_MS });
-      if (removed.length > 0)
-        tell({ level: 'note', text: `removed ${removed.length} container(s) that a dead process had left` });
-      for (const { name, unanswered } of failed) {
-        const why = unanswered ? `: its engine does not answer for it; ${FREED_BY}` : '';
-        tell({
-          level: 'warning',
-          text: `container ${name} could not be removed${why}; the next run tries again`,
-        });
-      }
-      const parts = await reapServiceParts(docker, { limitMs: REAP_LIMIT_MS });
-      for (const { what, name } of parts.failed)
-        tell({ level: 'warning', text: `${what} ${name} could not be removed; the next run tries again` });
-    } catch (error) {
-      const { daemonGone, text } = readFault(error);
-      if (daemonGone && host === undefined) throw error;
-      if (!daemonGone)
-        tell({
-          level: 'warning',
-          text: `what dead processes left on ${host ?? 'the engine'} is not known: ${text}; the next run looks again`,
-        });
+  if (!environments.some(onEngines)) return;
+  try {
+    const { docker } = requireEngine(env);
+    const { removed, failed } = await reap({ docker, limitMs: REAP_LIMIT_MS });
+    if (removed.length > 0)
+      tell({ level: 'note', text: `removed ${removed.length} container(s) that a dead process had left` });
+    for (const { name, unanswered } of failed) {
+      const why = unanswered ? `: its engine does not answer for it; ${FREED_BY}` : '';
+      tell({
+        level: 'warning',
+        text: `container ${name} could not be removed${why}; the next run tries again`,
+      });
     }
+    const parts = await reapServiceParts(docker, { limitMs: REAP_LIMIT_MS });
+    for (const { what, name } of parts.failed)
+      tell({ level: 'warning', text: `${what} ${name} could not be removed; the next run tries again` });
+  } catch (error) {
+    const { daemonGone, text } = readFault(error);
+    if (daemonGone) throw error;
+    tell({
+      level: 'warning',
+      text: `what dead processes left on the engine is not known: ${text}; the next run looks again`,
+    });
   }
 }
 
@@ -161,10 +78,8 @@ export async function discardWorkOf(store: Store, run: Pick<RunRow, 'id'>): Prom
   const images = [...new Set(worksOf(store, run.id).flatMap(imagesOfWork))];
   if (images.length === 0) return [];
   const left = new Set<string>();
-  for (const host of enginesOf(
-    armsOf(store, run.id).map((row) => ({ name: row.name, ...plannedArm(row) })),
-  )) {
-    const docker = engineClient(host === undefined ? undefined : engineOptionsOf(host));
+  if (armsOf(store, run.id).some((row) => onEngines(plannedArm(row).environment))) {
+    const docker = engineClient();
     for (const image of images) await discardWork(docker, image).catch(() => left.add(image));
   }
   return [...left];
@@ -210,7 +125,7 @@ export async function cleanWork(
 }
 
 interface CleanedPlaces {
-  /** Each once: containers and end states of engines, and what other kinds of environments have. */
+  /** Each once: containers and end states of the engine, and what other kinds of environments have. */
   readonly places: readonly Reaped[];
   /** The default engine has something of this record, or nothing says that another place has. */
   readonly needsDefault: boolean;
@@ -224,14 +139,8 @@ export async function cleanPlaces(
 ): Promise<CleanedPlaces> {
   const recorded = store ? allArms(store).flatMap((arm) => recordedEnvironment(arm) ?? []) : [];
   const environments = recorded.filter(isWhole);
-  const onDocker = environments.filter(onEngines);
-  const hosts = new Set(onDocker.flatMap((one) => (one.hosts ?? []).map(({ host }) => host)));
-  const places: Reaped[] = [];
-  for (const host of [undefined, ...hosts]) places.push(...(await cleanEngine(env, host, store, how)));
-  places.push(...(await reapEnvironments(environments, how)));
-  const needsDefault =
-    places.every(({ place }) => place === DEFAULT_PLACE) ||
-    onDocker.some((one) => (one.hosts ?? []).length === 0);
+  const places = [...(await cleanEngine(env, store, how)), ...(await reapEnvironments(environments, how))];
+  const needsDefault = places.every(({ place }) => place === DEFAULT_PLACE) || environments.some(onEngines);
   return { places, needsDefault };
 }
 
@@ -241,13 +150,12 @@ const isWhole = (environment: Partial<EnvironmentConfig>): environment is Enviro
 
 async function cleanEngine(
   env: Variables,
-  host: string | undefined,
   store: Store | undefined,
   how: { readonly dryRun: boolean },
 ): Promise<Reaped[]> {
-  const place = host ?? DEFAULT_PLACE;
+  const place = DEFAULT_PLACE;
   try {
-    const { docker } = requireEngine(env, host);
+    const { docker } = requireEngine(env);
     const limitMs = REAP_LIMIT_MS;
     const containers = await reap({ docker, ...how, limitMs });
     const parts = await reapServiceParts(docker, { ...how, limitMs });

@@ -7,11 +7,11 @@ import { comingText } from '../../base/imageReference.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { gigabytes } from '../../base/text/units.ts';
 import type { RunConfig } from '../../config/configSchema.ts';
-import { type EnvironmentError, isLoss, type Place } from '../../environment/environment.ts';
+import { type EnvironmentError, isLoss } from '../../environment/environment.ts';
 import type { EngineWatch } from '../../environment/places/engineWatch.ts';
-import type { Collected } from '../../environment/places/imageLedger.ts';
-import { tooMuch, toPullOf } from '../../environment/places/imagePlan.ts';
-import type { EnginePlan, RunImages } from '../../environment/places/places.ts';
+import type { Collected } from '../../environment/places/evictImages.ts';
+import { type ImagePlan, tooMuch, toPullOf } from '../../environment/places/imagePlan.ts';
+import type { ImageService } from '../../environment/places/imageService.ts';
 import { isFinalReason } from '../../outcome.ts';
 import type { Store } from '../../store/open.ts';
 import type { Gradable } from '../../store/records/evaluations.ts';
@@ -26,8 +26,6 @@ import { groupBySharedLayers } from '../schedule/schedule.ts';
 export interface ImageAdmission {
   /** Why the image is not available; the attempt ends with it. */
   readonly failure: EnvironmentError | undefined;
-  /** On which of several engines the image is ready. */
-  readonly place: Place | undefined;
 }
 
 export type TrialImages = ReturnType<typeof createTrialImages>;
@@ -50,7 +48,7 @@ export function createTrialImages({
   engine,
   onError,
 }: {
-  readonly service: RunImages;
+  readonly service: ImageService;
   /** In the order in which trials start. */
   readonly trials: readonly TrialImage[];
   /** Trials of earlier sittings that wait for their grading alone. */
@@ -60,7 +58,7 @@ export function createTrialImages({
   readonly grading: boolean;
   readonly ahead: number;
   readonly events: RunEvents;
-  /** Images that every engine has already. */
+  /** Images that the engine has already. */
   readonly here: ReadonlySet<string>;
   readonly engine?: Pick<EngineWatch, 'back'> | undefined;
   readonly onError: (message: string) => void;
@@ -114,7 +112,7 @@ export function createTrialImages({
   return {
     /** Trials that may wait for an image beside those in slots. */
     ahead,
-    /** It was on every engine when the sitting began: nobody waits long for it. */
+    /** It was on the engine when the sitting began: nobody waits long for it. */
     isHere: (image: string): boolean => here.has(image),
     /** Ends the sitting: removes what the policy allows, including images that a container just used. */
     finish(): Promise<void> {
@@ -122,25 +120,25 @@ export function createTrialImages({
       return bookkeeping;
     },
     /** False when the disk has filled up since, so that the trial has to wait again. Never rejects. */
-    async mayStart({ failure, place }: ImageAdmission): Promise<boolean> {
+    async mayStart({ failure }: ImageAdmission): Promise<boolean> {
       // A failure needs no room, and an engine that does not answer is handled by the start.
-      return failure !== undefined || (await service.hasRoom(place?.host).catch(() => true));
+      return failure !== undefined || (await service.hasRoom().catch(() => true));
     },
-    /** Waits, outside of slots, until the image is here and the disk has room. `onImage`: only a slot of its engine is waited for. Never rejects. */
-    async ready(image: string, signal: AbortSignal, onImage?: () => void): Promise<ImageAdmission> {
-      const ask = () => service.ready(image, signal, onImage);
+    /** Waits, outside of slots, until the image is here and the disk has room. Never rejects. */
+    async ready(image: string, signal: AbortSignal): Promise<ImageAdmission> {
+      const ask = () => service.ready(image, signal);
       try {
-        const { place, warnings } = await ask().catch(async (error: unknown) => {
+        const warnings = await ask().catch(async (error: unknown) => {
           if (!engine || !isLoss(error)) throw error;
           // An engine that is away is waited for here, before there is an attempt.
           await engine.back(signal);
           return ask();
         });
         for (const text of warnings) events.emit({ type: 'note', text });
-        return { failure: undefined, place };
+        return { failure: undefined };
       } catch (error) {
         // A run that stops is not a failure of the image.
-        return { failure: signal.aborted ? undefined : (error as EnvironmentError), place: undefined };
+        return { failure: signal.aborted ? undefined : (error as EnvironmentError) };
       }
     },
   };
@@ -150,59 +148,48 @@ const PATIENCE_MS = 30_000;
 const NAMED = 3;
 
 export async function preflightImages(
-  images: RunImages,
+  images: ImageService,
   names: readonly string[],
   say: (text: string) => void,
 ) {
   const distinct = [...new Set(names)];
-  const plans = distinct.length > 0 ? await images.plan(distinct, AbortSignal.timeout(PATIENCE_MS)) : [];
-  for (const plan of plans) for (const text of sentencesOf(plan, images, plans.length)) say(text);
-  const layers = new Map<string, readonly string[]>();
-  for (const { plan } of plans)
-    for (const { image, layers: list } of plan.images)
-      if (list.length > 0)
-        layers.set(
-          image,
-          list.map((layer) => layer.digest),
-        );
-  // Images that a registry does not have will not run. Where most are unknown, layers are no basis for an order.
-  const known = plans.every(({ plan }) => plan.estimated === 0 && plan.unknown.length <= plan.toPull);
-  const missing = new Set(
-    plans.flatMap(({ plan }) => plan.images.flatMap(({ image, state }) => (state === 'here' ? [] : [image]))),
+  if (distinct.length === 0) return { here: new Set<string>(), layersOf: () => [] };
+  const plan = await images.plan(distinct, { signal: AbortSignal.timeout(PATIENCE_MS) });
+  for (const text of sentencesOf(plan, await images.freeBytes(), images)) say(text);
+  const layers = new Map(
+    plan.images.map(({ image, layers: list }) => [image, list.map(({ digest }) => digest)]),
   );
-  const here = new Set(plans.length > 0 ? distinct.filter((image) => !missing.has(image)) : []);
+  // Images that a registry does not have will not run. Where most are unknown, layers are no basis for an order.
+  const known = plan.estimated === 0 && plan.unknown.length <= plan.toPull;
   return {
-    /** Images that every engine has already. */
-    here,
+    /** Images that the engine has already. */
+    here: new Set(plan.images.flatMap(({ image, state }) => (state === 'here' ? [image] : []))),
     /** Layers of an image that must be pulled, base first; empty when it is here. Undefined where they are not known. */
     layersOf: known ? (image: string): readonly string[] => layers.get(image) ?? [] : undefined,
   };
 }
 
 function sentencesOf(
-  { host, plan, freeBytes }: EnginePlan,
-  { policy, floorBytes }: RunImages,
-  engines: number,
+  plan: ImagePlan,
+  freeBytes: number | undefined,
+  { policy, floorBytes }: ImageService,
 ): string[] {
-  const on = host === undefined ? '' : ` (${host})`;
   const problems = [...Map.groupBy(plan.unknown, ({ problem }) => problem)].map(([problem, list]) => {
     const named = list.slice(0, NAMED).map(({ image }) => image);
-    return `images${on}: ${named.join(', ')}${list.length > NAMED ? ` and ${list.length - NAMED} more` : ''}: ${problem}`;
+    return `images: ${named.join(', ')}${list.length > NAMED ? ` and ${list.length - NAMED} more` : ''}: ${problem}`;
   });
   if (plan.toPull === 0) return problems;
-  // Several engines share the trials, and so the images: each has its part of the bytes.
   const guess = plan.estimated > 0 ? `, estimated from ${plan.toPull - plan.estimated} of them` : '';
-  const part = engines > 1 ? `, a share of 1 in ${engines}` : '';
   const free = freeBytes === undefined ? '' : `; ${gigabytes(freeBytes)} free`;
   const sizes =
     plan.downloadBytes > 0
-      ? `: ${gigabytes(plan.downloadBytes / engines)} to download, about ${gigabytes(plan.diskBytes / engines)} unpacked${part}${guess}${free}`
+      ? `: ${gigabytes(plan.downloadBytes)} to download, about ${gigabytes(plan.diskBytes)} unpacked${guess}${free}`
       : '';
-  const problem = tooMuch(plan, { freeBytes, floorBytes, policy, engines });
+  const problem = tooMuch(plan, { freeBytes, floorBytes, policy });
   return [
     ...problems,
-    `images${on}: ${plan.here} here, ${comingText(toPullOf(plan))}${sizes}`,
-    ...(problem === undefined ? [] : [`warning${on}: ${problem}`]),
+    `images: ${plan.here} here, ${comingText(toPullOf(plan))}${sizes}`,
+    ...(problem === undefined ? [] : [`warning: ${problem}`]),
   ];
 }
 
@@ -219,7 +206,7 @@ export async function orderForImages(
     readonly store: Store;
     readonly run: RunRow;
     readonly order: RunConfig['order'];
-    readonly images: RunImages;
+    readonly images: ImageService;
     readonly events: RunEvents;
     readonly plan: (trial: TrialRow) => PlannedTrial;
   },

@@ -1,4 +1,4 @@
-/** What an agent goes by, and where each part of it came from: one line of the plan, because a file can replace more than it says. */
+/** The prompt, protocol and limits of an agent, and where each came from: one line of the plan, because a file can replace more than it says. */
 import { isAbsolute, relative, sep } from 'node:path';
 import { agentNamed } from '../../agent/agents.ts';
 import { PACKAGE_CONFIGS } from '../../config/readConfig.ts';
@@ -8,7 +8,7 @@ export interface AgentOrigins {
   readonly arm: string;
   /** The file, the words of the command line, `built in`, or `arms` where arms differ. */
   readonly prompt: string;
-  /** Only of the built-in agent and a user's module: a program has its own protocol. */
+  /** The protocol of the built-in agent or a user's module; null for a program, which has its own. */
   readonly protocol: { readonly value: string; readonly from: string } | null;
   readonly limits: readonly { readonly says: string; readonly from: string }[];
 }

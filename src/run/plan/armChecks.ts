@@ -7,12 +7,13 @@
 import { findAgent } from '../../agent/agents.ts';
 import { bad, type Finding, good } from '../../base/finding.ts';
 import { configSchema } from '../../config/configSchema.ts';
-import type { SuiteConfig } from '../../config/suiteConfig.ts';
 import { checkEnvironmentClass, DEFAULT_ENVIRONMENT } from '../../environment/environments.ts';
+import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
 import { cloudOf, missingCredentials, missingPackages } from '../../model/clouds/chooseCloud.ts';
 import { askEndpoint, type EndpointAnswer, refusesConnections } from '../../model/http/askEndpoint.ts';
 import { proxyFrom } from '../../model/http/proxySettings.ts';
 import { ModelConfigError } from '../../model/model.ts';
+import type { ModelConfig } from '../../model/modelConfig.ts';
 import { createModelFactory } from '../../model/modelFactory.ts';
 import {
   CONFIGURED,
@@ -24,76 +25,121 @@ import { cloudNameOf, nameMeans } from '../../model/names.ts';
 import { didYouMean, isFreeName, NO_PRICE_FIX, priceKnown } from '../../model/prices.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import { agentProblem } from '../agents/armAgent.ts';
-import { type Caller, type Variables, variable } from '../caller.ts';
+import { type Variables, variable } from '../caller.ts';
 import { redactorOfModels } from '../secrets.ts';
-import type { ArmConfig } from './planRecord.ts';
+import type { PlanFacts } from './planFacts.ts';
 
 const missing = (what: string, detail: string, fix: string): Finding => ({
   ...bad(what, detail, fix),
   here: true,
 });
 
-/** `runLimit` is in dollars, 0 for none. A price is needed only with a limit. */
-export async function checkArm(
-  arm: ArmConfig,
-  runLimit: number,
-  { env, cwd }: Pick<Caller, 'env' | 'cwd'>,
-): Promise<Finding[]> {
-  const { name, model } = arm;
-  if (model.model_class === 'openai' && !model.model_name)
-    return [
-      bad(
-        `model of arm ${name}`,
-        'no model is named',
-        'name one with -m MODEL, or model.model_name in the configuration',
-      ),
-    ];
-  const settled = settleModel(model, { env, litellm: arm.agent.compat !== null });
-  if (!settled.ok) return [bad(`model of arm ${name}`, settled.message, settled.fix)];
-  const { free, problems } = await loadParts(arm, { env, cwd });
-  const findings = free === null ? [] : await modelFindings(arm, runLimit, free, env);
-  findings.push(...referenceFindings({ name, model }, env));
-  const client = findings.some(({ ok }) => !ok)
-    ? []
-    : await clientFindings({ name, model: settled.model }, env);
-  return [...findings, ...client, ...problems, ...secretFindings(arm, env)];
+type Arm = PlanFacts['arms'][number];
+
+export async function agentFindings(arm: Arm, { env, cwd }: PlanFacts): Promise<Finding[]> {
+  const what = `agent of arm ${arm.name}`;
+  const problem = await agentProblem(arm, env);
+  const found = await findAgent(arm.agent.agent_class, cwd);
+  return [
+    ...(problem ? [missing(what, problem.message, problem.fix)] : []),
+    ...(found.success
+      ? []
+      : [bad(what, found.message, 'correct it, or leave it out for the built-in agent')]),
+  ];
 }
 
-/** As the model of an arm, and one that a provider is behind. */
-export async function suiteFindings(
-  suite: SuiteConfig | undefined,
-  runLimit: number,
-  around: Pick<Caller, 'env' | 'cwd'>,
-): Promise<Finding[]> {
-  const unset = (suite?.env ?? []).filter((name) => around.env[name] === undefined);
-  const lacks = unset.map((name) =>
-    missing('suite.env', `$${name} is not set`, `export ${name}=..., or leave it out`),
+export const environmentClassFindings = ({ name, environment }: Arm): Promise<Finding[]> =>
+  checkEnvironmentClass(environment.environment_class).then(
+    () => [],
+    (error: Error) => [
+      bad(
+        `environment of arm ${name}`,
+        error.message,
+        `correct it, or leave it out for ${DEFAULT_ENVIRONMENT}`,
+      ),
+    ],
   );
+
+/** Its key, its price, what its parameters refer to, and its client, which is made once, as a run makes it. A model is checked as far as it is known. */
+export async function modelFindings(
+  { name, agent, model }: Pick<Arm, 'name' | 'agent' | 'model'>,
+  { env, run }: Pick<PlanFacts, 'env' | 'run'>,
+): Promise<Finding[]> {
+  const what = `model of arm ${name}`;
+  if (model.model_class === 'openai' && !model.model_name)
+    return [
+      bad(what, 'no model is named', 'name one with -m MODEL, or model.model_name in the configuration'),
+    ];
+  const settled = settleModel(model, { env, litellm: agent.compat !== null });
+  if (!settled.ok) return [bad(what, settled.message, settled.fix)];
+  const loaded = await loadModel(model);
+  if ('problem' in loaded) return [...referenceFindings({ name, model }, env), loaded.problem(what)];
+  const limited = agent.cost_limit > 0 || run.cost_limit > 0;
+  const findings = [
+    ...(await costFindings({ name, model }, { limited, free: loaded.free, env })),
+    ...referenceFindings({ name, model }, env),
+  ];
+  if (findings.some(({ ok }) => !ok)) return findings;
+  return [...findings, ...(await clientFindings(what, settled.model, env))];
+}
+
+/** Loads what is no endpoint, and closes it again. A recording is opened with the store. `free` is what a custom model says. */
+async function loadModel(
+  model: ModelConfig,
+): Promise<{ readonly free: boolean } | { readonly problem: (what: string) => Finding }> {
+  const scripted = model.model_name?.startsWith('scripted:') ?? false;
+  if (!scripted && (model.model_class === 'openai' || isFreeName(model.model_name))) return { free: false };
+  try {
+    const factory = await createModelFactory(model);
+    await factory.close();
+    return { free: factory.free };
+  } catch (error) {
+    const { message } = error as Error;
+    return {
+      problem: (what) =>
+        scripted
+          ? missing(what, message, 'correct the path')
+          : bad(what, message, 'correct model.model_class'),
+    };
+  }
+}
+
+export const variableFindings = ({ suite, env }: PlanFacts): Finding[] =>
+  (suite?.env ?? [])
+    .filter((name) => env[name] === undefined)
+    .map((name) => missing('suite.env', `$${name} is not set`, `export ${name}=..., or leave it out`));
+
+/** A judge is checked as the model of an arm, and has a provider behind it. */
+export async function judgeFindings({ suite, ...facts }: PlanFacts): Promise<Finding[]> {
   const judge = suite?.judge;
-  if (!judge) return lacks;
+  if (!judge) return [];
   const what = 'model of suite.judge';
   const cloud = cloudNameOf(judge);
   if (judge.model_class !== 'openai' || isFreeName(judge.model_name))
-    return [
-      ...lacks,
-      bad(what, 'tests ask a provider, and there is none behind it', 'name a model of a provider'),
-    ];
+    return [bad(what, 'tests ask a provider, and there is none behind it', 'name a model of a provider')];
   if (cloud !== undefined)
     return [
-      ...lacks,
       bad(
         what,
         `requests of tests do not carry the credentials of ${cloud}`,
         "name the maker's own address, or a gateway in front of the cloud (litellm_proxy/NAME)",
       ),
     ];
-  const { agent, environment } = configSchema.parse({});
-  const arm = { name: 'suite.judge', agent, environment, model: judge };
-  return [...lacks, ...(await checkArm(arm, runLimit, around)).filter(({ ok }) => !ok)];
+  const { agent } = configSchema.parse({});
+  return (await modelFindings({ name: 'suite.judge', agent, model: judge }, facts)).filter(({ ok }) => !ok);
+}
+
+export async function parserFindings({ grading, cwd }: PlanFacts): Promise<Finding[]> {
+  const { enabled, parsers } = grading;
+  if (!enabled && Object.keys(parsers).length === 0) return [];
+  return loadParsers(parsers, cwd).then(
+    () => [],
+    (error: Error) => [bad('grading', error.message, 'correct grading.parsers')],
+  );
 }
 
 /** Parameters that refer to a variable need it, also when a run goes on from its record. */
-function referenceFindings({ name, model }: Pick<ArmConfig, 'name' | 'model'>, env: Variables): Finding[] {
+function referenceFindings({ name, model }: ArmModel, env: Variables): Finding[] {
   const what = `parameters of arm ${name}`;
   const replaced = replacedCredential(model.model_kwargs);
   const again = 'write env:NAME there, with the name of the variable that holds it';
@@ -116,11 +162,8 @@ function referenceFindings({ name, model }: Pick<ArmConfig, 'name' | 'model'>, e
   });
 }
 
-/** What asks the endpoint is made once, as a run makes it: what it refuses is refused before anything is recorded. */
-async function clientFindings(
-  { name, model }: Pick<ArmConfig, 'name' | 'model'>,
-  env: Variables,
-): Promise<Finding[]> {
+/** What the client refuses is refused before anything is recorded. */
+async function clientFindings(what: string, model: ModelConfig, env: Variables): Promise<Finding[]> {
   if (model.model_class !== 'openai' || isFreeName(model.model_name)) return [];
   const apiKey = variable(env, model.api_key_env);
   try {
@@ -128,14 +171,14 @@ async function clientFindings(
     return [];
   } catch (error) {
     if (!(error instanceof ModelConfigError)) throw error;
-    return [bad(`model of arm ${name}`, error.message, 'correct the model section')];
+    return [bad(what, error.message, 'correct the model section')];
   }
 }
 
 /** No secret may enter a container, even if it stands in the configuration. */
 export function secretFindings(
-  { name, model, environment }: Pick<ArmConfig, 'name' | 'model' | 'environment'>,
-  env: Variables,
+  { name, model, environment }: Pick<Arm, 'name' | 'model' | 'environment'>,
+  { env }: Pick<PlanFacts, 'env'>,
 ): Finding[] {
   const secrets = redactorOfModels(env, [model]);
   const given: Record<string, string> = { startup_command: environment.startup_command ?? '' };
@@ -153,16 +196,14 @@ export function secretFindings(
   });
 }
 
-async function modelFindings(
-  { name, agent, model }: ArmConfig,
-  runLimit: number,
-  free: boolean,
-  env: Variables,
+/** A price is needed only with a limit. */
+async function costFindings(
+  { name, model }: Pick<Arm, 'name' | 'model'>,
+  { limited, free, env }: { readonly limited: boolean; readonly free: boolean; readonly env: Variables },
 ): Promise<Finding[]> {
   if (isFreeName(model.model_name))
     return [good(`model of arm ${name}`, `${model.model_name} needs no key and costs nothing`)];
   const what = `price of arm ${name}`;
-  const limited = agent.cost_limit > 0 || runLimit > 0;
   const price =
     free || priceKnown(model)
       ? good(what, 'known')
@@ -178,10 +219,7 @@ async function modelFindings(
 }
 
 /** A local server often needs no key; a provider's own address always does. */
-async function keyFinding(
-  { name, model }: Pick<ArmConfig, 'name' | 'model'>,
-  env: Variables,
-): Promise<Finding> {
+async function keyFinding({ name, model }: ArmModel, env: Variables): Promise<Finding> {
   const what = `key of arm ${name}`;
   const cloud = await cloudOf(model);
   if (cloud?.prepare || variable(env, model.api_key_env) === undefined) {
@@ -203,45 +241,12 @@ async function keyFinding(
   );
 }
 
-/** Loads the modules that the arm names, and closes them again. `free` is what a custom model says; null when it cannot be loaded. */
-async function loadParts(arm: ArmConfig, { env, cwd }: Pick<Caller, 'env' | 'cwd'>) {
-  const { name, agent, environment, model } = arm;
-  const problems: Finding[] = [];
-  const tell = (what: string, message: string, fix: string, here = false) =>
-    void problems.push({ ...bad(`${what} of arm ${name}`, message, fix), ...(here && { here }) });
-  const found = await findAgent(agent.agent_class, cwd);
-  const problem = await agentProblem(arm, env);
-  if (problem) tell('agent', problem.message, problem.fix, true);
-  if (!found.success) tell('agent', found.message, 'correct it, or leave it out for the built-in agent');
-  await checkEnvironmentClass(environment.environment_class).catch((error: Error) =>
-    tell('environment', error.message, `correct it, or leave it out for ${DEFAULT_ENVIRONMENT}`),
-  );
-  // A recording is opened with the store, and the client of an endpoint on first use.
-  const scripted = model.model_name?.startsWith('scripted:') ?? false;
-  if (!scripted && (model.model_class === 'openai' || isFreeName(model.model_name)))
-    return { free: false, problems };
-  try {
-    const factory = await createModelFactory(model);
-    await factory.close();
-    return { free: factory.free, problems };
-  } catch (error) {
-    tell(
-      'model',
-      (error as Error).message,
-      scripted ? 'correct the path' : 'correct model.model_class',
-      scripted,
-    );
-    return { free: null, problems };
-  }
-}
-
 /** A prompt that nobody wrote is none of the ones that were measured. An agent of the user's says itself what it needs. */
-export async function templateFindings(
-  { name, agent }: Pick<ArmConfig, 'name' | 'agent'>,
-  unwritten: readonly string[],
-  replacedBy: string | null,
-  cwd: string,
+export async function promptFindings(
+  { name, agent }: Pick<Arm, 'name' | 'agent'>,
+  { unwritten: all, replacedBy = null, cwd }: Pick<PlanFacts, 'unwritten' | 'replacedBy' | 'cwd'>,
 ): Promise<Finding[]> {
+  const unwritten = all?.[name] ?? [];
   if (unwritten.length === 0) return [];
   const found = await findAgent(agent.agent_class, cwd);
   if (!found.success || !found.result.prompted) return [];
@@ -259,32 +264,36 @@ export async function templateFindings(
   ];
 }
 
-type Arms = readonly Pick<ArmConfig, 'name' | 'model'>[];
+type ArmModel = Pick<Arm, 'name' | 'model'>;
 
 /** A cloud answers only signed requests; a module asks whom it likes. */
-const asksSomebody = ({ model }: Arms[number]): boolean =>
+const asksSomebody = ({ model }: ArmModel): boolean =>
   model.model_class === 'openai' &&
   model.model_name !== undefined &&
   !isFreeName(model.model_name) &&
   cloudNameOf(model) === undefined;
 
 /** An address that the configuration or a variable names. */
-const atOwnAddress = ({ model }: Arms[number]): boolean =>
+const atOwnAddress = ({ model }: ArmModel): boolean =>
   model.base_url !== undefined && URL.canParse(model.base_url);
 
-/** `all`: the makers' own addresses too. */
-export async function endpointFindings(arms: Arms, env: Variables, all: boolean): Promise<Finding[]> {
-  const asked = arms.filter((arm) => asksSomebody(arm) && (all || atOwnAddress(arm)));
-  return Promise.all(
-    asked.map(async (arm) => {
-      const what = `endpoint of arm ${arm.name}`;
-      const answer = await answerOf(arm, env);
-      return answer.ok ? good(what, answer.detail) : bad(what, answer.detail, answer.fix);
-    }),
+/** Asks for the list of models. `online`: also the makers' own addresses. */
+export const answerFindings = ({
+  arms,
+  env,
+  online = false,
+}: Pick<PlanFacts, 'env' | 'online'> & { readonly arms: readonly ArmModel[] }): Promise<Finding[]> =>
+  Promise.all(
+    arms
+      .filter((arm) => asksSomebody(arm) && (online || atOwnAddress(arm)))
+      .map(async (arm) => {
+        const what = `endpoint of arm ${arm.name}`;
+        const answer = await answerOf(arm, env);
+        return answer.ok ? good(what, answer.detail) : bad(what, answer.detail, answer.fix);
+      }),
   );
-}
 
-async function answerOf({ model }: Arms[number], env: Variables): Promise<EndpointAnswer> {
+async function answerOf({ model }: ArmModel, env: Variables): Promise<EndpointAnswer> {
   const read = (name: string) => variable(env, name);
   try {
     return await askEndpoint(model, read, proxyFrom(read));
@@ -295,19 +304,17 @@ async function answerOf({ model }: Arms[number], env: Variables): Promise<Endpoi
 }
 
 /** A run does not spend minutes on retries where nobody listens. Behind a proxy only the proxy could tell. */
-export async function deadEndpoints(arms: Arms, env: Variables): Promise<string[]> {
+export async function deadEndpointFindings({ arms, env }: PlanFacts): Promise<Finding[]> {
   if (proxyFrom((name) => variable(env, name))) return [];
-  const urls = new Map(
-    arms
-      .filter((arm) => asksSomebody(arm) && atOwnAddress(arm))
-      .map((arm) => [arm.model.base_url!, arm.name]),
-  );
+  const asked = arms.filter((arm) => asksSomebody(arm) && atOwnAddress(arm));
   const found = await Promise.all(
-    [...urls].map(async ([url, name]) =>
+    [...new Map(asked.map(({ name, model }) => [model.base_url!, name]))].map(async ([url, name]) =>
       (await refusesConnections(url))
-        ? [
-            `endpoint of arm ${name}: nobody listens at ${new URL(url).host} (connection refused); start the server, or correct model.base_url (or the variable that names the address)`,
-          ]
+        ? bad(
+            `endpoint of arm ${name}`,
+            `nobody listens at ${new URL(url).host} (connection refused)`,
+            'start the server, or correct model.base_url (or the variable that names the address)',
+          )
         : [],
     ),
   );

@@ -5,6 +5,7 @@ import { datasetHash, headOf, readInstance, readRowHash } from '../../dataset/da
 import { instanceSchema } from '../../dataset/instance.ts';
 import { locateDataset } from '../../dataset/read/locate.ts';
 import { gradingHashOf } from '../../dataset/read/row.ts';
+import type { ImageContent } from '../../environment/places/imageService.ts';
 import { shownAddress } from '../../model/describe.ts';
 import { baseUrlOf, PROVIDERS } from '../../model/names.ts';
 import { settleModel } from '../../model/settleModel.ts';
@@ -18,11 +19,13 @@ import {
   setArmConfig,
   setRunBudget,
   setRunConfig,
+  shardName,
+  shardOf,
   storedManifest,
   wholeConfig,
 } from '../../store/records/runs.ts';
 import type { Caller, Tell, Variables } from '../caller.ts';
-import { contentsHere, type ImageContent } from '../places/openImages.ts';
+import { contentsHere } from '../places/openImages.ts';
 import { UserError } from '../userError.ts';
 import { type ArmConfig, armText, type Difference, type RunRequest } from './planRecord.ts';
 
@@ -80,6 +83,7 @@ export function checkSameRun(
   request: RunRequest,
   { allow, tell }: { readonly allow: boolean; readonly tell: Tell },
 ): void {
+  refuseOtherShard(run, request);
   const stored = { arms: [], ...wholeConfig(run) };
   const { run: runConfig, grading, images, suite, arms: askedArms } = request;
   const config = { run: runConfig, grading, images, suite, arms: askedArms };
@@ -110,7 +114,26 @@ export function checkSameRun(
   setRunBudget(store, run.id, request.run.cost_limit > 0 ? dollarsToNano(request.run.cost_limit) : null);
 }
 
-/** With what names the run before and what to do behind, five lines: another configuration may differ in every value. */
+/** Settings in which two runs of the record are not the same experiment, a line each; '' where none differ. */
+export function settingsChanged(a: RunRow, b: RunRow): string {
+  const [was, is] = [a, b].map((run) => ({ arms: [], ...wholeConfig(run) }));
+  const single = was!.arms.length === 1 && is!.arms.length === 1;
+  return differencesText(differences(comparable(was!, single), comparable(is!, single), isIdentity));
+}
+
+/** A run keeps its part of the selection: others of its instances belong to the shards of other machines. */
+function refuseOtherShard(run: RunRow, { shard }: RunRequest): void {
+  const own = shardOf(run);
+  const nameOf = (part: Parameters<typeof shardName>[0] | null | undefined) =>
+    part ? `shard ${shardName(part)}` : 'no shard';
+  const [was, is] = [nameOf(own), nameOf(shard)];
+  if (was !== is)
+    throw new UserError(`run ${run.name} is ${was} of its selection, and ${is} was asked for`, {
+      hint: 'each shard has a results root of its own: name another one, or another run',
+    });
+}
+
+/** Another configuration may differ in every value. With the name of the run before and the next step behind, five lines are shown. */
 const CHANGES_SHOWN = 3;
 
 function changesText(changed: readonly Difference[], rows: readonly string[]): string {
@@ -119,7 +142,7 @@ function changesText(changed: readonly Difference[], rows: readonly string[]): s
     ...(rows.length > 0 ? ['the dataset changed'] : []),
   ];
   const lines = [...changed.map((one) => differencesText([one])), ...rows.map((row) => `  ${row}`)];
-  // Of both, each is there.
+  // A change of each kind is shown.
   if (changed.length > 0 && rows.length > 0) lines.splice(1, 0, ...lines.splice(changed.length, 1));
   const all = lines.length <= CHANGES_SHOWN;
   const shown = all ? lines : lines.slice(0, CHANGES_SHOWN - 1);
@@ -146,9 +169,9 @@ export async function checkSameImages(
   const here = await contentsHere(env, arms, names);
   const changed = names.flatMap((name) => {
     const seen = [...ran.get(name)!, ...(began[name] ? [began[name]] : [])];
-    const other = here.get(name)!.find((now) => !seen.some((digest) => isContent(digest, now)));
-    if (!other || seen.length === 0) return [];
-    return [{ key: `image ${name}`, was: seen[0]!, is: other.digests[0] ?? other.id }];
+    const now = here.get(name);
+    if (!now || seen.length === 0 || seen.some((digest) => isContent(digest, now))) return [];
+    return [{ key: `image ${name}`, was: seen[0]!, is: now.digests[0] ?? now.id }];
   });
   if (changed.length === 0) return;
   if (!allow)
@@ -203,7 +226,7 @@ export function tellOtherAddress(
   const facts = recordOf(storedManifest(run).models);
   for (const { name, model, agent } of arms) {
     const { base_url: recorded, ...open } = model;
-    // What a configuration says counts more than a variable, then as now.
+    // A configuration counts more than a variable, then as now.
     if (recorded !== undefined && recordOf(facts[name]).endpoint_from === undefined) continue;
     const now = settleModel(open, { env, litellm: agent.compat !== null });
     if (!now.ok || now.addressFrom === undefined || now.model.base_url === recorded) continue;

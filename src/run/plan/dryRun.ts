@@ -19,14 +19,13 @@ import {
 import { RESAMPLING_SEED } from '../../report/measure/summary.ts';
 import { pastAttempts, pastPulls } from '../../store/records/baselines.ts';
 import type { Caller } from '../caller.ts';
-import { enginesOf } from '../places/openImages.ts';
 import { type Plan, plan } from '../plan.ts';
 import { databasePath, openForReading } from '../resultsRoot.ts';
 import type { Surroundings } from '../running.ts';
 import { type AgentOrigins, agentOrigins } from './agentOrigins.ts';
-import { type DiskAnswer, planDisk, plansOf } from './planDisk.ts';
+import { type DiskAnswer, planDisk } from './planDisk.ts';
 import { type ArmConfig, modelNameOf, type RunRequest } from './planRecord.ts';
-import { checkedPlan, refuseWrong, wouldRefuse } from './preflight.ts';
+import { wouldRefuse } from './preflight.ts';
 import type { RunOptions } from './resolveConfig.ts';
 
 interface PlannedInstance {
@@ -78,6 +77,8 @@ export interface DryRun {
   }[];
   /** The file that replaces the default configuration; null where that lies under everything. */
   readonly replacedBy: string | null;
+  /** The part of the selection that the instances are, and the instances of the whole; null for the whole. */
+  readonly shard: { readonly number: number; readonly of: number; readonly instances: number } | null;
   readonly epochs: number;
   readonly trials: number;
   readonly slots: number;
@@ -107,13 +108,9 @@ export async function planRun(options: RunOptions & Surroundings): Promise<Plann
   const warnings: string[] = [];
   const caller: Caller = { env, cwd, tell: ({ text }) => void warnings.push(text) };
   const planned = await plan({ ...options, results: resolve(cwd, options.results) }, caller);
-  const checked = await checkedPlan(planned.resolved, caller);
-  refuseWrong(checked);
-  return {
-    ...(await dryRun(planned, caller)),
-    problems: await wouldRefuse({ ...planned.resolved, selected: planned.request.selected }, checked, caller),
-    warnings,
-  };
+  const { resolved, request } = planned;
+  const problems = await wouldRefuse({ ...resolved, selected: request.selected }, caller);
+  return { ...(await dryRun(planned, caller)), problems, warnings };
 }
 
 type Where = Pick<Caller, 'env' | 'cwd'>;
@@ -139,6 +136,9 @@ export async function dryRun({ request, options, resolved }: Plan, { env, cwd }:
       origins: origins[k]!,
     })),
     replacedBy: resolved.replacedBy,
+    shard: request.shard
+      ? { number: request.shard.number, of: request.shard.of, instances: request.shard.instances }
+      : null,
     epochs: request.run.epochs,
     trials: selected.length * request.arms.length * request.run.epochs,
     slots: request.run.workers,
@@ -185,8 +185,7 @@ function planForecast(
       ? Array<ForecastTrial>(request.selected.length).fill({ model, instanceId: '', repo: '' })
       : Array.from(instancesPlanned(request.selected), (instance) => ({ ...instance, model }));
   });
-  // Every engine has its own.
-  const parallel = (request.images?.max_concurrent_pulls ?? 1) * Math.max(1, enginesOf(request.arms).length);
+  const parallel = request.images?.max_concurrent_pulls ?? 1;
   const planned = Array.from({ length: request.run.epochs }, () => trials).flat();
   return {
     forecast: forecast(attempts, planned, {
@@ -206,9 +205,5 @@ function historyIn(root: string, models: readonly string[]) {
   return { attempts: models.flatMap((model) => pastAttempts(store, model)), pulls: pastPulls(store) };
 }
 
-/** Images that no engine has: if one of several engines has an image, trials can run there. */
-function imagesToPull(answer: DiskAnswer | null): readonly string[] {
-  if (answer === null || 'problem' in answer) return [];
-  const [first, ...others] = plansOf(answer).map((plan) => new Set(plan.toPull));
-  return [...(first ?? [])].filter((image) => others.every((other) => other.has(image)));
-}
+const imagesToPull = (answer: DiskAnswer | null): readonly string[] =>
+  answer === null || 'problem' in answer ? [] : answer.toPull;

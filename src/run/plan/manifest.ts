@@ -14,20 +14,21 @@ import { sha256 } from '../../base/sha256.ts';
 import { headOf, readRowHash } from '../../dataset/dataset.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { DEFAULT_SEED } from '../../dataset/select.ts';
+import { onEngines } from '../../environment/environments.ts';
 import { type EngineInfo, engineInfo } from '../../environment/places/engineInfo.ts';
 import { describeOverrides, describeRequests } from '../../model/describe.ts';
+import type { RecordedShard } from '../../store/records/runs.ts';
 import { broughtBy } from '../agents/armAgent.ts';
 import { equipmentFacts } from '../agents/equipment.ts';
 import type { Caller } from '../caller.ts';
-import { requireEngine } from '../places/engines.ts';
-import { contentsHere, enginesOf } from '../places/openImages.ts';
+import { contentsHere } from '../places/openImages.ts';
 import { redactorOfModels } from '../secrets.ts';
 import type { ArmConfig, RunRequest } from './planRecord.ts';
 import type { ResolvedConfig } from './resolveConfig.ts';
 
 const MANIFEST_VERSION = 1;
 
-/** What `grading.harness` names. */
+/** The harnesses that `grading.harness` names. */
 const FOLLOWS = { v5: 'SWE-bench harness 5.0', 'v4.1': 'SWE-bench harness 4.1' } as const;
 
 const byArm = <T>({ arms }: RunRequest, of: (arm: ArmConfig) => T): Record<string, T> =>
@@ -62,12 +63,7 @@ export async function gatherManifest(
     failedIn,
   }: Pick<Caller, 'env' | 'cwd' | 'command'> & { readonly failedIn: string | undefined },
 ): Promise<Record<string, unknown>> {
-  const engines = await Promise.all(
-    enginesOf(resolved.arms).map(async (host) => ({
-      host,
-      info: await engineInfo(host === undefined ? undefined : requireEngine(env, host).docker),
-    })),
-  );
+  const needsEngine = resolved.arms.some(({ environment }) => onEngines(environment));
   const secrets = redactorOfModels(
     env,
     request.arms.map((a) => a.model),
@@ -93,11 +89,9 @@ export async function gatherManifest(
     program: programFacts(),
     command: command ?? [],
     machine: machineFacts(),
-    docker: engines.map(({ info }) => factsOf(info)).find((facts) => facts !== null) ?? null,
-    ...(engines.some(({ host }) => host !== undefined) && {
-      engines: engines.map(({ host, info }) => ({ host, ...(factsOf(info) ?? { answered: false }) })),
-    }),
+    docker: needsEngine ? factsOf(await engineInfo()) : null,
     config_hash: request.configHash,
+    ...(request.shard && { shard: shardFacts(request.shard) }),
     config_files: resolved.files,
     config_warnings: resolved.warnings,
     config: {
@@ -124,7 +118,7 @@ export async function gatherManifest(
         arm.agent.protocol === 'tool-call' ? [BASH_TOOL] : [],
         new Date(request.createdAt),
       )),
-      // Each program writes its own requests.
+      // A program writes its own requests.
       ...(programs[arm.name] && {
         ...{ parameters: null, cache_control: null },
         overrides: await describeOverrides(arm.model),
@@ -137,7 +131,7 @@ export async function gatherManifest(
     selection: selectionFacts(request, failedIn),
     images: Object.fromEntries(
       images.map((name) => {
-        const here = known.get(name)![0];
+        const here = known.get(name);
         return [name, here?.digests[0] ?? here?.id ?? null];
       }),
     ),
@@ -149,11 +143,11 @@ export async function gatherManifest(
   return JSON.parse(secrets.json(JSON.stringify(manifest))) as Record<string, unknown>;
 }
 
-/** Of a program the prompt is known; its other texts, its tools and its parameters are its own. */
+/** A program, whose prompt alone is known: its other texts, its tools and its parameters are its own. */
 const isProgram = async ({ agent_class }: ArmConfig['agent']): Promise<boolean> =>
   (await agentNamed(agent_class))?.dialect !== undefined;
 
-/** Without what only the built-in agent reads. */
+/** The settings without those that only the built-in agent reads. */
 const settingsOfProgram = (agent: ArmConfig['agent']) =>
   Object.fromEntries(
     Object.entries(agent).filter(
@@ -182,6 +176,8 @@ function datasetFacts(request: RunRequest) {
     ...(request.dataset.unsupported && { unsupported: request.dataset.unsupported }),
   };
 }
+
+const shardFacts = ({ places: _, ...whole }: NonNullable<RunRequest['shard']>): RecordedShard => whole;
 
 const selectionFacts = ({ dataset: { split, wanted } }: RunRequest, failedIn: string | undefined) => ({
   split,

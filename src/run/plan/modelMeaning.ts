@@ -1,4 +1,4 @@
-/** What a model's name means, found without any request: dialect, address, key, prices, context and longest answer. */
+/** The meaning of a model's name, found without any request: dialect, address, key, prices, context and longest answer. */
 import { cloudOf, missingPackages } from '../../model/clouds/chooseCloud.ts';
 import { knownModel } from '../../model/knownModels.ts';
 import { modelConfigSchema } from '../../model/modelConfig.ts';
@@ -31,7 +31,7 @@ export async function modelMeaning(name: string, env: Variables, at: Date) {
       base_url_from: settled.addressFrom ?? null,
       key: model.api_key_env,
       key_set: variable(env, model.api_key_env) !== undefined,
-      /** Of a cloud: what it is asked with where no key is set. */
+      /** The credentials of a cloud, where no key is set. */
       credentials: cloud && {
         from: cloud.source,
         packages: cloud.packages,

@@ -1,11 +1,12 @@
-/** What the record holds of a plan: the rows of a new run, made and read back, and where a continued run differs from them. Pure. */
+/** A plan in the record: the rows of a new run, made and read back, and where a continued run differs from them. Pure. */
 
 import type { AgentConfig } from '../../agent/agentConfig.ts';
 import type { GatewayConfig } from '../../agent/gateway/gatewayConfig.ts';
 import { type DatasetConfig, type RunConfig, runConfigSchema } from '../../config/configSchema.ts';
 import { type SuiteConfig, suiteConfigSchema } from '../../config/suiteConfig.ts';
-import { datasetHash, type LoadedRow, recordedRow } from '../../dataset/dataset.ts';
-import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
+import { datasetHash, headOf, type LoadedRow, recordedRow } from '../../dataset/dataset.ts';
+import type { PlannedShard } from '../../dataset/shard.ts';
+import { type EnvironmentConfig, ONE_ENGINE } from '../../environment/environmentConfig.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../../environment/places/imagesConfig.ts';
 import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';
 import type { ModelConfig } from '../../model/modelConfig.ts';
@@ -18,6 +19,7 @@ import {
   wholeArm,
   wholeConfig,
 } from '../../store/records/runs.ts';
+import { UserError } from '../userError.ts';
 
 /** One model + agent + environment configuration. */
 export interface ArmConfig {
@@ -25,7 +27,7 @@ export interface ArmConfig {
   readonly agent: AgentConfig;
   readonly environment: EnvironmentConfig;
   readonly model: ModelConfig;
-  /** Of agents that are programs; absent where it says nothing. */
+  /** The section for agents that are programs; absent where it says nothing. */
   readonly gateway?: GatewayConfig;
   /** Model name in its predictions, if not the configured one: a replay predicts as the recorded model. */
   readonly predictsAs?: string;
@@ -38,7 +40,7 @@ export interface RunRequest {
   readonly run: RunConfig;
   readonly grading: GradingConfig;
   readonly images?: ImagesConfig;
-  /** Absent where nothing was said. */
+  /** Absent where the section is empty. */
   readonly suite?: SuiteConfig | undefined;
   readonly configHash: string;
   readonly dataset: {
@@ -59,6 +61,8 @@ export interface RunRequest {
     readonly size: number;
     readonly sampled: number;
   }[];
+  /** The part of the selection that `selected` is; absent for the whole. */
+  readonly shard?: PlannedShard | undefined;
   readonly manifest: Readonly<Record<string, unknown>>;
 }
 
@@ -70,7 +74,7 @@ export const armText = ({ agent, environment, model, gateway }: ArmConfig): stri
   JSON.stringify({ agent, environment, model, gateway });
 
 export function runRows(request: RunRequest): RunPlan {
-  const { run } = request;
+  const { run, shard } = request;
   return {
     run: {
       name: request.name,
@@ -97,7 +101,11 @@ export function runRows(request: RunRequest): RunPlan {
       model: arm.predictsAs ?? modelNameOf(arm.model),
       config: armText(arm),
     })),
-    instances: request.selected.map(recordedRow),
+    instances: request.selected.map((row) => ({
+      ...recordedRow(row),
+      ...(shard && { position: shard.places.get(headOf(row).instance_id)! }),
+    })),
+    ...(shard && { places: shard.instances }),
     epochs: run.epochs,
   };
 }
@@ -133,6 +141,14 @@ export const plannedSuite = (run: Pick<RunRow, 'config'>): SuiteConfig | undefin
 
 export const plannedArms = (run: Pick<RunRow, 'config'>): readonly ArmConfig[] =>
   (wholeConfig(run).arms ?? []) as readonly ArmConfig[];
+
+/** A run that an earlier version spread over several engines can be read, graded and compared, and not go on. */
+export function refuseSeveralEngines(run: Pick<RunRow, 'name' | 'config'>): void {
+  if (plannedArms(run).some(({ environment }) => (environment?.hosts ?? []).length > 0))
+    throw new UserError(
+      `run ${run.name} cannot go on, because its record names several engines: ${ONE_ENGINE}`,
+    );
+}
 
 export const plannedArm = (arm: Pick<ArmRow, 'config'>): Omit<ArmConfig, 'name'> =>
   wholeArm(arm) as Omit<ArmConfig, 'name'>;

@@ -1,4 +1,4 @@
-/** Suites without a repository have words of their own: agents are asked in them wherever nobody else wrote a prompt. */
+/** Prompts of suites without a repository: agents are asked in them wherever nobody else wrote a prompt. */
 import { readFileSync } from 'node:fs';
 import { agentNamed } from '../../agent/agents.ts';
 import { at, isTree } from '../../config/merge.ts';
@@ -8,7 +8,7 @@ import type { SuitePrompts } from '../../suites/suite.ts';
 import { suiteOf } from '../../suites/suites.ts';
 import type { ResolvedConfig } from './resolveConfig.ts';
 
-/** Where tasks of several suites stand in one dataset, they share the default. */
+/** Tasks of several suites in one dataset share the default. */
 function promptsOf(rows: readonly LoadedRow[]): { kind: string; prompts: SuitePrompts } | undefined {
   const kinds = new Set(rows.map((row) => ('file' in row ? undefined : row.instance.kind)));
   const [kind] = kinds;

@@ -42,7 +42,7 @@ interface AttemptFacts {
   readonly patch: PatchFacts;
   readonly settlement: trials.Settlement;
   readonly workImage: string | null;
-  /** Of tests that have run already. */
+  /** The verdict of tests that have run already. */
   readonly verdict: EvaluationResult | null;
 }
 
@@ -118,7 +118,7 @@ export function openJournal(run: Run, { trial, slot, waitedMs }: Turn, abort: Ab
     /** A sentence that stays with the attempt. */
     note,
     warn,
-    /** What is kept so far for the grading, where a suite keeps it while the attempt goes on. */
+    /** Work that is kept so far for the grading, where a suite keeps it while the attempt goes on. */
     recordWork: (work: string) => void noteWork(store, id, work),
     environmentStarted(info: EnvironmentInfo) {
       notes.push(...info.notes);
@@ -179,7 +179,7 @@ export function openJournal(run: Run, { trial, slot, waitedMs }: Turn, abort: Ab
           model_patch: patch.modelPatch,
           patch_sha256: patch.sha256,
           steps: stepCount,
-          // Of an agent that is a program: it is no command of the record.
+          // An agent that is a program is no command of the record.
           oom_kills: recorder.oomKills() + (recordOf(ending.evidence).oom_killed === true ? 1 : 0),
           elapsed_ms: phases.elapsedMs(),
           working_ms: phases.workingMs(),
@@ -242,8 +242,8 @@ const ownEnd = ({ byAgent, evidence, message }: Ending, step: number): AttemptSu
       ]
     : [];
 
-/** What the journal of the attempt does with what the agent says. */
-interface Heard extends Pick<AgentCallbacks, 'onNote' | 'onError' | 'onDebug'> {
+/** The journal's side of what the agent says. */
+interface RecorderEvents extends Pick<AgentCallbacks, 'onNote' | 'onError' | 'onDebug'> {
   readonly onPhase: (phase: string) => void;
   readonly onCommand: (record: CommandRecord) => void;
   readonly onStep: (step: number, costNano: NanoDollars | null) => void;
@@ -252,17 +252,21 @@ interface Heard extends Pick<AgentCallbacks, 'onNote' | 'onError' | 'onDebug'> {
 export type Recorder = ReturnType<typeof createRecorder>;
 
 /** Writes down what an agent says, as it says it. */
-export function createRecorder({ store, redactor, budget, answered }: Run, attemptId: number, heard: Heard) {
+export function createRecorder(
+  { store, redactor, budget, answered }: Run,
+  attemptId: number,
+  events: RecorderEvents,
+) {
   let closed = false;
   let stepCount = 0;
   let oomKills = 0;
   const tally = createTally();
   /** Commands whose observation has not come yet. */
   const unlinked: steps.PrintedCommand[] = [];
-  /** By their number; a program may have several out at a time. */
+  /** Calls by their number; a program may have several out at a time. */
   const calls = new Map<number, MeteredCall>();
   const program = createProgramRecord(redactor);
-  /** What comes next in the record: an agent that runs again in the attempt counts from 0, and is recorded behind what there is. */
+  /** Numbers of what comes next in the record: an agent that runs again in the attempt counts from 0, and is recorded behind what there is. */
   const next = { messages: 0, calls: 0 };
   /** An agent that ignores its signal may go on after its end; it must not spend money or write. */
   const recorded = (point: Parameters<typeof crashPoint>[0]) =>
@@ -320,7 +324,7 @@ export function createRecorder({ store, redactor, budget, answered }: Run, attem
       onCommand(_ctx, said) {
         mustBeOpen();
         const record = { ...said, step: said.step + stepsBefore };
-        heard.onCommand(record);
+        events.onCommand(record);
         if (record.result.oomKilled) oomKills += 1;
         const row = commandRow(attemptId, record, redactor);
         unlinked.push({ id: steps.insertCommand(store, row), output: row.output });
@@ -344,7 +348,7 @@ export function createRecorder({ store, redactor, budget, answered }: Run, attem
         mustBeOpen();
         return metered(ctx).began(call);
       },
-      // Also after the end of the attempt.
+      // An answer may come after the end of the attempt.
       onCallEnded(ctx, call) {
         metered(ctx).ended(call);
         if (closed) return;
@@ -353,12 +357,12 @@ export function createRecorder({ store, redactor, budget, answered }: Run, attem
       },
       onStep(ctx) {
         stepCount = ctx.step + stepsBefore;
-        heard.onStep(stepCount, tally.costNano);
+        events.onStep(stepCount, tally.costNano);
       },
-      onPhase: (_ctx, phase) => heard.onPhase(phase),
-      ...(heard.onNote && { onNote: heard.onNote }),
-      ...(heard.onError && { onError: heard.onError }),
-      ...(heard.onDebug && { onDebug: heard.onDebug }),
+      onPhase: (_ctx, phase) => events.onPhase(phase),
+      ...(events.onNote && { onNote: events.onNote }),
+      ...(events.onError && { onError: events.onError }),
+      ...(events.onDebug && { onDebug: events.onDebug }),
     };
   };
 
@@ -366,7 +370,7 @@ export function createRecorder({ store, redactor, budget, answered }: Run, attem
     /** For an agent that runs once: all that it says. */
     callbacks: callbacksFor(undefined, 0),
     callbacksFor,
-    /** What its calls came to so far. */
+    /** The sum of its calls so far. */
     tally,
     steps: () => stepCount,
     oomKills: () => oomKills,

@@ -33,7 +33,7 @@ const storedSchema = z.object({
   rest: z.record(z.string(), z.unknown()).nullable(),
 });
 
-interface Known {
+interface ThreadSoFar {
   readonly call: number;
   readonly rest: string;
   readonly items: readonly string[];
@@ -56,11 +56,15 @@ function commonLength(a: readonly string[], b: readonly string[]): number {
 
 /** For one attempt: it remembers what each conversation has said so far. */
 export function createProgramRecord(redactor: Redactor) {
-  const threads = new Map<string, Known>();
+  const threads = new Map<string, ThreadSoFar>();
   const request = ({ call }: ProgramCallRecord): Buffer => {
     const { items, rest } = split(call.dialect, call.sent);
     const texts = items.map((item) => JSON.stringify(item));
-    const now: Known = { call: call.index, rest: digest(JSON.stringify(rest)), items: texts.map(digest) };
+    const now: ThreadSoFar = {
+      call: call.index,
+      rest: digest(JSON.stringify(rest)),
+      items: texts.map(digest),
+    };
     const base = threads.get(call.thread);
     threads.set(call.thread, now);
     const shared = base ? commonLength(base.items, now.items) : 0;
@@ -127,7 +131,7 @@ export function requestsOf(rows: readonly ProgramCallRow[]) {
 }
 
 /**
- * What each arm's program says to its model before and beside the task, as the first request of its own turns has it: for run.json. Nothing for
+ * The words of each arm's program to its model before and beside the task, as the first request of its own turns has it: for run.json. Nothing for
  * arms of other agents.
  */
 export async function programsSeen(store: Store, runId: number): Promise<Readonly<Record<string, unknown>>> {
@@ -151,7 +155,7 @@ export async function programsSeen(store: Store, runId: number): Promise<Readonl
       system: { sha256: sha256(text), text },
       tools: tools.map((tool) => tool.function.name),
       parameters,
-      /** With the task. */
+      /** Tokens of the first request, with the task. */
       first_request_tokens: usage && usage.input + usage.cacheRead + usage.cacheWrite,
     };
     return [name, says] as const;
@@ -162,7 +166,7 @@ export async function programsSeen(store: Store, runId: number): Promise<Readonl
 const textIn = (content: Message['content']): string =>
   typeof content === 'string' ? content : JSON.stringify(content);
 
-// What `--model replay:RUN` answers from.
+// Answers for `--model replay:RUN`.
 
 const failureSchema = z.looseObject({
   success: z.literal(false),

@@ -7,7 +7,7 @@ import { createGunzip, gzipSync } from 'node:zlib';
 import { z } from 'zod';
 import { VERSION } from '../../base/files/packageFile.ts';
 import { errorText } from '../../base/text/errorText.ts';
-import { SourceError } from '../../formats/foreignFile.ts';
+import { SourceError } from '../../formats/sourceError.ts';
 import { SCHEMA_VERSION, type Store } from '../../store/open.ts';
 import { type RecordedRow, rowsOfRun } from '../../store/records/wholeRun.ts';
 

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs';
 import { z } from 'zod';
 import { DIALECT_NAMES } from '../../model/dialects/dialects.ts';
-import { asChatBody } from '../../model/dialects/everyDialect.ts';
+import { type StoredReply, storedReply } from '../../model/dialects/everyDialect.ts';
 import {
   BAD_CALL_SAYS,
   type CallRecord,
@@ -32,12 +32,6 @@ import { callOf } from './ledgerRow.ts';
 import { programOf } from './programRecord.ts';
 import { openRecording, type RecordedTrial } from './recording.ts';
 
-const bodySchema = z.looseObject({
-  id: z.string().nullish(),
-  model: z.string().nullish(),
-  choices: z.array(z.looseObject({ message: z.looseObject({}), finish_reason: z.string().nullish() })).min(1),
-});
-
 const KINDS: Partial<Record<ExitReason, ModelFailureKind>> = {
   model_unavailable: 'unavailable',
   model_rejected: 'rejected',
@@ -62,7 +56,7 @@ export function* recordedTrials(store: Store, run: RunRow): Generator<RecordedTr
       yield { ...trial, attempt, replies: repliesOf(store, played) };
 }
 
-/** By instance and epoch: of one arm, or of the first one that has the instance. */
+/** Replies by instance and epoch: of one arm, or of the first that has the instance. */
 function replaySourceOf(store: Store, run: RunRow, armId?: number): ReplaySource {
   const playedFor = (instanceId: string, epoch: number, earlier: number): Played | undefined => {
     const trial = first(store)<{ id: number }>`
@@ -125,7 +119,7 @@ function repliesOf(store: Store, { id, again }: Played): RecordedReply[] {
     return response
       ? [
           {
-            ...replyOf(response.body, query),
+            ...replyOf(response.reply, query),
             observed: response.observed,
             ...(response.begins && { begins: true }),
           },
@@ -140,21 +134,21 @@ function repliesOf(store: Store, { id, again }: Played): RecordedReply[] {
  * and keeps its response in the error message.
  */
 function keptResponses(store: Store, attemptId: number) {
-  const kept: { body: z.infer<typeof bodySchema>; observed: Message[]; begins: boolean }[] = [];
+  const kept: { reply: StoredReply; observed: Message[]; begins: boolean }[] = [];
   let observed: Message[] = [];
   let taskStep: unknown;
   let begins = false;
   for (const stored of messagesOf(store, attemptId)) {
     const message = JSON.parse(stored.data) as Message;
-    // Of a task of several steps each has a history of its own.
+    // Each step of a task has a history of its own.
     if (message.extra?.task_step !== taskStep) {
       begins = kept.length > 0;
       taskStep = message.extra?.task_step;
       observed = [];
     }
-    const body = bodySchema.safeParse(asChatBody(message.extra?.response));
-    if (body.success) {
-      kept.push({ body: body.data, observed, begins });
+    const reply = storedReply(message.extra?.response);
+    if (reply) {
+      kept.push({ reply, observed, begins });
       begins = false;
       observed = message.role === 'assistant' ? [] : [message];
     } else observed = [...observed, message];
@@ -200,15 +194,14 @@ function emptyAnswer({ error_code, error_message }: EndedCallRow): ModelErrorRes
   return { success: false, error: error_code, message: error_message, metadata: { kind } };
 }
 
-function replyOf(body: z.infer<typeof bodySchema>, query: Query | undefined): RecordedReply {
-  const choice = body.choices[0]!;
-  const call = query?.answer ?? null;
+function replyOf({ message, finishReason, modelId, responseId }: StoredReply, query: Query): RecordedReply {
+  const call = query.answer;
   return {
-    failedTries: query?.failedTries ?? [],
-    message: choice.message as unknown as Message,
-    finishReason: choice.finish_reason ?? null,
-    modelId: body.model ?? null,
-    responseId: body.id ?? null,
+    failedTries: query.failedTries,
+    message: message as Message,
+    finishReason,
+    modelId,
+    responseId,
     rawUsage: call?.rawUsage ?? null,
     usage: call?.usage ?? null,
     costNano: call?.costNano ?? null,

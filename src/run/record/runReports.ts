@@ -3,7 +3,7 @@
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { onEngines } from '../../environment/environments.ts';
-import { type Leftovers, leftoversOn } from '../../environment/places/leftovers.ts';
+import { type Leftovers, leftoversOf } from '../../environment/places/leftovers.ts';
 import { LOG_ROOT, runMetadataText, runReportName } from '../../formats/harness/logFolders.ts';
 import { runReportText } from '../../formats/harness/runReport.ts';
 import type { HarnessVersion } from '../../grading/parsers/logParser.ts';
@@ -28,14 +28,12 @@ export interface GradedWhole {
   readonly images: readonly string[];
 }
 
-/** Undefined where nothing ran on engines, because the harness leaves these fields out without a client. */
+/** Undefined where nothing ran on an engine, because the harness leaves these fields out without a client. */
 async function leftovers(store: Store, run: RunRow, whole?: GradedWhole): Promise<Leftovers | undefined> {
   const environments = armsOf(store, run.id).flatMap((arm) => recordedEnvironment(arm) ?? []);
-  const there = environments.filter(onEngines);
-  if (there.length === 0) return undefined;
-  const hosts = there.flatMap((environment) => environment.hosts?.map(({ host }) => host) ?? []);
+  if (!environments.some(onEngines)) return undefined;
   const images = whole?.images ?? instancesOf(store, run.id).map(({ image }) => image);
-  return leftoversOn(hosts.length > 0 ? [...new Set(hosts)] : [undefined], run, images);
+  return leftoversOf(run, images);
 }
 
 /** `whole`: default the run's own instances. */

@@ -2,7 +2,6 @@
  * While a slot captures and removes, the container of the next trial is started: at most one for each slot that is being emptied, so that a
  * run never has more than twice its slots. A container that is no longer wanted is removed at once.
  */
-import type { Place } from '../../environment/environment.ts';
 import { nextAttemptNumber } from '../../store/records/trials.ts';
 import type { Run } from '../contract.ts';
 import type { ImageAdmission } from '../places/trialImages.ts';
@@ -13,8 +12,6 @@ export type ContainerPreparation = ReturnType<typeof createContainerPreparation>
 interface Waiting {
   readonly trial: PlannedTrial;
   readonly priority: number;
-  /** The engine that has its image, with several engines. */
-  readonly place: Place | undefined;
   begun: boolean;
 }
 
@@ -22,10 +19,10 @@ export function createContainerPreparation({ store, row, stop, budget, disk, sui
   const waiting: Waiting[] = [];
   let wanted = new AbortController();
 
-  const begin = ({ trial, place }: Waiting) => {
+  const begin = ({ trial }: Waiting) => {
     try {
       const request = startRequestOf(trial, row.name, nextAttemptNumber(store, trial.id), suite.variables);
-      trial.arm.environmentFactory.prepare?.({ ...request, ...(place && { place }), signal: wanted.signal });
+      trial.arm.environmentFactory.prepare({ ...request, signal: wanted.signal });
     } catch {
       // The slot that takes the trial gets the same error and ends it with a reason.
     }
@@ -38,12 +35,7 @@ export function createContainerPreparation({ store, row, stop, budget, disk, sui
       if (admission?.failure) return;
       // Trials nearly always come in their order: looked for from the end, or 50,000 of them would take minutes.
       const before = waiting.findLastIndex((other) => other.priority >= priority);
-      waiting.splice(before + 1, 0, {
-        trial,
-        priority,
-        place: admission?.place,
-        begun: false,
-      });
+      waiting.splice(before + 1, 0, { trial, priority, begun: false });
     },
     /** The trial has its slot, or will never have one. */
     taken(trial: PlannedTrial) {

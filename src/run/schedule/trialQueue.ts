@@ -84,10 +84,8 @@ export function createTrialQueue<Outcome>(
     const { trial, priority } = waiting;
     const image = imageToBring(trial);
     const pass = standInLine(image, priority);
-    // A trial that waits for a slot of its engine holds up nobody: those behind it may have the slots of the other engines, and it may need
-    // the slot of one of them.
-    const admission = image === undefined ? undefined : await images?.ready(image, imagesWanted.signal, pass);
     try {
+      const admission = image === undefined ? undefined : await images?.ready(image, imagesWanted.signal);
       await Promise.all([...line].flatMap((one) => (one.priority > priority ? [one.passed] : [])));
       preparation.waits(trial, priority, admission);
       const slot = slots.add(() => inSlot(waiting, admission), { priority });
@@ -95,7 +93,6 @@ export function createTrialQueue<Outcome>(
       await slot;
     } finally {
       pass();
-      admission?.place?.release();
     }
   }
 

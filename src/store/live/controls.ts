@@ -54,7 +54,6 @@ const limit = z.number().nullable();
 
 const liveStateSchema = z.object({
   slots: count,
-  engines: z.array(z.object({ name: z.string(), active: count, lost: z.boolean() })),
   models: z.array(
     z.object({
       arm: z.string(),

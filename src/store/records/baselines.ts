@@ -38,7 +38,7 @@ export interface ComparableRow extends RunRow {
 
 /**
  * Runs before this one with the same configuration and dataset, newest first; those of the same selected rows come before others of the same
- * source. Runs that measured another one again are left out.
+ * source. Runs that measured another one again are left out, and shards.
  */
 export const comparableRuns = (db: Store, run: RunRow): ComparableRow[] =>
   all(db)`
@@ -48,6 +48,7 @@ export const comparableRuns = (db: Store, run: RunRow): ComparableRow[] =>
         WHERE v.id IN (SELECT max(id) FROM verdicts WHERE run_id = r.id GROUP BY arm) AND v.exit_code IS NOT 0) AS objections
      FROM runs r WHERE r.id < ${run.id} AND r.config_hash = ${run.config_hash}
        AND r.dataset_source = ${run.dataset_source} AND json_extract(r.manifest, '$.remeasures') IS NULL
+       AND json_extract(r.manifest, '$.shard') IS NULL
      ORDER BY r.dataset_hash = ${run.dataset_hash} DESC, r.id DESC`;
 
 /** Runs that measured instances of this one again (manifest `remeasures`). */

@@ -404,8 +404,11 @@ export function moneyOf(
     entry.asked.add(line.asked);
     entry.priceVersions.add(line.price_versions);
   }
-  // Sorted here: SQLite would take five times as long.
-  const costs = [...attempts.values()].sort((a, b) => a.attemptId - b.attemptId);
+  // Sorted here: SQLite would take five times as long. By the places of trials, since resampling draws by the order of these rows: which attempt
+  // began first must move no interval.
+  const places = new Map(trials.map(({ trialId }, place) => [trialId, place]));
+  const placeOf = ({ trialId }: AttemptCost): number => places.get(trialId)!;
+  const costs = [...attempts.values()].sort((a, b) => placeOf(a) - placeOf(b) || a.number - b.number);
   // An imported attempt without calls did not record them, so its cost is unknown. One of ours without calls made none.
   if (!run.imported) for (const cost of costs) if (cost.calls === 0) cost.costNano = 0;
   return { costs, ledger: ledgerOf([...entries.values()], armsOf(db, run.id)) };

@@ -58,7 +58,11 @@ type NewRun = Omit<RunRow, 'id' | 'status' | 'finished_at'>;
 export interface RunPlan {
   readonly run: NewRun;
   readonly arms: readonly Omit<ArmRow, 'id' | 'run_id' | 'position'>[];
-  readonly instances: readonly Omit<InstanceRow, 'id' | 'run_id' | 'position'>[];
+  /** Of a shard with the place in the whole selection, and `places` of that. */
+  readonly instances: readonly (Omit<InstanceRow, 'id' | 'run_id' | 'position'> & {
+    readonly position?: number;
+  })[];
+  readonly places?: number;
   readonly epochs: number;
   /** Which trials there are; default: all of them. */
   readonly has?: (arm: string, instanceId: string, epoch: number) => boolean;
@@ -72,17 +76,19 @@ export function insertRun(db: Store, plan: RunPlan): RunRow {
       name: arm.name,
       arm_id: insert(db, 'arms', { ...arm, run_id: runId, position }),
     }));
-    const instances = plan.instances.map((row, position) => ({
-      id: row.instance_id,
-      instance_pk: insert(db, 'instances', { ...row, run_id: runId, position }),
-    }));
-    let position = 0;
+    const { places = plan.instances.length } = plan;
+    const instances = plan.instances.map((row, i) => {
+      const { position = i } = row;
+      const instance_pk = insert(db, 'instances', { ...row, run_id: runId, position });
+      return { id: row.instance_id, instance_pk, place: position };
+    });
     for (let epoch = 1; epoch <= plan.epochs; epoch++)
-      for (const { id, instance_pk } of instances)
-        for (const { name, arm_id } of arms) {
+      for (const { id, instance_pk, place } of instances)
+        for (const [i, { name, arm_id }] of arms.entries()) {
           if (plan.has && !plan.has(name, id, epoch)) continue;
-          const place = { run_id: runId, arm_id, instance_pk, epoch, position: position++ };
-          insert(db, 'trials', { ...place, state: 'pending' });
+          const position = ((epoch - 1) * places + place) * arms.length + i;
+          const trial = { run_id: runId, arm_id, instance_pk, epoch, position };
+          insert(db, 'trials', { ...trial, state: 'pending' });
         }
     return runId;
   });
@@ -231,6 +237,9 @@ export interface StoredManifest {
   readonly split?: unknown;
   /** Digest of each image at the start; null where it was not there yet. */
   readonly images?: Readonly<Record<string, string | null>>;
+  readonly shard?: RecordedShard;
+  /** The shards that the run was made of, with what each machine said of itself. */
+  readonly joined?: { readonly shards: readonly StoredManifest[] };
   /** By arm. */
   readonly templates?: Section;
   /** By arm. */
@@ -244,6 +253,24 @@ export const storedConfig = (run: Pick<RunRow, 'config'>): StoredConfig => objec
 export const storedArm = (arm: Pick<ArmRow, 'config'>): StoredArm => objectIn(arm.config);
 
 export const storedManifest = (run: Pick<RunRow, 'manifest'>): StoredManifest => objectIn(run.manifest);
+
+/** The part of a run that this one is (`run --shard 2/5`), with what the whole has. */
+export interface RecordedShard {
+  readonly number: number;
+  readonly of: number;
+  readonly instances: number;
+  readonly rows_sha256: string;
+}
+
+/** Null for a whole run. A list of many runs asks it of each: a manifest is large, and most say nothing of shards. */
+export const shardOf = (run: Pick<RunRow, 'manifest'>): RecordedShard | null =>
+  run.manifest.includes('"shard":') ? (storedManifest(run).shard ?? null) : null;
+
+export const shardName = ({ number, of }: Pick<RecordedShard, 'number' | 'of'>): string => `${number}/${of}`;
+
+/** Stands wherever figures of a shard are shown. */
+export const partOfWhole = (shard: Omit<RecordedShard, 'rows_sha256'>): string =>
+  `a part: shard ${shardName(shard)} of a run of ${shard.instances} instances. These figures are of this shard alone; join makes the run of all`;
 
 /** For work by these settings (resume, grading, an exported configuration), which must not go on with the defaults instead. */
 export const wholeConfig = (run: Pick<RunRow, 'config'>): StoredConfig => wholeIn(run.config, 'run');

@@ -31,7 +31,10 @@ import { loadRunData, scoreRows } from './reportQueries.ts';
 import type { RunRow } from './runs.ts';
 import { type AttemptRow, newestVerdict, plausibleReward, type TrialResultRow } from './trials.ts';
 
-export type ShownRun = Omit<RunRow, 'config' | 'manifest' | 'emit_empty'>;
+export type ShownRun = Omit<RunRow, 'config' | 'manifest' | 'emit_empty'> & {
+  /** "2/5"; null for a whole run. */
+  readonly shard: string | null;
+};
 /** A trial with its newest attempt, which may still run, or may not be a result, until the trial is sealed. */
 export interface ShownTrial
   extends Omit<
@@ -105,7 +108,8 @@ export type { ProgramCallFacts };
 type ShownPhase = Omit<PhaseRow, 'attempt_id'>;
 
 const RUN = raw(
-  `id, name, status, created_at, finished_at, dataset_source, dataset_revision, dataset_hash, config_hash, budget_nano, imported`,
+  `id, name, status, created_at, finished_at, dataset_source, dataset_revision, dataset_hash, config_hash, budget_nano, imported,
+  iif(json_valid(manifest), (manifest ->> '$.shard.number') || '/' || (manifest ->> '$.shard.of'), NULL) AS shard`,
 );
 
 // A trial that is not sealed shows its newest attempt, so that a live table shows steps and cost.

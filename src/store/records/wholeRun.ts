@@ -70,6 +70,12 @@ export function* rowsOfRun(db: Store, runId: number, arm?: string): Generator<Re
   yield* rows('verdicts', arm === undefined ? ofRun : raw('run_id = ? AND arm = ?', runId, arm));
 }
 
+export const eventsOfRun = (db: Store, runId: number): RecordedRow[] =>
+  all(db)<RecordedRow[1]>`SELECT * FROM events WHERE run_id = ${runId} ORDER BY seq`.map((row) => [
+    'events',
+    row,
+  ]);
+
 /** Of tables without an id of their own. */
 const ORDER: Readonly<Record<string, string>> = { messages: 'seq', phases: 'seq', program_calls: 'call' };
 

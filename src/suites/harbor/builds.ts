@@ -38,7 +38,7 @@ const textFile = (path: string, text: string): TaskFile => ({
   executable: false,
 });
 
-/** What a mount of the machine would show is copied over what is there. */
+/** Files that a mount of the machine would show are copied over the image's. */
 function filesOf(
   { folder, dockerfile = DOCKERFILE, from, copies = [] }: Spec,
   below: FilesBelow,
@@ -78,7 +78,7 @@ function nameOf(
   return `${name}:${sha256(JSON.stringify([plain, dockerfile, target, args, from])).slice(0, 32)}`;
 }
 
-/** What an image of a Compose file is called here, and how it is built; a name of a registry where nothing is built. */
+/** The name of a Compose file's image here, and its build; a name of a registry where nothing is built. */
 export function imageBuild(
   { image, build, copies }: ComposeImage,
   timeout_s: number,

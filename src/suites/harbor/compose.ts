@@ -25,7 +25,7 @@ import { askFor, interpolated, Refused, withAsked } from './composeText.ts';
 
 export const COMPOSE_FILE = 'docker-compose.yaml';
 
-/** What an image is built from. */
+/** The sources of an image. */
 export interface ComposeBuild {
   /** Below the task's folder; '' is that itself. */
   readonly context: string;
@@ -35,7 +35,7 @@ export interface ComposeBuild {
   readonly args: Readonly<Record<string, string>>;
 }
 
-/** What a container starts from. Neither image nor build: as the task has it without the file. */
+/** The image of a container. Neither image nor build: as the task has it without the file. */
 export interface ComposeImage {
   readonly image?: string | undefined;
   readonly build?: ComposeBuild | undefined;
@@ -62,7 +62,7 @@ export interface Compose {
   readonly services?: Services | undefined;
   /** By the name of the service. */
   readonly images: ReadonlyMap<string, ComposeImage>;
-  /** What is left out though the file has it. */
+  /** Fields that are left out though the file has them. */
   readonly notes: readonly string[];
 }
 
@@ -86,7 +86,7 @@ const HOST_LOGS = '@harbor-logs-';
 const HOST_CONTEXT = '@harbor-context';
 const ENVIRONMENT = 'environment';
 
-/** What Harbor sets for the file (docker.py of harbor 0.26, and older versions); paths of its machine are known by their first character again. */
+/** Variables that Harbor sets for the file (docker.py of harbor 0.26, and older versions); paths of its machine are known by their first character again. */
 const harborVariables = ({ image }: { readonly image: string | undefined }): Record<string, string> => ({
   MAIN_IMAGE_NAME: MAIN_IMAGE,
   ...(image !== undefined && { PREBUILT_IMAGE_NAME: MAIN_IMAGE }),
@@ -132,7 +132,7 @@ const WHY: Readonly<Record<string, string>> = {
   include: 'write the services into one file',
 };
 
-/** Those that every container has by Docker's default: to add them again to what was dropped gives nothing new. */
+/** Capabilities that every container has by Docker's default: to add them again to what was dropped gives nothing new. */
 const USUAL_CAPS: ReadonlySet<string> = new Set(
   'CHOWN DAC_OVERRIDE FSETID FOWNER MKNOD NET_RAW SETGID SETUID SETFCAP SETPCAP NET_BIND_SERVICE SYS_CHROOT KILL AUDIT_WRITE'.split(
     ' ',
@@ -345,7 +345,7 @@ function composeOf(
   const others = [...read].filter(([name]) => name !== MAIN);
   const order = inOrder(new Map([[MAIN, main], ...others]), reasons);
   const place = places.get(MAIN)!;
-  // What another service writes there is what the agent's container shows.
+  // The agent's container shows what another service writes there.
   const shared = others.flatMap(([name]) => places.get(name)!.logs);
   const logVolumes = [...new Set(shared)].map((folder) => ({
     name: HOST_LOGS.slice(1) + folder,

@@ -2,7 +2,7 @@
 import { isRecord } from '../../base/isRecord.ts';
 import { errorText } from '../../base/text/errorText.ts';
 
-/** What a text has and may not have, as the end of a sentence about its place. */
+/** The fault of a text, as the end of a sentence about its place. */
 export class Refused extends Error {
   override readonly name = 'Refused';
 }

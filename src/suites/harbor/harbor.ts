@@ -25,7 +25,7 @@ import { hasFile } from './taskFolder.ts';
 import { readEnv, readTaskToml } from './taskToml.ts';
 import { executeAs, mainNeeds, OPEN_FOLDERS, verification } from './verification.ts';
 
-// What agents are asked: the instruction of the task as it is, and below it how the container is worked in. There is no repository, and nothing is
+// The prompt of agents: the instruction of the task as it is, and below it how the container is worked in. There is no repository, and nothing is
 // handed in.
 
 const INSTRUCTION = `{{ task }}
@@ -166,7 +166,7 @@ function tasksIn(dir: string): string[] {
   return here.length > 0 || !existsSync(join(dir, 'tasks')) ? here : below(join(dir, 'tasks'));
 }
 
-/** What happens around the agent's work in its container: setup, capture. */
+/** Work around the agent's in its container: setup, capture. */
 const AROUND_S = 1800;
 
 /** Seconds that agents and verifiers may take while the container is there; undefined for no limit. */
@@ -268,9 +268,9 @@ function solutionOfTask(instance: Instance, step?: string): Solution | undefined
       const read = readTaskToml(taskText(folder, 'task.toml') ?? '');
       const wanted = readEnv(read.ok ? read.toml.solution.env : {});
       const env = { ...wanted.env, ...givenOf(wanted.variables, variables) };
-      // What an agent left there in an earlier step is no part of it.
+      // Files that an agent left there in an earlier step are no part of it.
       await executeAs(environment, 'root', `rm -rf ${FOLDER}`, { cwd: '/', signal });
-      await environment.putFiles?.(
+      await environment.putFiles(
         placedFiles(FOLDER, files).map((file) => ({ ...file, mode: file.mode | 0o111 })),
       );
       const done = await environment.execute(`${FOLDER}/${SCRIPT}`, {

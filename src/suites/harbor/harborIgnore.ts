@@ -1,4 +1,4 @@
-/** What `.harborignore` leaves out of `tests/` and `solution/`, of the task and of its steps: the patterns and their order are those of git. */
+/** Files of `tests/` and `solution/`, of the task and of its steps, that `.harborignore` leaves out: patterns and their order are git's. */
 import { posix } from 'node:path';
 import { type LinearRegex, linearRegex } from '../../base/regex/linearRegex.ts';
 import { type LeavesOut, TaskFolderError, taskFiles, taskText } from '../taskFiles.ts';

@@ -24,11 +24,11 @@ import {
   networkOfStep,
   readEnv,
   readTaskToml,
-  refusalsOf,
   type TaskToml,
   type TomlEnvironment,
   type TomlStep,
   type TomlVerifier,
+  tomlRefusals,
 } from './taskToml.ts';
 
 const ENVIRONMENT = 'environment';
@@ -39,7 +39,7 @@ const imageOfFolder = (named: string | undefined, files: readonly TaskFile[]): s
 
 const HARBOR = 'harbor';
 
-// What a run and a grading need to know of a task. It is part of the instance, so that the record says what was run.
+// The facts of a task for a run and a grading. They are part of the instance, so that the record says what was run.
 
 const network = z.union([z.enum(['none', 'public']), z.object({ allow: z.array(z.string()).readonly() })]);
 const text = z.string();
@@ -80,7 +80,7 @@ const step = z.object({
   name: text,
   instruction: text,
   agent_timeout_s: amount,
-  /** What its agent reaches, in a task that has a list of hosts. */
+  /** Hosts that its agent reaches, in a task that has a list of them. */
   network: network.optional(),
   /** One command, run before the agent begins with the step. */
   healthcheck: text.optional(),
@@ -125,7 +125,7 @@ const harborTaskSchema = z.object({
       }),
     )
     .default([]),
-  /** What its container starts by itself, where the file of its containers says so. */
+  /** The command that its container starts by itself, where its Compose file says so. */
   entry: z.object({ program: z.array(text).optional(), command: z.array(text).optional() }).optional(),
   /** Of its container, by that file. */
   user: text.optional(),
@@ -153,7 +153,7 @@ function repoOf({ metadata, task }: TaskToml): string {
   return address ?? task?.name ?? '';
 }
 
-/** What the agent is asked; of several steps each in its order, for people: the agent gets one at a time. */
+/** The task in words; of several steps each in its order, for people: the agent gets one at a time. */
 function statementOf({ instruction = '', toml, steps }: Folder): string {
   if (steps.length === 0) return instruction;
   return steps.map((step, i) => `# Step ${i + 1}: ${toml.steps[i]!.name}\n\n${step.instruction}`).join('\n');
@@ -266,7 +266,7 @@ function imagesOf({ path: task, environment, toml }: Folder, compose: Compose | 
   const services = new Map<string, string>();
   for (const [name, service] of compose.images)
     if (service.build) services.set(name, nameOf({ ...service, image: undefined })!);
-  // What a build is called in the file, others there may start from.
+  // Other builds of the file may start from the name of this one.
   const tags = new Map(
     [...compose.images].flatMap(([name, { image: tag, build: by }]) =>
       by && tag !== undefined ? [[tag, services.get(name)!] as const] : [],
@@ -307,7 +307,7 @@ export function readTask(dir: string): FolderTask {
       ...folder.trajectories,
     ]);
     const compose = composeOf(folder);
-    const [refused, ...more] = [...refusalsOf(toml, names, compose?.compose), ...(compose?.refused ?? [])];
+    const [refused, ...more] = [...tomlRefusals(toml, names, compose?.compose), ...(compose?.refused ?? [])];
     const instance =
       refused === undefined
         ? instanceOf(folder, id, compose?.compose)

@@ -10,7 +10,7 @@ import type { Network } from '../../base/allowList.ts';
 import { keyed } from '../../base/keyed.ts';
 import { errorFirst } from '../../base/text/errorFirst.ts';
 import { errorText } from '../../base/text/errorText.ts';
-import { EnvironmentError, placeFiles } from '../../environment/environment.ts';
+import { EnvironmentError } from '../../environment/environment.ts';
 import type { EvaluationResult, GradeRequest, GradingEnd } from '../../grading/gradingFrame.ts';
 import { JUDGE_LOST } from '../../grading/judge.ts';
 import { isFinalReason, OUTCOMES } from '../../outcome.ts';
@@ -20,11 +20,11 @@ import type { HarborStep, HarborTask } from './readTask.ts';
 import { mainOf, reportOf, ungradable, verification, verifierFrame, type Wanted } from './verification.ts';
 
 export interface TaskStep extends AgentPart {
-  /** What goes into the work tree before it begins, by paths below that. Throws when the folder is no longer what it was. */
+  /** Files that go into the work tree before it begins, by paths below that. Throws when the folder has changed. */
   readonly files: () => readonly { path: string; content: Uint8Array; executable: boolean }[];
-  /** One of these files, which is run then. */
+  /** The one of these files that is run then. */
   readonly setup?: string;
-  /** What the container reaches before its agent, and while it works; absent where no list of hosts decides that. */
+  /** Hosts that the container reaches before its agent, and while it works; absent where no list of hosts decides that. */
   readonly networks?: { readonly setup: Network; readonly agent: Network };
   /** Must pass before the agent begins. */
   readonly healthcheck?: string | undefined;
@@ -40,7 +40,7 @@ export interface StepVerification {
   readonly goesOn: boolean;
   /** A sentence about it. */
   readonly says: string;
-  /** What the grading of the whole needs of it: it goes with the work that is kept. */
+  /** The result of a step that the grading of the whole needs: it goes with the work that is kept. */
   readonly verdict: unknown;
   /** The place where it ran was away or broken, which says nothing about the work. */
   readonly lost?: string;
@@ -64,10 +64,10 @@ export async function workThroughSteps(
 ): Promise<AgentResult> {
   const kept: KeptStep[] = [];
   for (const [index, step] of steps.entries()) {
-    if (step.networks) attempt.environment.enterPhase?.('setup', step.networks.setup);
+    if (step.networks) attempt.environment.enterPhase('setup', step.networks.setup);
     await prepare(step, attempt, index);
-    if (step.networks) attempt.environment.enterPhase?.('agent', step.networks.agent);
-    // What is left undone is judged all the same, as the state that it was left in.
+    if (step.networks) attempt.environment.enterPhase('agent', step.networks.agent);
+    // An unfinished step is judged all the same, by the state it was left in.
     const { result, reason, message } = await attempt.runAgent(step);
     attempt.note(
       `step ${index + 1} of ${steps.length}, ${step.name}: ${reason}${message ? `: ${message}` : ''}`,
@@ -99,7 +99,7 @@ async function prepare(step: TaskStep, attempt: LedAttempt, index: number): Prom
   if (files.length > 0) {
     const { output } = await environment.execute('pwd', { signal });
     const folder = output.trim();
-    await placeFiles(environment, placedFiles(folder, files));
+    await environment.putFiles(placedFiles(folder, files));
   }
   if (step.setup !== undefined && files.some(({ path }) => path === step.setup)) {
     const done = await environment.execute(`bash ./${step.setup}`, { signal, timeoutS: 0 });
@@ -125,9 +125,9 @@ async function keep(
   attempt.beginPhase('capture');
   // Should the container end now, the record says in which step.
   record({ step: name, image: null }, kept.length);
-  if (!environment.keepWork)
+  if (!environment.capabilities.canKeepWork)
     throw new EnvironmentError('start_failed', 'end states of steps cannot be kept in this environment');
-  const unkept = await attempt.orEnd(environment.unkept?.() ?? Promise.resolve(undefined));
+  const unkept = await attempt.orEnd(environment.unkept());
   if (unkept?.never)
     throw new EnvironmentError('disk_full', `step ${name}: ${unkept.why}`, { fromWithin: true });
   if (unkept) attempt.note(`step ${name}: ${unkept.why}, so the tests of its steps do not see it`);
@@ -294,7 +294,7 @@ function endingOf({ instance, task, steps }: SteppedTask, ran: readonly Verified
     resolved,
     reward,
     rewards: { ...combined, ...Object.fromEntries(each) },
-    // What the agent did to the verifier in one step may have made that step's reward.
+    // Changes of the agent to the verifier in one step may have made that step's reward.
     resolvedStrict:
       resolved && left.length === 0 && !ran.some(({ suspicion }) => suspicion.some(({ strict }) => strict)),
     // The gate of the last of them held the others back.

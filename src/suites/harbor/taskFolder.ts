@@ -1,4 +1,4 @@
-/** What lies in a task folder. Nothing of it is judged here. */
+/** The files of a task folder. Nothing of it is judged here. */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -182,12 +182,12 @@ export function readTaskToml(text: string): ReadToml {
   return { ok: true, toml: read.data, warnings };
 }
 
-// What of a task cannot be honoured here. A task that asks for it is refused before anything starts, and never run without it.
+// Wishes of a task that cannot be honoured here. A task that has one is refused before anything starts, and never run without it.
 
 /** As Harbor reads them (harbor/utils/env.py): a value that is nothing but `${NAME}` or `${NAME:-default}`. Any other is what it says. */
 const TEMPLATE = /^\$\{([^}:]+)(?::-(.*))?\}$/;
 
-/** What of an environment is known before anybody gives a variable of this machine: `env` has defaults and literals. */
+/** Variables that are known before anybody gives one of this machine: defaults and literals of `env`. */
 export function readEnv(env: Readonly<Record<string, string>>): {
   readonly env: Record<string, string>;
   /** Absent where it wants none. */
@@ -273,7 +273,7 @@ function ofStep({ name, agent, verifier, artifacts }: TomlStep, toml: TaskToml):
 }
 
 /** All reasons, as clauses. `names`: files of the task folder below environment/, tests/ and those of steps, and conversations. */
-export function refusalsOf(toml: TaskToml, names: ReadonlySet<string>, compose?: Compose): string[] {
+export function tomlRefusals(toml: TaskToml, names: ReadonlySet<string>, compose?: Compose): string[] {
   const { agent, verifier, environment, steps, artifacts } = toml;
   const reasons = [
     ...ofEnvironment('environment', environment),

@@ -126,7 +126,7 @@ export async function ungradable(frame: GradingFrame, errorMessage: string): Pro
 export async function verification(wanted: Wanted, request: GradeRequest): Promise<EvaluationResult> {
   const { work } = request;
   const changes =
-    work === undefined ? undefined : await request.factory.systemChanges?.(work).catch(() => undefined);
+    work === undefined ? undefined : await request.factory.systemChanges(work).catch(() => undefined);
   const found = await verifiedOnce(wanted, request, { changes });
   const { outcome, engineLost, repeatAlone } = found.result;
   if (engineLost || outcome === 'ungradable') return found.result;
@@ -141,7 +141,7 @@ export async function verification(wanted: Wanted, request: GradeRequest): Promi
   return besideOwnImage(wanted, request, judged, found);
 }
 
-/** What the tests say where the image's own programs and libraries are put back, when the agent had changed some. */
+/** The verdict of the tests where the image's own programs and libraries are put back, when the agent had changed some. */
 async function besideOwnPrograms(
   wanted: Wanted,
   request: GradeRequest,
@@ -159,7 +159,7 @@ async function besideOwnPrograms(
   const words = namesIn([Buffer.from(asked)]);
   const small = changes.small.filter((path) => named.has(posix.basename(path)));
   const all = [...changes.changed, ...changes.before, ...small];
-  // What a task names (/usr/local/bin/hello, .bashrc) is there on purpose: without it the tests cannot pass.
+  // A path that a task names (/usr/local/bin/hello, .bashrc) is there on purpose: without it the tests cannot pass.
   const isAsked = (path: string) =>
     small.includes(path) ? asked.includes(path) : OF_SETTINGS.test(path) && words.has(posix.basename(path));
   const paths = all.filter((path) => !isAsked(path));
@@ -406,7 +406,8 @@ async function applied(
   await environment.putFile(PATCH_PATH, patch);
   const { cwd } = environment.templateVars();
   const at = { cwd: typeof cwd === 'string' ? cwd : '/', timeoutS: PATCH_TIMEOUT_S, signal };
-  const done = await applyPatch({ ...environment, ...environment.as?.('root') }, 'v5', at);
+  const root = environment.capabilities.asUsers ? environment.as('root') : environment;
+  const done = await applyPatch({ ...environment, ...root }, 'v5', at);
   if (done.method !== null) return undefined;
   log.info(`the patch of ${id} does not apply:\n${done.output}`);
   return {
@@ -414,6 +415,12 @@ async function applied(
     errorMessage: `${id}: the patch does not apply. Last output: ${done.output.trim().slice(-2000)}`,
   };
 }
+
+/** None of a place that hands out no folders. */
+const filesIn = async (
+  { capabilities, getFiles }: Environment,
+  ...of: Parameters<Environment['getFiles']>
+): Promise<PlacedFile[]> => (capabilities.readsFolders ? getFiles(...of) : []);
 
 /** Harbor runs a command as the user that the task names for it, else as that of the container. */
 export function executeAs(
@@ -423,7 +430,7 @@ export function executeAs(
   options: ExecuteOptions,
 ): Promise<CommandResult> {
   if (user === undefined) return environment.execute(command, options);
-  if (environment.as) return environment.as(user).execute(command, options);
+  if (environment.capabilities.asUsers) return environment.as(user).execute(command, options);
   // Where a process cannot be started as somebody else, root is who runs.
   const isRoot = user === 'root' || user === '0';
   return environment.execute(
@@ -432,7 +439,7 @@ export function executeAs(
   );
 }
 
-// What a verifier of its own gets from the agent's container: the files that the task names, after its own commands have made them.
+// The files of the agent's container for a verifier of its own: the files that the task names, after its own commands have made them.
 
 const MAX_BYTES = 512 * 2 ** 20;
 
@@ -461,7 +468,7 @@ const isLeftOut = (path: string, source: string, exclude: readonly string[]): bo
   return exclude.some((name) => below.includes(name.replace(/^\.\//, '')));
 };
 
-/** What is at it, as the agent left it: links, folders and modes too. */
+/** The archive of a path as the agent left it: links, folders and modes too. */
 const sourcesOf = ({ artifacts }: HarborTask) =>
   [{ source: ARTIFACTS, exclude: [] as readonly string[] }, ...artifacts].map(({ source, exclude }) => ({
     source: posix.normalize(source).replace(/(?<=.)\/$/, ''),
@@ -497,7 +504,7 @@ async function collected(
     for (const { source, exclude } of sourcesOf(task)) {
       // An archive names the first of a file's names in all others. Where that one is left out, the next is the file.
       const behind = new Map<string, PlacedFile>();
-      for (const named of (await environment.getFiles?.(source, MAX_BYTES, true)) ?? []) {
+      for (const named of await filesIn(environment, source, MAX_BYTES, true)) {
         const { path, kind, target = '' } = named;
         if (isLeftOut(path, source, exclude)) {
           behind.set(path, named);
@@ -512,7 +519,7 @@ async function collected(
     }
   } catch (error) {
     if (!(error instanceof FilesTooLargeError)) throw error;
-    // Whoever worked in the container chose that.
+    // The agent chose that.
     const errorMessage = `${id}: ${error.message}, which is more than a verifier is given`;
     return { outcome: 'invalid', resolved: false, resolvedStrict: false, errorMessage };
   }
@@ -558,7 +565,7 @@ async function placeArtifacts(
   };
   const words = (paths: readonly string[]) => [...new Set(paths)].map(shellWord).join(' ');
   if (opened.length > 0) await inRoot(`${GONE}gone ${words(emptied)} && mkdir -p ${words(opened)}`);
-  await environment.putFiles?.(files);
+  await environment.putFiles(files);
   if (opened.length > 0) await inRoot(`chmod 777 ${words(opened)}`);
 }
 
@@ -585,23 +592,21 @@ export async function verify(
   request: Pick<GradeRequest, 'patch' | 'signal' | 'given' | 'trajectory'>,
   worked?: Worked,
 ): Promise<VerifierEnd> {
-  const cleared = worked !== undefined && (worked.touched || environment.runsBeside === true);
+  const cleared = worked !== undefined && (worked.touched || environment.runsBeside);
   const ready = await prepared(environment, id, tests, cleared, request.signal);
   if (ready.broken !== undefined && (ready.broken === 'folders' || worked)) return ready;
   const trajectory = await request.trajectory?.();
-  if (trajectory) await environment.putFiles?.([{ path: TRAJECTORY, content: trajectory, mode: 0o644 }]);
+  if (trajectory) await environment.putFiles([{ path: TRAJECTORY, content: trajectory, mode: 0o644 }]);
   const wanted = { ...verifier.separate?.variables, ...verifier.variables };
   const run = () =>
     withGiven(environment, request.given, wanted, { id, log }, (given) =>
       runTests(environment, log, id, { ...verifier, env: { ...verifier.env, ...given } }, request),
     );
-  const watching = (await environment.watchWrites?.([TESTS_FOLDER, LOGS])) ?? {
-    refused: 'the environment has no way to tell',
-  };
+  const watching = await environment.watchWrites([TESTS_FOLDER, LOGS]);
   const watch = 'refused' in watching ? undefined : watching;
   try {
-    const own = cleared && tests ? await environment.putBack?.(worked.image, TESTS_FOLDER) : undefined;
-    if (tests) await environment.putFiles?.(tests);
+    const own = cleared && tests ? await environment.putBack(worked.image, TESTS_FOLDER) : undefined;
+    if (tests) await environment.putFiles(tests);
     await watch?.again();
     const early =
       tests && environment.runsBeside ? await changedMeanwhile(environment, tests, own === true) : undefined;
@@ -615,7 +620,7 @@ export async function verify(
             early,
             end,
             tests: new Set(tests?.map(({ path }) => path)),
-            beside: environment.runsBeside === true,
+            beside: environment.runsBeside,
           });
     if (script && late && !script.equals(late) && !doubts.some(({ rule }) => rule === SCRIPT_CHANGED))
       doubts.push(finding(SCRIPT_CHANGED, REWRITTEN, TEST_SCRIPT));
@@ -636,7 +641,7 @@ const GONE = `gone() { for f; do rm -rf "$f" 2>/dev/null
 
 const NO_SPACE = /no space left on device|disk quota exceeded/i;
 
-/** What was left where the tests go is no test, and what was written as a reward is no reward. Broken: where they cannot go. */
+/** Files that the agent left where the tests go are no tests, and a reward that it wrote is no reward. Broken: the tests cannot go there. */
 async function prepared(
   environment: Environment,
   id: string,
@@ -673,7 +678,7 @@ ${GONE}gone ${LOGS} ${TRAJECTORY}${tests && cleared ? ` ${TESTS_FOLDER}` : ''} &
 
 /** Bash reads a script while it runs, so what is written into it decides what comes after. */
 async function scriptIn(environment: Environment): Promise<Buffer | undefined> {
-  const found = (await environment.getFiles?.(TEST_SCRIPT, MOST_OF_SCRIPT).catch(() => [])) ?? [];
+  const found = await filesIn(environment, TEST_SCRIPT, MOST_OF_SCRIPT).catch(() => []);
   const file = found.find(({ path }) => path === TEST_SCRIPT);
   return file && Buffer.from(file.content);
 }
@@ -690,7 +695,7 @@ async function changedMeanwhile(
   const files = tests.filter(({ kind }) => kind === undefined);
   const wanted = new Map(files.map(({ path, content }) => [path, Buffer.from(content)]));
   const bytes = files.reduce((sum, { content }) => sum + content.length, 0);
-  const there = (await environment.getFiles?.(TESTS_FOLDER, 2 * bytes + (more ? MAX_BYTES : 2 ** 20))) ?? [];
+  const there = await filesIn(environment, TESTS_FOLDER, 2 * bytes + (more ? MAX_BYTES : 2 ** 20));
   const other = there.find(({ path, content }) =>
     wanted.has(path) ? !wanted.get(path)!.equals(content) : !more,
   );
@@ -701,7 +706,7 @@ async function changedMeanwhile(
 const NOT_WATCHED =
   'who writes where the tests and their reward are was not watched: nobody can do that here';
 
-/** What a test runner or Python reads unasked, beside the tests. */
+/** Files that a test runner or Python reads unasked, beside the tests. */
 const READ_UNASKED = /(?:\/(?:conftest|sitecustomize|usercustomize)\.py|\/pytest\.ini|\.pth|\.pyc)$/;
 const isReward = (path: string): boolean => path.startsWith(`${LOGS}/reward.`);
 
@@ -860,7 +865,7 @@ async function runTests(
   };
 }
 
-/** What the harness would write: a report knows a patch alone. */
+/** The report as the harness would write it: it knows a patch alone. */
 export const reportOf = (id: string, patch: string | null, resolved: boolean) => ({
   [id]: {
     patch_is_None: patch === null,
@@ -896,7 +901,7 @@ async function rewardOf(environment: Environment): Promise<ReadReward & { readon
       [REWARD_JSON, rewardFromJson],
       [REWARD_TEXT, rewardFromText],
     ] as const) {
-      const found = (await environment.getFiles?.(path, MAX_REWARD_BYTES, true)) ?? [];
+      const found = await filesIn(environment, path, MAX_REWARD_BYTES, true);
       // Of a folder of that name come the files below it, which are no reward.
       const file = found.find((one) => one.path === path && one.kind === undefined);
       if (file) return { ...read(Buffer.from(file.content).toString('utf8')), isThere: true };
@@ -911,8 +916,7 @@ async function rewardOf(environment: Environment): Promise<ReadReward & { readon
 
 /** A second one that says something else. A script that ends with reward.txt has another opinion than whoever wrote reward.json. */
 async function otherReward(environment: Environment, reward: number): Promise<VerifierEnd['otherReward']> {
-  const read = async (path: string) =>
-    (await environment.getFiles?.(path, MAX_REWARD_BYTES, true).catch(() => [])) ?? [];
+  const read = (path: string) => filesIn(environment, path, MAX_REWARD_BYTES, true).catch(() => []);
   if (!(await read(REWARD_JSON)).some(({ path, kind }) => path === REWARD_JSON && kind === undefined))
     return undefined;
   const [text] = await read(REWARD_TEXT);

@@ -66,7 +66,7 @@ const namesWith = (statuses: LiveStatuses, word: 'pass' | 'fail'): ReadonlySet<s
   new Set([...statuses].filter(([, status]) => status.toLowerCase().includes(word)).map(([name]) => name));
 
 /**
- * What SWE-bench-Live types into one shell of the container: patch of the tests, patch of the model, rebuild, tests, and what prints the
+ * The commands that SWE-bench-Live types into one shell of the container: patch of the tests, patch of the model, rebuild, tests, and what prints the
  * results. Only what the last one prints is the log. Pure.
  */
 const LIVE = { folder: '/mnt_tmp', log: '/mnt_tmp/swebatch_log.txt' } as const;
@@ -97,7 +97,7 @@ ${own ? joined(print) : 'cat testlog.out'}
 `;
 }
 
-/** What `run_test.sh` holds, for rows without commands that print. */
+/** The text of `run_test.sh`, for rows without commands that print. */
 const runTestScript = ({ test }: LiveCommands): string => `${test.join(' ; ')}\n`;
 
 const commands = z.array(z.string()).nullish();

@@ -62,7 +62,7 @@ const names = z.array(z.string()).default([]);
 const runSchema = z.object({ passed_tests: names, failed_tests: names, skipped_tests: names });
 const listed = keyed(z.unknown()).nullish();
 
-/** What its row says of the runs before, and which tests have to change how. */
+/** The runs before, by the row, and the tests that have to change. */
 export const multiRowSchema = z.object({
   run_result: runSchema,
   test_patch_result: runSchema,

@@ -26,7 +26,7 @@ const eachStripped =
     return sets;
   };
 
-/** What stands behind a mark at the start of a line. */
+/** The text behind a mark at the start of a line. */
 export const behind = (line: string, mark: string): string | undefined =>
   line.startsWith(mark) && line.length > mark.length ? line.slice(mark.length) : undefined;
 
@@ -86,7 +86,7 @@ const mocha: Shape = eachStripped((line, sets) => {
   if (failed !== undefined) sets.failed.add(withoutTail(failed, MOCHA_TIME));
 });
 
-/** What stands behind each mark, without the time at its end. */
+/** The texts behind each mark, without the time at its end. */
 const marked = (...marks: readonly (readonly [mark: string, list: keyof TestSets, time: RegExp])[]): Shape =>
   eachStripped((line, sets) => {
     for (const [mark, list, time] of marks) {

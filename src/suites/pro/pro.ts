@@ -235,7 +235,7 @@ export function passedIn(text: string): { passed: ReadonlySet<string> } | { mess
 const applied = (log: string): boolean =>
   !log.split('\n').some((line) => line.startsWith('error: ') && !line.startsWith('error: pathspec'));
 
-/** What the script left: its output, and the tests that the parser names. */
+/** The end of the script: its output, and the tests that the parser names. */
 async function judge(
   { FAIL_TO_PASS: failToPass, PASS_TO_PASS: passToPass }: Instance,
   environment: Environment,

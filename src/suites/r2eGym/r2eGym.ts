@@ -93,7 +93,7 @@ export function r2eGold(content: unknown): string {
 
 const [OPEN, CLOSE] = ['[ISSUE]', '[/ISSUE]'];
 
-/** What stands between the first [ISSUE] and the last [/ISSUE]; else all of it. */
+/** The text between the first [ISSUE] and the last [/ISSUE]; else all of it. */
 export function r2eStatement(text: unknown): unknown {
   if (typeof text !== 'string') return text;
   const from = text.indexOf(OPEN);
@@ -134,7 +134,7 @@ function columns(raw: RawRow): RawRow {
   };
 }
 
-// What R2E-Gym does in a container of its images before an agent works there, or tests run: the same links, the same clean-up.
+// The set-up of R2E-Gym in a container of its images before an agent works there, or tests run: the same links, the same clean-up.
 
 const R2E_PATH =
   '/root/.venv/bin:/root/.local/bin:/root/.cargo/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';

@@ -38,10 +38,10 @@ export const smith: Suite = {
 };
 
 const bugOf = ({ extra }: Pick<Instance, 'extra'>): string => stringOf(extra.bug_patch);
-/** Whoever has written an eval script and images for these rows has them graded as rows of SWE-bench. */
+/** Rows with an eval script and images of their own are graded as rows of SWE-bench. */
 const bringsItsOwn = ({ eval_script }: Pick<Instance, 'eval_script'>): boolean => eval_script != null;
 
-/** What a row calls its patch is the bug, so that no gold patch stands there. */
+/** The patch of a row is the bug, so that no gold patch stands there. */
 function columns(raw: RawRow): RawRow {
   const { patch, ...row } = raw;
   // A row that was written out by us.
@@ -102,17 +102,17 @@ function solution(instance: Instance) {
   };
 }
 
-// What the package says. It wants no more of the row than its columns; profiles of Go also look into the repository for the files of tests.
+// The grading by the package. It wants no more of the row than its columns; profiles of Go also look into the repository for the files of tests.
 
 const PACKAGE = 'swesmith 0.0.9';
-/** What its profiles and its grading load; all that both packages name would be 460 MB. */
+/** Packages that its profiles and its grading load; all that both name would be 460 MB. */
 export const LOADED = 'beautifulsoup4 chardet docker ghapi python-dotenv requests tqdm unidiff';
 export const SMITH_IMAGE = parserImage(
   'FROM python:3.12-slim',
   `RUN pip install --no-cache-dir --no-deps ${PACKAGE.replace(' ', '==')} swebench==4.1.0 && pip install --no-cache-dir ${LOADED}`,
 );
 
-/** What stands in for packages that are named at the head of their files and never used here. */
+/** Stand-ins for packages that are named at the head of their files and never used here. */
 const WITHOUT = `import sys
 from unittest.mock import MagicMock
 for name in ('datasets', 'swebench.harness.modal_eval'):

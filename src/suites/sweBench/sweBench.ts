@@ -63,7 +63,7 @@ export interface EvaluationRequest extends GradeRequest {
   readonly spec: GradeSpec;
   /** Default: from the address that the row gives. */
   readonly fetchAsset?: FetchAsset;
-  /** What lies beside the task on this machine; undefined where nothing does. Throws where it is not what it was. */
+  /** Files beside the task on this machine; undefined where there are none. Throws where they have changed. */
   readonly ownAsset?: (path: string) => Uint8Array | undefined;
 }
 

@@ -29,7 +29,7 @@ const TASK = 'task.yaml';
 const TESTS = 'tests.json';
 const DOCKERFILE = 'Dockerfile';
 const ASSETS = 'test_assets';
-/** What a statement links to; nothing reads it. */
+/** Links of a statement; nothing reads them. */
 const ARCHIVED = 'problem_assets';
 /** Columns that are files of their own. Newlines in a patch are its own, so they are read as they are. */
 const FILES = {

@@ -131,6 +131,7 @@ function runSummary(record: ViewedRecord, run: ShownRun) {
     createdAt: run.created_at,
     finishedAt: run.finished_at,
     imported: run.imported === 1,
+    shard: run.shard,
     dataset: run.dataset_source,
     datasetRevision: run.dataset_revision,
     datasetHash: run.dataset_hash,

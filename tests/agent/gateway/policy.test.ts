@@ -1,7 +1,7 @@
 // What a program may ask for: the pure core, with requests that try to get past it.
 import { describe, expect, test } from 'vitest';
 import { gatewayConfigSchema } from '../../../src/agent/gateway/gatewayConfig.ts';
-import { type Asked, judge, spansOf, spliced } from '../../../src/agent/gateway/policy.ts';
+import { applyPolicy, type CallRequest, spansOf, spliced } from '../../../src/agent/gateway/policy.ts';
 import { attemptKeyOf, passedHeaders, returnedHeaders, routeOf } from '../../../src/agent/gateway/routes.ts';
 import type { DialectName } from '../../../src/model/dialects/dialects.ts';
 import { SAMPLES, sampleOf } from './bodies.ts';
@@ -12,7 +12,7 @@ const policy = (more: Record<string, unknown> = {}) => ({
   name: 'maker/m-1',
 });
 
-const ask = (dialect: DialectName, body: unknown, more: Partial<Asked> = {}): Asked => ({
+const ask = (dialect: DialectName, body: unknown, more: Partial<CallRequest> = {}): CallRequest => ({
   dialect,
   operation: 'generate',
   model: dialect === 'gemini' ? 'm-1' : null,
@@ -21,7 +21,7 @@ const ask = (dialect: DialectName, body: unknown, more: Partial<Asked> = {}): As
 });
 
 const withTools = (dialect: DialectName, tools: readonly unknown[], more: Record<string, unknown> = {}) =>
-  judge(policy(), ask(dialect, { ...sampleOf(dialect).request, tools, ...more }));
+  applyPolicy(policy(), ask(dialect, { ...sampleOf(dialect).request, tools, ...more }));
 
 describe('tools that run at the provider', () => {
   const cases: [DialectName, Record<string, unknown>, string][] = [
@@ -48,7 +48,7 @@ describe('tools that run at the provider', () => {
     const left = withTools(dialect, [...own, tool]);
     expect(left).toMatchObject({ ok: true, stripped: [name], hasTools: true });
     if (left.ok) expect(JSON.parse(left.body.toString()).tools).toEqual(own);
-    const strict = judge(
+    const strict = applyPolicy(
       policy({ provider_tools: 'refuse' }),
       ask(dialect, { ...sampleOf(dialect).request, tools: [...own, tool] }),
     );
@@ -95,14 +95,16 @@ describe('tools that run at the provider', () => {
   });
 
   test('fields that switch such a tool on are left out', () => {
-    const chat = judge(
+    const chat = applyPolicy(
       policy(),
       ask('chat', { ...sampleOf('chat').request, web_search_options: {}, plugins: [{ id: 'web' }] }),
     );
     expect(chat).toMatchObject({ ok: true, stripped: ['web_search_options', 'plugins'] });
     if (chat.ok) expect(JSON.parse(chat.body.toString())).toEqual(sampleOf('chat').request);
     const servers = { mcp_servers: [{ type: 'url', url: 'https://example.org' }] };
-    expect(judge(policy(), ask('messages', { ...sampleOf('messages').request, ...servers }))).toMatchObject({
+    expect(
+      applyPolicy(policy(), ask('messages', { ...sampleOf('messages').request, ...servers })),
+    ).toMatchObject({
       stripped: ['mcp_servers'],
     });
   });
@@ -120,10 +122,12 @@ describe('fields that nobody here knows', () => {
     ['gemini', { Tools: [{ googleSearch: {} }] }],
   ])('%s: %o are left out, the rest stays', (dialect, more) => {
     const { request } = sampleOf(dialect);
-    const judged = judge(policy(), ask(dialect, { ...request, ...more }));
+    const judged = applyPolicy(policy(), ask(dialect, { ...request, ...more }));
     expect(judged).toMatchObject({ ok: true, stripped: [], unknown: Object.keys(more) });
     if (judged.ok) expect(JSON.parse(judged.body.toString())).toEqual(request);
-    expect(judge(policy({ provider_tools: 'refuse' }), ask(dialect, { ...request, ...more }))).toMatchObject({
+    expect(
+      applyPolicy(policy({ provider_tools: 'refuse' }), ask(dialect, { ...request, ...more })),
+    ).toMatchObject({
       ok: true,
     });
   });
@@ -131,15 +135,15 @@ describe('fields that nobody here knows', () => {
   test('numbers, and what servers take beside the fields of OpenAI, pass byte for byte', () => {
     const more = { top_k: 5, min_p: 0.1, chat_template_kwargs: { enable_thinking: false }, fresh: 1.5 };
     const asked = ask('chat', { ...sampleOf('chat').request, ...more, service_tier: 'auto' });
-    expect(judge(policy(), asked)).toMatchObject({ ok: true, unknown: [], body: asked.body });
+    expect(applyPolicy(policy(), asked)).toMatchObject({ ok: true, unknown: [], body: asked.body });
   });
 
   test('every answer that is asked for is reserved', () => {
     const chat = { ...sampleOf('chat').request, n: 10, max_tokens: 1000 };
-    expect(judge(policy(), ask('chat', chat))).toMatchObject({ maxOutput: 10_000 });
+    expect(applyPolicy(policy(), ask('chat', chat))).toMatchObject({ maxOutput: 10_000 });
     const generationConfig = { candidateCount: 4, maxOutputTokens: 100 };
     const gemini = { ...sampleOf('gemini').request, generationConfig };
-    expect(judge(policy(), ask('gemini', gemini))).toMatchObject({ maxOutput: 400 });
+    expect(applyPolicy(policy(), ask('gemini', gemini))).toMatchObject({ maxOutput: 400 });
   });
 });
 
@@ -193,7 +197,7 @@ describe('what the provider would fetch, and what lies there', () => {
     ['responses', { input: [{ type: 'tool_search_output', tools: [{ type: 'mcp', connector_id: 'm' }] }] }],
   ])('%s refuses %o', (dialect, more) => {
     const { request } = sampleOf(dialect);
-    expect(judge(policy(), ask(dialect, { ...request, ...more }))).toMatchObject({
+    expect(applyPolicy(policy(), ask(dialect, { ...request, ...more }))).toMatchObject({
       ok: false,
       refusal: 'bad_request',
     });
@@ -208,14 +212,16 @@ describe('what the provider would fetch, and what lies there', () => {
       { type: 'tool_result', tool_use_id: 't', content: url },
     ];
     expect(
-      judge(policy(), ask('messages', { ...request, messages: [{ role: 'assistant', content }] })),
+      applyPolicy(policy(), ask('messages', { ...request, messages: [{ role: 'assistant', content }] })),
     ).toMatchObject({
       ok: true,
     });
     const image = [
       { role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } }] },
     ];
-    expect(judge(policy(), ask('chat', { ...sampleOf('chat').request, messages: image }))).toMatchObject({
+    expect(
+      applyPolicy(policy(), ask('chat', { ...sampleOf('chat').request, messages: image })),
+    ).toMatchObject({
       ok: true,
     });
   });
@@ -224,7 +230,7 @@ describe('what the provider would fetch, and what lies there', () => {
 describe('models', () => {
   test('the arm’s name and its id are the same model; a mapped one is another', () => {
     const of = (model: string) =>
-      judge(policy({ models: { small: 'm-0' } }), ask('chat', { ...sampleOf('chat').request, model }));
+      applyPolicy(policy({ models: { small: 'm-0' } }), ask('chat', { ...sampleOf('chat').request, model }));
     expect(of('m-1')).toMatchObject({ ok: true, model: 'm-1' });
     expect(of('maker/m-1')).toMatchObject({ ok: true, model: 'm-1', modelAsked: 'maker/m-1' });
     const small = of('small');
@@ -243,7 +249,7 @@ describe('bytes', () => {
       '{"model":"m-1","mod\\u0065l":"m-2"}',
       '{"model":"m-1","tools":[{"type":"function","type":"web_search"}]}',
     ])
-      expect(judge(policy(), ask('chat', body))).toMatchObject({
+      expect(applyPolicy(policy(), ask('chat', body))).toMatchObject({
         ok: false,
         note: expect.stringContaining('twice'),
       });
@@ -267,35 +273,35 @@ describe('bytes', () => {
   test('more values than any conversation has are refused before they are read', () => {
     const many = (value: string) => `{"model":"m-1","messages":[${Array(400_000).fill(value).join(',')}]}`;
     for (const body of [many('[]'), many('{"a":1}'), many('1')])
-      expect(judge(policy(), ask('chat', body))).toMatchObject({
+      expect(applyPolicy(policy(), ask('chat', body))).toMatchObject({
         ok: false,
         message: expect.stringContaining('more values'),
       });
     const text = JSON.stringify({ ...sampleOf('chat').request, user: '[{,\\",'.repeat(200_000) });
-    expect(judge(policy(), ask('chat', text))).toMatchObject({ ok: true });
+    expect(applyPolicy(policy(), ask('chat', text))).toMatchObject({ ok: true });
   });
 
   test('a hundred thousand tools that run at the provider are told in a line', () => {
     const tools = Array.from({ length: 90_000 }, (_, n) => ({ type: `web_search_${n}` }));
-    const judged = judge(
+    const judged = applyPolicy(
       policy(),
       ask('chat', { ...sampleOf('chat').request, tools, tool_choice: { type: 'web_search_1' } }),
     );
     expect(judged).toMatchObject({ ok: false });
     expect(judged.ok ? '' : judged.note?.length).toBeLessThan(1000);
-    const left = judge(policy(), ask('chat', { ...sampleOf('chat').request, tools }));
+    const left = applyPolicy(policy(), ask('chat', { ...sampleOf('chat').request, tools }));
     expect(left.ok && left.stripped.length).toBe(50);
   });
 
   test('depth that would take the stack is refused', () => {
     const body = `{"model":"m-1","messages":${'['.repeat(5000)}${']'.repeat(5000)}}`;
-    expect(judge(policy(), ask('chat', body))).toMatchObject({ ok: false, refusal: 'bad_request' });
+    expect(applyPolicy(policy(), ask('chat', body))).toMatchObject({ ok: false, refusal: 'bad_request' });
   });
 
   test('every sample passes byte for byte', () => {
     for (const { dialect, request } of SAMPLES) {
       const asked = ask(dialect, request);
-      const judged = judge(policy(), asked);
+      const judged = applyPolicy(policy(), asked);
       expect(judged.ok && judged.body).toBe(asked.body);
     }
   });

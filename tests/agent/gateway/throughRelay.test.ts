@@ -24,7 +24,7 @@ describe.skipIf(!available)('a program in a container without network', () => {
     provider = await fakeProvider();
     gateway = await bench({ providerUrl: provider.url, dialect: 'chat' });
     environment = await here.start();
-    door = await environment.listen!(13131, gateway.session.handle);
+    door = await environment.listen(13131, gateway.session.handle);
   });
   afterAll(async () => {
     await gateway.stop();

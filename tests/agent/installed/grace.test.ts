@@ -6,13 +6,14 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runProgram } from '../../../src/agent/installed/installedAgent.ts';
 import { textResult } from '../../../src/agent/loop/protocol.ts';
+import { completeEnvironment } from '../../../src/environment/capabilities.ts';
 import type { Environment } from '../../../src/environment/environment.ts';
 import { tempDir } from '../../support/cli.ts';
 
 /** Runs the lines of a program in a shell of this machine. `until`: a file that it makes when it may be told to end. */
 async function played(command: string, until?: string, timeUp = new AbortController()) {
   const dir = tempDir('grace-');
-  const environment = {
+  const environment = completeEnvironment({
     putFile: async (path: string, content: string) => {
       mkdirSync(dirname(path), { recursive: true });
       writeFileSync(path, content);
@@ -26,7 +27,7 @@ async function played(command: string, until?: string, timeUp = new AbortControl
       }
       return textResult('', (await ended)[0] ?? -1);
     },
-  } as unknown as Environment;
+  } as unknown as Environment);
   const result = await runProgram({
     environment,
     launch: { env: {}, command },

@@ -10,6 +10,7 @@ import type {
 } from '../../../src/agent/gateway/gateway.ts';
 import { commandAgent } from '../../../src/agent/installed/commandAgent.ts';
 import { textResult } from '../../../src/agent/loop/protocol.ts';
+import { completeEnvironment } from '../../../src/environment/capabilities.ts';
 import {
   type CommandResult,
   type Environment,
@@ -49,7 +50,7 @@ async function play({ program, summary, config, signal, callbacks }: Played) {
   const happened: string[] = [];
   let lines: [string, ExecuteOptions][] = [];
   let request: Omit<SessionSpec, 'config'> | undefined;
-  const environment: Environment = {
+  const environment = completeEnvironment({
     info: { kind: 'test', transport: 'local', history: 'skipped', notes: [] },
     execute: async (command, options = {}) => {
       lines = [...lines, [command, options]];
@@ -66,7 +67,7 @@ async function play({ program, summary, config, signal, callbacks }: Played) {
       close: async () => void happened.push('door closed'),
     }),
     close: async () => {},
-  };
+  });
   const parts: AgentParts = {
     ...{ instanceId: 'a__a-1', model, environment, signal },
     ...(callbacks && { callbacks }),

@@ -1,6 +1,7 @@
 // A program that is told to end has its time from when the word is there: an engine that is slow to bring it takes nothing of it.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { runProgram } from '../../../src/agent/installed/installedAgent.ts';
+import { completeEnvironment } from '../../../src/environment/capabilities.ts';
 import type { Environment } from '../../../src/environment/environment.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
@@ -14,7 +15,7 @@ const never = new Promise<never>(() => undefined);
 async function endOf(toldAfterMs: number | undefined, writesMs: number) {
   const timeIsUp = new AbortController();
   const ended = Promise.withResolvers<unknown>();
-  const environment = {
+  const environment = completeEnvironment({
     putFile: async (path: string) => {
       if (!path.endsWith('/stop')) return;
       if (toldAfterMs === undefined) return never;
@@ -25,7 +26,7 @@ async function endOf(toldAfterMs: number | undefined, writesMs: number) {
       timeUp.addEventListener('abort', () => ended.resolve(KILLED));
       return ended.promise;
     },
-  } as unknown as Environment;
+  } as unknown as Environment);
   const running = runProgram({
     environment,
     launch: { command: 'agent', env: {}, files: {} },

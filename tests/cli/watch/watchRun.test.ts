@@ -1,4 +1,4 @@
-// What `swebatch ctl RUN` shows of a run's engines and limiters: words of the record, without escapes of others.
+// What `swebatch ctl RUN` shows of a run's slots and limiters: words of the record, without escapes of others.
 import { expect, test } from 'vitest';
 import { stateLines } from '../../../src/cli/terminal/watchRun.ts';
 import type { ArmRuntime } from '../../../src/run/arms.ts';
@@ -9,24 +9,28 @@ import { freshStore, planted } from '../../store/storeFixtures.ts';
 
 const MODEL = { arm: 'a', inFlight: 3, waiting: 0, blockedMs: 0, rateLimited: 0, limit: null };
 
-test('slots, engines and limiters are lines; what is nothing is left out', () => {
+test('slots and limiters are lines; what is nothing is left out', () => {
   const lines = stateLines({
     slots: 8,
-    engines: [
-      { name: 'near', active: 5, lost: false },
-      { name: 'far\u001b[2J\u202e', active: 0, lost: true },
-    ],
     models: [
       MODEL,
-      { ...MODEL, arm: 'b', waiting: 4, blockedMs: 1_500, rateLimited: 2, limit: 6, rpm: 50, tpm: 30_000 },
+      {
+        ...MODEL,
+        arm: 'b\u001b[2J\u202e',
+        waiting: 4,
+        blockedMs: 1_500,
+        rateLimited: 2,
+        limit: 6,
+        rpm: 50,
+        tpm: 30_000,
+      },
     ],
   });
-  expect(lines.slice(0, 2)).toEqual(['8 slots', 'engine near 5 containers']);
-  expect(lines[2]).toMatch(/^engine far.* does not answer$/);
   expect(lines.join('')).not.toMatch(/[\u001b\u202e]/);
-  expect(lines.slice(3)).toEqual([
+  expect(lines).toEqual([
+    '8 slots',
     'model of a 3 calls out',
-    'model of b 3 calls out · at most 6 at a time · 4 wait · none starts for 2 s · 2 refused as too many · 50 requests a minute · 30000 tokens a minute',
+    'model of b‹U+202E› 3 calls out · at most 6 at a time · 4 wait · none starts for 2 s · 2 refused as too many · 50 requests a minute · 30000 tokens a minute',
   ]);
   expect(stateLines(null)).toEqual([]);
 });
@@ -35,11 +39,11 @@ test('the newest state is read; a row of another program is none', () => {
   const store = freshStore();
   const run = planted(store);
   expect(readLiveState(store, run.id)).toBeNull();
-  const state = { slots: 2, engines: [], models: [MODEL] };
+  const state = { slots: 2, models: [MODEL] };
   writeLiveState(store, run.id, 1, { ...state, slots: 1 });
   writeLiveState(store, run.id, 2, state);
   expect(readLiveState(store, run.id)).toEqual(state);
-  for (const data of ['', '[]', '{"slots":"many"}', '{"slots":1,"engines":{},"models":[]}']) {
+  for (const data of ['', '[]', '{"slots":"many"}', '{"slots":1,"models":{}}']) {
     store.prepare('UPDATE live_states SET data = ?').run(data);
     expect(readLiveState(store, run.id)).toBeNull();
   }

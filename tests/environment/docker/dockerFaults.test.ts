@@ -136,9 +136,9 @@ describe.skipIf(!available)('docker faults', () => {
       const SPARSE = 'mkdir -m 700 /closed; truncate -s 1G /closed/sparse; ln /closed/sparse /sparse';
       const { exitCode } = await env.execute(`${SPARSE}; chown -R nobody /closed; sleep 3`);
       expect(exitCode).toBe(0);
-      expect(await env.unkept!()).toMatchObject({ never: true, why: expect.stringContaining('1 GB') });
-      await expect(env.keepWork!()).rejects.toMatchObject({ code: 'disk_full', fromWithin: true });
-      await expect(env.getFiles!('/closed', 2 ** 20)).rejects.toThrow('more than 1 MB');
+      expect(await env.unkept()).toMatchObject({ never: true, why: expect.stringContaining('1 GB') });
+      await expect(env.keepWork()).rejects.toMatchObject({ code: 'disk_full', fromWithin: true });
+      await expect(env.getFiles('/closed', 2 ** 20)).rejects.toThrow('more than 1 MB');
       await expect(env.getFile('/sparse')).rejects.toThrow('more than');
       // What is really written counts beside it, and killing who looks hides nothing.
       const KILLS =

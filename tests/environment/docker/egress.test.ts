@@ -174,7 +174,7 @@ process.exit(0);
     expect(await fetched(own, 'http://setup.example.com/')).toContain('is not on the list');
     expect(await fetched(own, 'http://agent.example.com/')).toContain('says /');
     expect(await fetched(own, 'http://files.example.com/')).toContain('says /');
-    const tests = await own.beside!(undefined, { allow: ['tests.example.com'] });
+    const tests = await own.beside(undefined, { allow: ['tests.example.com'] });
     expect(await fetched(tests, 'http://agent.example.com/')).toContain('is not on the list');
     expect(await fetched(tests, 'http://files.example.com/')).toContain('is not on the list');
     expect(await fetched(tests, 'http://tests.example.com/')).toContain('says /');
@@ -187,7 +187,7 @@ process.exit(0);
       'verifier files refused',
       'verifier tests allowed',
     ]);
-    const image = await own.keepWork!();
+    const image = await own.keepWork();
     const { Config } = await docker.getImage(image).inspect();
     const named = Config.Env.filter((one) => /proxy/i.test(one) && !one.endsWith('='));
     await own.close();

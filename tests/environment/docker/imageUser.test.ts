@@ -24,13 +24,13 @@ describe.skipIf(!available)('BASH_ENV: /root/.bashrc, as shipped, in an image wi
     const environment = await bench.start({ image, config });
     const SAYS = 'echo "$(id -un) $A"; bash -c "echo nested"';
     expect((await environment.execute(SAYS)).output).toBe('dev dev\nnested\n');
-    expect((await environment.as!('bare').execute(SAYS)).output).toBe('bare \nnested\n');
-    expect((await environment.as!('4711').execute('echo "first $A"')).output).toBe('first \n');
+    expect((await environment.as('bare').execute(SAYS)).output).toBe('bare \nnested\n');
+    expect((await environment.as('4711').execute('echo "first $A"')).output).toBe('first \n');
     // Root is root there: it may go where it owns nothing.
-    const into = await environment.as!('root').execute('echo root > /work/it && chown nobody /work/it');
+    const into = await environment.as('root').execute('echo root > /work/it && chown nobody /work/it');
     expect([into.exitCode, into.output]).toEqual([0, '']);
     // For root nothing has changed: the variable is what was configured, also where there is no such file.
-    const root = environment.as!('root');
+    const root = environment.as('root');
     expect((await root.execute('echo $A $BASH_ENV')).output).toBe(`root ${BASH_ENV}\n`);
     await root.execute(`rm ${BASH_ENV}`);
     expect((await root.execute('echo "$A" $BASH_ENV')).output).toBe(` ${BASH_ENV}\n`);

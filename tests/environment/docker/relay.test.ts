@@ -41,7 +41,7 @@ describe.skipIf(!available)('a port inside of a container', () => {
   beforeAll(async () => {
     buildPrograms();
     environment = await here.start();
-    door = await environment.listen!(13131, echo);
+    door = await environment.listen(13131, echo);
   });
   afterAll(() => here.stop());
 
@@ -118,7 +118,7 @@ describe.skipIf(!available)('a port inside of a container', () => {
 
   test('a program that breaks its connections off leaves none behind', async () => {
     const open = new Set<Duplex>();
-    const second = await environment.listen!(13132, (connection) => {
+    const second = await environment.listen(13132, (connection) => {
       open.add(connection);
       connection.on('close', () => open.delete(connection)).on('error', () => undefined);
       connection.write(Buffer.alloc(1 << 20));
@@ -137,7 +137,7 @@ describe.skipIf(!available)('a port inside of a container', () => {
 
   test('a relay that is killed is told once, as the death of the environment', async () => {
     let connection: Duplex | undefined;
-    const third = await environment.listen!(13133, (one) => {
+    const third = await environment.listen(13133, (one) => {
       connection = one;
     });
     const id = await relayId(13133);
@@ -155,7 +155,7 @@ describe.skipIf(!available)('a port inside of a container', () => {
   });
 
   test('a port that is taken is refused with the reason', async () => {
-    await expect(environment.listen!(13131, echo)).rejects.toMatchObject({
+    await expect(environment.listen(13131, echo)).rejects.toMatchObject({
       code: 'start_failed',
       evidence: { said: expect.stringContaining('cannot be opened') },
     });

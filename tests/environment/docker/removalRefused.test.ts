@@ -27,7 +27,7 @@ describe.skipIf(!available)('an engine that refuses to remove', () => {
     );
     const owner = currentOwner(run, '1');
     const environment = await factory.start({ instanceId: 'x__x-1', image: BASE_IMAGE, owner });
-    await environment.listen!(13131, (connection) => connection.destroy());
+    await environment.listen(13131, (connection) => connection.destroy());
     const here = async () =>
       (await docker.listContainers({ all: true, filters: { label: [`${LABELS.run}=${run}`] } })).map(
         ({ Id }) => Id.slice(0, 12),

@@ -66,7 +66,7 @@ describe.skipIf(!available)('sealing', () => {
       expect(env.info.history).toBe('sealed');
       const git = 'git -c safe.directory=/testbed';
       expect((await env.execute(`${git} log --all -1 --format=%ct`)).output.trim()).toBe('1577836800');
-      await env.as!('root').execute('echo done > /testbed/answer');
+      await env.as('root').execute('echo done > /testbed/answer');
       const { state, patch } = await env.capturePatch();
       expect([state, Buffer.from(patch).includes('+done')]).toEqual(['ok', true]);
     }

@@ -50,6 +50,6 @@ test('a container is not removed by its name alone where its labels may be those
 test('an engine that answers nothing says of no end state that it is not there', async () => {
   const config = environmentConfigSchema.parse({ pull: 'never' });
   const factory = createDockerFactory(config, { docker: { socketPath: '/nowhere/docker.sock' } });
-  await expect(factory.holdsWork!(WORK)).rejects.toThrow('ENOENT');
+  await expect(factory.holdsWork(WORK)).rejects.toThrow('ENOENT');
   await factory.close();
 });

@@ -26,7 +26,7 @@ describe.skipIf(!available)('who works in a container', () => {
     });
     const said = await environment.execute('echo $(id -un) $(cat /tmp/task /tmp/configured) $HOME');
     expect(said.output).toBe('nobody root nobody /nonexistent\n');
-    expect((await environment.as!('daemon').execute('id -un')).output).toBe('daemon\n');
+    expect((await environment.as('daemon').execute('id -un')).output).toBe('daemon\n');
     expect(environment.info.transport).toBe('exec');
     // A number is the user that has it, and that of the container needs no process of its own.
     expect((await start('0')).info.transport).toBe('supervisor');
@@ -44,7 +44,7 @@ describe.skipIf(!available)('who works in a container', () => {
 
   test('ends what is its own alone, also when a patch is captured', async () => {
     const environment = await start('nobody');
-    await environment.as!('root').execute('setsid sleep 8391 > /dev/null 2>&1 < /dev/null &');
+    await environment.as('root').execute('setsid sleep 8391 > /dev/null 2>&1 < /dev/null &');
     await environment.execute('setsid sleep 8392 > /dev/null 2>&1 < /dev/null &');
     const running = async () =>
       (await environment.execute('cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" "\\n" | grep "^839"'))

@@ -1,8 +1,8 @@
 // What is said about images before the first trial.
 import { describe, expect, test } from 'vitest';
 import { type PlannedImage, summarizeImages } from '../../../src/environment/places/imagePlan.ts';
+import type { ImageService } from '../../../src/environment/places/imageService.ts';
 import { parsePolicy } from '../../../src/environment/places/imagesConfig.ts';
-import type { RunImages } from '../../../src/environment/places/places.ts';
 import { preflightImages } from '../../../src/run/places/trialImages.ts';
 
 const GB = 1e9;
@@ -20,20 +20,17 @@ const unknown = (image: string, problem: string): PlannedImage => ({
   problem,
 });
 
-async function preflight(
-  planned: PlannedImage[],
-  more: { policy?: string; freeBytes?: number; hosts?: (string | undefined)[] } = {},
-) {
+async function preflight(planned: PlannedImage[], more: { policy?: string; freeBytes?: number } = {}) {
   const asked: string[][] = [];
   const images = {
     policy: parsePolicy(more.policy ?? 'keep'),
     floorBytes: 10 * GB,
     async plan(names: readonly string[]) {
       asked.push([...names]);
-      const plan = summarizeImages(planned);
-      return (more.hosts ?? [undefined]).map((host) => ({ host, plan, freeBytes: more.freeBytes }));
+      return summarizeImages(planned);
     },
-  } as unknown as RunImages;
+    freeBytes: async () => more.freeBytes,
+  } as unknown as ImageService;
   const said: string[] = [];
   const result = await preflightImages(
     images,
@@ -86,19 +83,6 @@ describe('before the first trial', () => {
       'images: a, b, c and 1 more: the registry answers 404',
       'images: e: r.example cannot be reached',
     ]);
-  });
-
-  test('several engines share what is to come', async () => {
-    const { said } = await preflight([toPull('a', ['a', 20 * GB])], {
-      freeBytes: 60 * GB,
-      hosts: ['x', 'y'],
-    });
-    expect(said).toEqual(
-      ['x', 'y'].map(
-        (host) =>
-          `images (${host}): 0 here, 1 to pull: 10.0 GB to download, about 30.0 GB unpacked, a share of 1 in 2; 60.0 GB free`,
-      ),
-    );
   });
 
   test('where only a sample is asked about, or most registries are silent, the order does not go by layers', async () => {

@@ -1,7 +1,7 @@
 // When an image of a run counts as needed, and when the policy gets it.
 import { describe, expect, test } from 'vitest';
 import { EnvironmentError } from '../../../src/environment/environment.ts';
-import type { ReadyPlace, RunImages } from '../../../src/environment/places/places.ts';
+import type { ImageService } from '../../../src/environment/places/imageService.ts';
 import { createEvents } from '../../../src/run/events.ts';
 import { createTrialImages } from '../../../src/run/places/trialImages.ts';
 
@@ -10,7 +10,7 @@ const settled = () => new Promise((done) => setImmediate(done));
 function setUp(
   images: (string | string[])[],
   grading: boolean,
-  ready: () => Promise<ReadyPlace> = async () => ({ place: undefined, warnings: [] }),
+  ready: () => Promise<readonly string[]> = async () => [],
   more: { gradings?: string[]; ofRun?: string[]; hasRoom?: () => Promise<boolean> } = {},
 ) {
   const calls: string[] = [];
@@ -30,7 +30,7 @@ function setUp(
     belong: (list: readonly string[]) => void belong.push(...list),
     hasRoom: more.hasRoom ?? (async () => true),
     ready,
-  } as unknown as RunImages;
+  } as unknown as ImageService;
   const events = createEvents();
   const notes: string[] = [];
   events.on((event) => event.type === 'note' && notes.push(event.text));
@@ -137,7 +137,7 @@ describe('what else is needed', () => {
 test('the disk is asked again when a slot is free; a failure and an engine that does not answer go on', async () => {
   const answers = [async () => false, async () => true, () => Promise.reject(new Error('gone'))];
   const { made } = setUp(['x'], false, undefined, { hasRoom: () => answers.shift()!() });
-  const admission = { failure: undefined, place: undefined };
+  const admission = { failure: undefined };
   expect(await made.mayStart(admission)).toBe(false);
   expect(await made.mayStart(admission)).toBe(true);
   expect(await made.mayStart(admission)).toBe(true);
@@ -155,14 +155,11 @@ test('the end of a sitting waits for what is under way, then collects once more'
 describe('ready', () => {
   test('a failure is handed to the trial that asked, a warning to everybody', async () => {
     const fault = new EnvironmentError('image_missing', 'no such image');
-    const answers = [
-      () => Promise.reject(fault),
-      async () => ({ place: undefined, warnings: ['it is EMULATED'] }),
-    ];
+    const answers = [() => Promise.reject(fault), async () => ['it is EMULATED']];
     const { made, notes } = setUp(['x'], false, () => answers.shift()!());
     const { signal } = new AbortController();
-    expect(await made.ready('x', signal)).toEqual({ failure: fault, place: undefined });
-    expect(await made.ready('x', signal)).toEqual({ failure: undefined, place: undefined });
+    expect(await made.ready('x', signal)).toEqual({ failure: fault });
+    expect(await made.ready('x', signal)).toEqual({ failure: undefined });
     expect(notes).toEqual(['it is EMULATED']);
   });
 
@@ -172,6 +169,6 @@ describe('ready', () => {
       stop.abort();
       throw new EnvironmentError('image_pull_failed', 'the run was stopped');
     });
-    expect(await made.ready('x', stop.signal)).toEqual({ failure: undefined, place: undefined });
+    expect(await made.ready('x', stop.signal)).toEqual({ failure: undefined });
   });
 });

@@ -1,6 +1,6 @@
 // Which trial's container is begun while a slot is being emptied.
 import { beforeAll, describe, expect, test } from 'vitest';
-import { EnvironmentError, type Place, type StartRequest } from '../../../src/environment/environment.ts';
+import { EnvironmentError, type StartRequest } from '../../../src/environment/environment.ts';
 import type { StopLadder } from '../../../src/run/control/stop.ts';
 import type { PlannedTrial } from '../../../src/run/plannedTrial.ts';
 import { createContainerPreparation } from '../../../src/run/schedule/containerPreparation.ts';
@@ -64,14 +64,6 @@ describe('starting ahead', () => {
     expect(ids(prepared)).toEqual(['a__a-2']);
   });
 
-  test('it goes to the engine that was chosen for the trial', () => {
-    const { ahead, trial, prepared } = setUp();
-    const place = { host: 'b' } as Place;
-    ahead.waits(trial(1), 0, { failure: undefined, place });
-    ahead.slotEmptying();
-    expect(prepared[0]?.place).toBe(place);
-  });
-
   test('not once the run stops or its budget is spent', () => {
     const { ahead, trial, prepared, state } = setUp();
     ahead.waits(trial(1), 0);
@@ -96,7 +88,7 @@ describe('starting ahead', () => {
   test('an image that could not be had, and a setup that cannot be rendered, are left to the slot', () => {
     const missing = setUp();
     const failure = new EnvironmentError('image_missing', 'no image');
-    missing.ahead.waits(missing.trial(1), 0, { failure, place: undefined });
+    missing.ahead.waits(missing.trial(1), 0, { failure });
     missing.ahead.slotEmptying();
     const broken = setUp({ startupCommand: 'pip install {{ nobody.knows.this }}' });
     broken.ahead.waits(broken.trial(1), 0);

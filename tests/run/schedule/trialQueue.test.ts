@@ -49,7 +49,7 @@ async function starts(
       isHere,
       ready: async (image) => {
         await turns(readyAfter(Number(image.slice(6))));
-        return { failure: undefined, place: undefined };
+        return { failure: undefined };
       },
       mayStart: async () => {
         await turns(started.length === 0 ? 5 : 1);
@@ -138,34 +138,4 @@ test('more slots are used at once, fewer end nothing, and a cancelled trial neve
   for (const end of ends.values()) end();
   await all;
   expect(slots.has(3)).toBe(false);
-});
-
-test('a trial that waits for a slot of its engine holds up nobody: those behind it may have the slot that it waits for', async () => {
-  const started: number[] = [];
-  const firstIsDone = Promise.withResolvers<void>();
-  const queue = createQueue<number>(
-    1,
-    {
-      ahead: 1,
-      isHere: () => true,
-      async ready(image, _, onImage) {
-        if (image === 'image-0') {
-          onImage?.();
-          await firstIsDone.promise;
-        }
-        return { failure: undefined, place: undefined };
-      },
-      mayStart: async () => true,
-      finish: async () => undefined,
-    },
-    {
-      attempt: async ({ trial }) => {
-        started.push(trial.id);
-        firstIsDone.resolve();
-        return trial.id;
-      },
-    },
-  );
-  await queue.workThrough([trialOf(0), trialOf(1)]);
-  expect(started).toEqual([1, 0]);
 });

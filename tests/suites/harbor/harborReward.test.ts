@@ -1,5 +1,6 @@
 // The reward of a verifier: which number counts, and what is none.
 import { describe, expect, test } from 'vitest';
+import { completeEnvironment } from '../../../src/environment/capabilities.ts';
 import type { Environment } from '../../../src/environment/environment.ts';
 import type { RunLog } from '../../../src/grading/gradingFrame.ts';
 import { rewardFromJson, rewardFromText, verify } from '../../../src/suites/harbor/verification.ts';
@@ -76,10 +77,10 @@ describe('where the reward is read', () => {
   const file = (path: string, text: string) => ({ path, content: Buffer.from(text), mode: 0o644 });
   const graded = (files: readonly ReturnType<typeof file>[]) =>
     verify(
-      {
+      completeEnvironment({
         execute: async () => result,
         getFiles: async (path: string) => files.filter((one) => one.path.startsWith(path)),
-      } as unknown as Environment,
+      } as unknown as Environment),
       { info() {}, warn() {}, error() {} } as unknown as RunLog,
       'a',
       { timeout_s: 5, env: {} },

@@ -10,7 +10,8 @@ import { deviceRequests } from '../../../src/environment/docker/gpus.ts';
 import { environmentConfigSchema } from '../../../src/environment/environments.ts';
 import { engineInfo } from '../../../src/environment/places/engineInfo.ts';
 import { checkDataset } from '../../../src/run/datasets.ts';
-import { beyondGpus, beyondVariables } from '../../../src/run/plan/unsupported.ts';
+import { refusalsOf, type TaskFacts } from '../../../src/run/plan/checks.ts';
+import { taskFacts } from '../../../src/run/plan/refusedTasks.ts';
 import { readEnv } from '../../../src/suites/harbor/taskToml.ts';
 import { loadDataset } from '../../../src/suites/loadDataset.ts';
 import { needsOf } from '../../../src/suites/suites.ts';
@@ -24,6 +25,8 @@ async function datasetOf(toml: string) {
   if (!loaded.ok) throw new Error(JSON.stringify(loaded));
   return loaded.dataset;
 }
+
+const NO_FACTS: TaskFacts = { run: [], engine: [], machine: [], arm: [], grader: [] };
 
 const rowOf = async (toml: string) => (await datasetOf(toml)).rows[0]!;
 
@@ -66,10 +69,15 @@ env = { S = "\${S_KEY}" }
     { 'suite.env=A_KEY': 1, 'suite.judge': 1, 'suite.env=S_KEY': 1 },
   ]);
   const { agent, environment, model } = configSchema.parse({});
+  const why = async (facts: Partial<TaskFacts>) => {
+    const [one] = await refusalsOf(row, { ...NO_FACTS, ...facts });
+    return one?.why;
+  };
   const refusal = async (suite: unknown, agent_class: string, env = {}) => {
     const arms = [{ name: 'a', agent: { ...agent, agent_class }, environment, model }];
-    const given = { suite: configSchema.parse({ suite }).suite, arms };
-    return (await beyondVariables([row], given, env))[0]!.refused;
+    const { suite: given, grading } = configSchema.parse({ suite });
+    const facts = await taskFacts([row], { suite: given, arms, grading }, { env, cwd: '/' });
+    return why({ machine: facts.machine });
   };
   const judge =
     'verifier.env.K wants $ANTHROPIC_API_KEY, to ask a model as its judge: name it in suite.judge, for example suite.judge.model_name=NAME; your key stays here';
@@ -112,10 +120,10 @@ test('GPUs are asked of an engine that has them, and refused before anything sta
   };
   const cdi = await gpusOf(one);
   expect([none.gpus, nvidia.gpus, cdi.gpus]).toEqual([[], 'any', ['nvidia.com/gpu=0']]);
-  const refused = (engines: (typeof none)[]) => beyondGpus([row], engines)[0]!.refused;
-  expect(refused([nvidia])).toBeUndefined();
-  expect(refused([nvidia, none])).toMatch(/^it asks for 2 GPUs, and the engine names none/);
-  expect(refused([cdi])).toBe('it asks for 2 GPUs, and the engine names 1');
+  const refused = (facts: typeof none) => refusalsOf(row, { ...NO_FACTS, engine: [facts] });
+  expect(await refused(nvidia)).toEqual([]);
+  expect(await refused(none)).toMatchObject([{ check: 'gpus', why: expect.stringContaining('names none') }]);
+  expect(await refused(cdi)).toMatchObject([{ why: 'it asks for 2 GPUs, and the engine names 1' }]);
 
   const requests = await deviceRequests(engine({ Runtimes: { nvidia: {} } }), 2);
   const request = {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type AgentConfig, agentConfigSchema } from '../../../src/agent/agentConfig.ts';
 import type { AgentCallbacks, AgentResult } from '../../../src/agent/contract.ts';
 import { textResult } from '../../../src/agent/loop/protocol.ts';
+import { completeEnvironment } from '../../../src/environment/capabilities.ts';
 import { type Environment, EnvironmentError } from '../../../src/environment/environment.ts';
 import { ledAttempt } from '../../../src/run/attempt/ledAttempt.ts';
 import { createRecorder } from '../../../src/run/record/attemptJournal.ts';
@@ -61,7 +62,7 @@ async function play({
   let kept: readonly KeptStep[] = [];
   let images = 0;
   let now = 0;
-  const environment = {
+  const environment = completeEnvironment({
     execute: async (command: string) => {
       if (command !== 'pwd') events.push(command);
       return textResult(command === 'pwd' ? '/work\n' : 'said', command === 'pwd' ? 0 : runs(command));
@@ -69,7 +70,7 @@ async function play({
     putFiles: async (files: readonly { path: string }[]) =>
       void events.push(...files.map(({ path }) => path)),
     keepWork: keepWork ?? (async () => `image:${++images}`),
-  } as unknown as Environment;
+  } as unknown as Environment);
   const seen: string[] = [];
   const store = freshStore();
   const run = planted(store, { ids: ['a__a-1'] });

@@ -1,23 +1,9 @@
 // An agent that breaks or replaces what the tests run: the verdict is its own, and flagged. In real containers.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { shellWord } from '../../../src/base/text/shellWord.ts';
-import { createDockerFactory } from '../../../src/environment/docker/dockerFactory.ts';
-import { createEnginePool } from '../../../src/environment/places/enginePool.ts';
-import { createHostsFactory } from '../../../src/environment/places/hostsFactory.ts';
-import { loadBase } from '../../support/baseRuns.ts';
-import { tempDir } from '../../support/cli.ts';
 import { dockerAvailable } from '../../support/docker.ts';
 import { derivedImage, smallImage } from '../../support/dockerEnvironment.ts';
-import {
-  AGENTS,
-  closed,
-  dockerPlace,
-  flags,
-  GRADERS,
-  verdictIn,
-  type Where,
-} from '../../support/harborVerdict.ts';
-import { type SecondEngine, secondEngineAvailable, startSecondEngine } from '../../support/secondEngine.ts';
+import { closed, dockerPlace, flags, verdictIn, type Where } from '../../support/harborVerdict.ts';
 
 const available = await dockerAvailable();
 
@@ -209,57 +195,3 @@ answer=$(python3 -c 'from urllib.request import urlopen as u; print(u("http://12
     });
   });
 });
-
-const several = available && secondEngineAvailable();
-
-describe.skipIf(!several)(
-  'what the verifier runs, where several engines have the image (needs root and dockerd)',
-  () => {
-    let second: SecondEngine;
-    let where: Where;
-    let dir: string;
-    beforeAll(async () => {
-      dir = tempDir();
-      second = await startSecondEngine(2000);
-      const image = await loadBase(second, dir, await workImage());
-      const there = { docker: { socketPath: second.socket } };
-      const factories = new Map([
-        ['first', createDockerFactory(GRADERS)],
-        ['second', createDockerFactory(GRADERS, there)],
-      ]);
-      const engines = [...factories].map(([name, { docker }]) => ({
-        name,
-        slots: 1,
-        ping: () => docker.ping(),
-      }));
-      const graders = createHostsFactory({ pool: createEnginePool(engines, {}), factories });
-      where = { image, agents: createDockerFactory(AGENTS, there), graders };
-    });
-    afterAll(async () => {
-      await closed(where);
-      await second?.close();
-    });
-
-    test('honest work has no flag', async () => {
-      const found = await verdictIn(where, SOLVED, TEST);
-      expect([found.outcome, found.resolvedStrict, flags(found)]).toEqual(['resolved', true, []]);
-    });
-    test('a removed python3: the verdict is the agent’s, and it is no infra', async () => {
-      const found = await verdictIn(where, `${SOLVED}; rm -f /usr/bin/python3*`, TEST);
-      expect([found.outcome, found.resolvedStrict, flags(found)]).toEqual([
-        'invalid',
-        false,
-        [['touches_verifier', true]],
-      ]);
-    });
-    test('a python3 that writes the reward is not strict', async () => {
-      const forged = `rm /usr/bin/python3; printf '${FORGED}' > /usr/bin/python3; chmod +x /usr/bin/python3`;
-      const found = await verdictIn(where, forged, TEST);
-      expect([found.outcome, found.resolvedStrict, flags(found)]).toEqual([
-        'resolved',
-        false,
-        [['touches_verifier', true]],
-      ]);
-    });
-  },
-);

@@ -1,9 +1,9 @@
 // The flow of one evaluation against an environment made of answers: what is sent, what is closed, what never throws.
 
 import { describe, expect, test } from 'vitest';
+import { completeFactory, type PlainEnvironment } from '../../../src/environment/capabilities.ts';
 import {
   type CommandResult,
-  type Environment,
   EnvironmentError,
   type EnvironmentFactory,
 } from '../../../src/environment/environment.ts';
@@ -34,7 +34,7 @@ function stage(answers: (command: string) => Partial<CommandResult> | Error) {
   const files = new Map<string, string>();
   let started = 0;
   let closed = 0;
-  const environment: Environment = {
+  const environment: PlainEnvironment = {
     info: { kind: 'fake', transport: 'exec', history: 'skipped', notes: [], imageDigest: 'sha256:1' },
     execute: async (command) => {
       commands.push(command);
@@ -49,14 +49,14 @@ function stage(answers: (command: string) => Partial<CommandResult> | Error) {
     getFile: async () => new Uint8Array(),
     close: async () => void closed++,
   };
-  const factory: EnvironmentFactory = {
+  const factory = completeFactory({
     kind: 'fake',
     start: async () => {
       started++;
       return environment;
     },
     close: async () => undefined,
-  };
+  });
   return { factory, commands, files, started: () => started, closed: () => closed };
 }
 
@@ -231,11 +231,11 @@ describe('trouble becomes a result', () => {
     [new EnvironmentError('disk_full', 'no space'), 'disk_full'],
     [new Error('surprise'), 'internal_error'],
   ])('a start that fails with %s', async (error, infraReason) => {
-    const factory: EnvironmentFactory = {
+    const factory = completeFactory({
       kind: 'x',
       start: () => Promise.reject(error),
       close: async () => undefined,
-    };
+    });
     const result = await evaluatePrediction(request(factory));
     expect(result).toMatchObject({ outcome: 'infra', infraReason, resolved: null, report: null });
     expect(result.errorMessage).toMatch(/^o__r-1: /);

@@ -2,6 +2,7 @@
 
 import { readdirSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { completeFactory } from '../../../src/environment/capabilities.ts';
 import { createDockerFactory, type DockerFactory } from '../../../src/environment/docker/dockerFactory.ts';
 import type { EnvironmentFactory } from '../../../src/environment/environment.ts';
 import { currentOwner } from '../../../src/environment/owner.ts';
@@ -79,11 +80,11 @@ describe.skipIf(!available)('evaluation in Docker', () => {
         throw new Error('this parser always breaks');
       },
     });
-    const noStart: EnvironmentFactory = {
+    const noStart = completeFactory({
       kind: 'none',
       start: () => Promise.reject(new Error('an empty prediction must not start a container')),
       close: () => Promise.resolve(),
-    };
+    });
     const results = {
       gold: await evaluate(PATCHES.gold),
       broken: await evaluate(PATCHES.wrong),

@@ -53,8 +53,6 @@ import {
   isOrdinary,
   looksLikeKey,
   redactor,
-  replaceShown,
-  shownIncludes,
   snippet,
 } from '../../../src/base/text/redact.ts';
 import { parseDuration, parseSize } from '../../../src/base/text/units.ts';
@@ -136,8 +134,6 @@ export const BASE_READERS: readonly Reader[] = [
       'redactor.bytes': (text) => secrets.bytes(Buffer.from(text)),
       'redactor of keys': withoutKeys,
       snippet: (text) => snippet(text, withoutKeys),
-      shownIncludes: (text) => shownIncludes(text, (shown) => shown === text),
-      replaceShown: (text) => replaceShown(text, () => []),
       isOrdinary,
       looksLikeKey,
     },

@@ -3,7 +3,7 @@ import { snippet } from '../../../src/base/text/redact.ts';
 import { classify } from '../../../src/model/classify.ts';
 import type { Dialect } from '../../../src/model/dialects/dialect.ts';
 import { DIALECT_NAMES } from '../../../src/model/dialects/dialects.ts';
-import { asChatBody, dialectNamed } from '../../../src/model/dialects/everyDialect.ts';
+import { dialectNamed, storedReply } from '../../../src/model/dialects/everyDialect.ts';
 import { providerError } from '../../../src/model/dialects/providerError.ts';
 import { knownModel } from '../../../src/model/knownModels.ts';
 import { parseReset, rateHint, retryAfter } from '../../../src/model/limits/retryAfter.ts';
@@ -124,8 +124,8 @@ export const MODEL_READERS: readonly Reader[] = [
         everyBody((text, at) => providerError(BODIES[at]!(text))),
       ),
       ...named(
-        'asChatBody',
-        everyBody((text, at) => asChatBody(BODIES[at]!(text))),
+        'storedReply',
+        everyBody((text, at) => storedReply(BODIES[at]!(text))),
       ),
       classify: (text) => classify({ message: text, code: text, type: text, status: 400 }),
       'classify without status': (text) => classify({ message: text }),

@@ -5,7 +5,7 @@ import { nameMeans, OPENAI } from '../../names.ts';
 import { assembleStream, chatFacts, readCompletion, readUsage } from '../completion.ts';
 import type { Dialect, RequestWriter } from '../dialect.ts';
 import { type CacheMark, cacheMark, extraHeaders, sentParameters } from '../kwargs.ts';
-import { createGrowingBuffer, isAsWritten, stringify, type Written } from '../listWriter.ts';
+import { createGrowingBuffer, isAsWritten, stringify, type WrittenMessage } from '../listWriter.ts';
 
 /** OpenRouter says what a call cost when it is asked to. */
 const kwargsOf = (config: ModelConfig): Readonly<Record<string, unknown>> =>
@@ -97,7 +97,7 @@ export function createRequestWriter(options: WireOptions): RequestWriter {
   const { headEnd, put, bytes } = createGrowingBuffer(
     `{"model":${JSON.stringify(options.model)},"messages":[`,
   );
-  const written: Written[] = [];
+  const written: WrittenMessage[] = [];
   const litellm = options.litellm === true;
   const shaped = (message: Message): Fields =>
     litellm ? asLitellmSends(withoutExtra(message)) : withoutExtra(message);
@@ -133,7 +133,7 @@ export function createRequestWriter(options: WireOptions): RequestWriter {
   };
 }
 
-/** What litellm's own message has no field for stands under this name. */
+/** The name of all that litellm's own message has no field for. */
 const SPECIFIC = ['reasoning_details', 'reasoning'] as const;
 
 const withoutNulls = (message: Fields): Fields =>

@@ -1,4 +1,4 @@
-/** What OpenAI's own models refuse, by chat completions and by Responses. */
+/** Parameters that OpenAI's own models refuse, by chat completions and by Responses. */
 import {
   type AskedParameters,
   isSet,
@@ -75,7 +75,7 @@ const lengthName: ParameterRule = (asked) =>
       ).map((problem) => ({ ...problem, value: true }))
     : [];
 
-/** Of chat completions, and without a counterpart in Responses. */
+/** Parameters of chat completions without a counterpart in Responses. */
 const NOT_IN_RESPONSES = [
   ...['stop', 'seed', 'n', 'logit_bias', 'logprobs', 'presence_penalty', 'frequency_penalty'],
   ...['response_format', 'modalities', 'prediction', 'audio', 'thinking'],

@@ -22,7 +22,7 @@ export const geminiPublished: PublishedForm = (history) => {
 
 const SIGNATURE = '__thought__';
 
-/** Of a replay only the parts are there; the body is put together from them. */
+/** The body of a replayed reply, put together from its parts. */
 function geminiBody({ body, native }: KeptReply): Json {
   if (Array.isArray(body.candidates)) return body;
   const choice = asObject(Array.isArray(body.choices) ? body.choices[0] : null);
@@ -118,7 +118,7 @@ function geminiUsage(raw: unknown): Json {
   };
 }
 
-/** What litellm says of every reply of Google, used or not. */
+/** Fields that litellm adds to every reply of Google, used or not. */
 const GOOGLE = {
   vertex_ai_grounding_metadata: [],
   vertex_ai_url_context_metadata: [],

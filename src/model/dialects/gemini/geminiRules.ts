@@ -1,4 +1,4 @@
-/** What Gemini refuses, by generateContent. */
+/** Parameters that Gemini refuses, by generateContent. */
 
 import { type ParameterRule, refusals, shown } from '../../parameters/parameterRule.ts';
 import { asObject } from '../shapes.ts';

@@ -59,7 +59,7 @@ export const messagesDialect: Dialect = {
   assemble: assembleMessages,
 };
 
-/** Where neither the configuration nor the table says how long an answer may be. */
+/** The longest answer where neither the configuration nor the table names one. */
 const USUAL_MAX_TOKENS = 8192;
 
 /** Tokens of thought for an effort, as litellm has them. The API takes no budget under 1024. */
@@ -193,7 +193,7 @@ function createMessagesWriter(
         json: () =>
           stringify({ role: turn.role, content: marks.has(index) ? mark(turn.blocks()) : turn.blocks() }),
       }));
-      // What carries a mark, or may grow, is written again at each call; the turns before it never are.
+      // A turn that carries a mark, or may grow, is written again at each call; the turns before it never are.
       const settled = Math.min(turns.length - 1, ...marks);
       return list.write(units, settled, tail(tools, ...systemContents(messages)));
     },
@@ -326,7 +326,7 @@ const callOf = (block: Extract<ReadBlock, { type: 'tool_use' }>, index: number):
     type: 'function',
   }) as ToolCall;
 
-/** What goes back: without what the provider would refuse (thought without its signature, text without text). */
+/** The blocks that go back, without those that the provider would refuse (thought without its signature, text without text). */
 function nativeOf(blocks: readonly Record<string, unknown>[]): Record<string, unknown>[] {
   return blocks.flatMap((block) => {
     if (block.type === 'thinking' && !asText(block.signature)) return [];

@@ -56,7 +56,7 @@ function claudeUsage(raw: unknown, thinks: boolean): Json {
   };
 }
 
-/** Of a replay only the blocks are there; the body is put together from them. */
+/** The body of a replayed reply, put together from its blocks. */
 function claudeBody({ body, native }: KeptReply): Json {
   if (Array.isArray(body.content)) return body;
   const choice = asObject(Array.isArray(body.choices) ? body.choices[0] : null);

@@ -1,4 +1,4 @@
-/** What Claude refuses, by Anthropic's Messages. */
+/** Parameters that Claude refuses, by Anthropic's Messages. */
 
 import {
   type AskedParameters,

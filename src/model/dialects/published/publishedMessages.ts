@@ -41,7 +41,7 @@ function turnOf(message: Json): Turn | null {
   };
 }
 
-/** Of the protocol that a reply was given in; a replay's says it itself. Undefined for chat. */
+/** The form of the protocol that a reply was given in; a replay's says it itself. Undefined for chat. */
 async function formOf({ body, native }: Turn): Promise<PublishedForm | undefined> {
   const lines: Readonly<Record<string, DialectLine>> = DIALECTS;
   const published = async (line: DialectLine | undefined) =>
@@ -69,7 +69,7 @@ export async function publishedMessages(messages: readonly Json[], model: unknow
   return form(history, isKeptRaw(model));
 }
 
-/** What is said to the model has no time there, and a format error has its own facts in each protocol. */
+/** Messages to the model have no time there, and a format error has its own facts in each protocol. */
 function withPublishedExtra(message: Json, index: number, inText: boolean): Json {
   const { extra: stored, ...said } = message;
   if (index < PROMPT) return said;

@@ -81,7 +81,7 @@ export const responsesProgram: ProgramSide = {
   },
 };
 
-/** What the model has said lies there in items of its own: thought, text and calls of one turn follow each other. */
+/** Replies of the model lie there in items of their own: thought, text and calls of one turn follow each other. */
 function responsesMessages(request: RequestBody): Message[] {
   const messages = recordedSystem(request.instructions);
   if (typeof request.input === 'string') return [...messages, { role: 'user', content: request.input }];
@@ -241,7 +241,7 @@ function callItem(
   return { type: 'custom_tool_call', ...base, ...space, input: typeof input === 'string' ? input : written };
 }
 
-/** What a client is told of an item between its beginning and its end. */
+/** The event between the beginning of an item and its end. */
 function deltas(item: RequestBody, output_index: number): (readonly [string, RequestBody])[] {
   const at = { item_id: item.id, output_index };
   if (item.type === 'message') {

@@ -102,7 +102,7 @@ const withoutNull = (item: Item): Item =>
 
 const litellmItem = (item: Item): Item => asLitellm(item.type === 'reasoning' ? withoutNull(item) : item);
 
-/** Of a replay only the items are there; the response is put together from them. */
+/** The response of a replayed reply, put together from its items. */
 function responseBody({ body, native, at }: KeptReply): Json {
   if (Array.isArray(body.output)) return body;
   const choice = asObject(Array.isArray(body.choices) ? body.choices[0] : null);

@@ -31,8 +31,15 @@ function Report({ run }: { run: RunDocument }) {
     <article className="page scroll report">
       <Up to={href(['runs'])}>All runs</Up>
       <h1>
-        {plain(summary.name)} <Badge word={summary.status} />
+        {plain(summary.name)} {summary.shard ? `shard ${summary.shard} ` : null}
+        <Badge word={summary.status} />
       </h1>
+      {summary.shard ? (
+        <p className="sub">
+          A part of a run: its figures are of this shard alone. <code>swebatch join</code> makes the run of
+          all.
+        </p>
+      ) : null}
       <p className="sub">
         {plain(summary.arms.map((arm) => arm.model).join(', '))} on {plain(summary.dataset)} · {when(summary)}
       </p>

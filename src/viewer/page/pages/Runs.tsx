@@ -55,7 +55,7 @@ const armsOf = ({ arms }: RunSummary): string =>
   arms.length === 1 ? arms[0]!.model : arms.map((arm) => `${arm.name}: ${arm.model}`).join(', ');
 
 const COLUMNS: readonly Column<RunSummary>[] = [
-  textColumn('run', 'Run', 118, (r) => r.name),
+  textColumn('run', 'Run', 118, (r) => (r.shard ? `${r.name} (shard ${r.shard})` : r.name)),
   numberColumn('resolved', 'Resolved, 95 % interval', 232, ({ arms }) => shareOf(arms[0]), {
     title: 'of the trials with a result; with several epochs the mean over instances',
     cell: (r) => <span title={allScores(r)}>{scoresOf(r)}</span>,

@@ -56,14 +56,12 @@ describe('precedence', () => {
     return endpoint.ok && endpoint.address.kind === 'tcp' ? endpoint.address.host : endpoint;
   };
 
-  test('explicit, DOCKER_HOST, DOCKER_CONTEXT, current context, default socket', () => {
+  test('DOCKER_HOST, DOCKER_CONTEXT, current context, default socket', () => {
     const all = {
-      context: 'near',
       env: { DOCKER_HOST: 'tcp://env:1', DOCKER_CONTEXT: 'far' },
       currentContext: 'far',
     };
-    expect(hostOf(all)).toBe('near');
-    expect(hostOf({ ...all, context: undefined })).toBe('env');
+    expect(hostOf(all)).toBe('env');
     expect(hostOf({ env: { DOCKER_CONTEXT: 'near' }, currentContext: 'far' })).toBe('near');
     expect(hostOf({ currentContext: 'far' })).toBe('far');
     expect(hostOf({})).toMatchObject({ ok: true, source: 'default', address: { kind: 'socket' } });
@@ -74,7 +72,7 @@ describe('precedence', () => {
       ok: true,
       address: { kind: 'socket' },
     });
-    expect(hostOf({ context: 'default', env: { DOCKER_HOST: 'tcp://env:1' } })).toBe('env');
+    expect(hostOf({ currentContext: 'default', env: { DOCKER_HOST: 'tcp://env:1' } })).toBe('env');
   });
 
   test('without Docker the engine is Podman: the person’s own before the machine’s, and never before Docker', () => {
@@ -90,10 +88,6 @@ describe('precedence', () => {
     expect(chosen()).toMatchObject(docker);
     const named = { env: { DOCKER_HOST: 'unix:///run/x.sock' }, hasSocket: () => true };
     expect(resolve(named)).toMatchObject({ source: 'DOCKER_HOST', address: { path: '/run/x.sock' } });
-  });
-
-  test('environment.hosts may name an address instead of a context', () => {
-    expect(hostOf({ context: 'tcp://direct:1', env: { DOCKER_HOST: 'tcp://env:1' } })).toBe('direct');
   });
 
   test('a context that does not exist or cannot be read is an error, never the default engine', () => {
@@ -114,7 +108,7 @@ test('an engine that is named is that one, whatever DOCKER_HOST and its certific
   Object.assign(process.env, { DOCKER_HOST: 'tcp://elsewhere:1', DOCKER_TLS_VERIFY: '1' });
   try {
     const modemOf = (host: string) => {
-      const made = connectEngine({ DOCKER_CONFIG: '/none' }, host);
+      const made = connectEngine({ DOCKER_CONFIG: '/none', DOCKER_HOST: host });
       if (!made.ok) throw new Error(made.message);
       return made.docker.modem as unknown as Record<string, unknown>;
     };
@@ -161,9 +155,6 @@ describe('TLS', () => {
       host: 'h',
       port: 2375,
     });
-    // As `docker -H` does: an address of environment.hosts is no plain one where TLS is asked for.
-    const named = resolve({ context: 'tcp://other', env: { ...env, DOCKER_TLS_VERIFY: '1' } }, pem('/certs'));
-    expect(named).toMatchObject({ address: { port: 2376, tls: { key: 'KEY' } } });
   });
 
   test('a context brings its own, and may skip the check', () => {
@@ -171,7 +162,7 @@ describe('TLS', () => {
       ...meta('t', { Host: 'tcp://h:9', SkipTLSVerify: true }),
       ...pem(`/c/contexts/tls/${idOf('t')}/docker`),
     };
-    const endpoint = resolve({ context: 't' }, files);
+    const endpoint = resolve({ currentContext: 't' }, files);
     expect(endpoint.ok && dockerodeOptions(endpoint.address)).toMatchObject({
       protocol: 'https',
       port: 9,
@@ -200,7 +191,7 @@ test('from real files: the current context of config.json decides', () => {
       ok: true,
       options: { protocol: 'http', agent: expect.anything() },
     });
-    expect(connectEngine({ DOCKER_CONFIG: dir }, 'nope')).toMatchObject({ ok: false });
+    expect(connectEngine({ DOCKER_CONFIG: dir, DOCKER_CONTEXT: 'nope' })).toMatchObject({ ok: false });
   } finally {
     rmSync(dir, { recursive: true });
   }

@@ -48,7 +48,7 @@ process.stdin.pipe(socket).pipe(process.stdout);
 socket.on('close', () => process.exit(0));`;
 
 function far() {
-  const made = connectEngine({ DOCKER_CONFIG: dir }, 'ssh://me@lab');
+  const made = connectEngine({ DOCKER_CONFIG: dir, DOCKER_HOST: 'ssh://me@lab' });
   if (!made.ok) throw new Error(made.message);
   return made.docker;
 }

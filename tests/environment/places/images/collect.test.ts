@@ -1,8 +1,8 @@
 // What the policy removes while other things happen to the engine.
 import { expect, test } from 'vitest';
+import { collectImages } from '../../../../src/environment/places/evictImages.ts';
+import type { ImageBook } from '../../../../src/environment/places/imageBook.ts';
 import type { ImageEngine, ListedImage } from '../../../../src/environment/places/imageEngine.ts';
-import type { ImageLedger } from '../../../../src/environment/places/imageLedger.ts';
-import { collectImages } from '../../../../src/environment/places/imageLedger.ts';
 
 test('an image that is pulled while we look stays ours', async () => {
   const image = 'r.example/x:1';
@@ -21,7 +21,7 @@ test('an image that is pulled while we look stays ours', async () => {
     list: async () => (here ? [found] : []),
     inspect: async () => undefined,
   } as unknown as ImageEngine;
-  const ledger = {
+  const book = {
     async own() {
       await Promise.resolve();
       here = true; // the pull ends between the two looks
@@ -29,7 +29,7 @@ test('an image that is pulled while we look stays ours', async () => {
     },
     needed: async () => new Set<string>(),
     removed: async (fact: { image: string }) => void lines.push(fact.image),
-  } as unknown as ImageLedger;
-  await collectImages({ engine, ledger, policy: 'remove-after', now: 1 });
+  } as unknown as ImageBook;
+  await collectImages({ engine, book, policy: 'remove-after', now: 1 });
   expect(lines).toEqual([]);
 });

@@ -1,10 +1,11 @@
-// The pulls of a Docker factory that is given no images: the stage of all runs, over an engine that a test answers for.
+// The pulls of a Docker factory that is given no images: the jobs of all runs, over an engine that a test answers for.
 import { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import { describe, expect, test } from 'vitest';
 import { createFactoryPulls } from '../../../../src/environment/places/imageService.ts';
 
 const NAME = 'registry.example/team/image:1';
+const ASKS = { signal: undefined, waits: () => undefined };
 
 function fakeDocker(answer: (name: string) => string | undefined = () => undefined) {
   const here = new Set<string>();
@@ -35,17 +36,17 @@ function fakeDocker(answer: (name: string) => string | undefined = () => undefin
   return { docker, here, pulls };
 }
 
-const pullsOf = (docker: Docker, policy: 'never' | 'missing' | 'always') =>
-  createFactoryPulls(docker, { policy, stallMs: 0 });
+const pullsOf = (docker: Docker, pull: 'never' | 'missing' | 'always') =>
+  createFactoryPulls(docker, { pull, stallMs: 0 });
 
 describe('pulls of a factory', () => {
   test('callers that want one image share a pull, and what is here is not pulled', async () => {
     const { docker, pulls } = fakeDocker();
     const { ensure, close } = pullsOf(docker, 'missing');
-    const [first, second] = await Promise.all([ensure(NAME), ensure(NAME)]);
+    const [first, second] = await Promise.all([ensure(NAME, ASKS), ensure(NAME, ASKS)]);
     expect(first).toEqual(second);
     expect(first).toMatchObject({ digest: `${NAME}@d`, architecture: 'amd64', pulled: true });
-    await ensure(NAME);
+    await ensure(NAME, ASKS);
     expect(pulls).toEqual([NAME]);
     await close();
   });
@@ -53,8 +54,8 @@ describe('pulls of a factory', () => {
   test('always pulls for each start', async () => {
     const { docker, pulls } = fakeDocker();
     const { ensure, close } = pullsOf(docker, 'always');
-    await ensure(NAME);
-    await ensure(NAME);
+    await ensure(NAME, ASKS);
+    await ensure(NAME, ASKS);
     expect(pulls).toEqual([NAME, NAME]);
     await close();
   });
@@ -62,9 +63,9 @@ describe('pulls of a factory', () => {
   test('what was missing is looked for again: it may have been built', async () => {
     const { docker, here, pulls } = fakeDocker();
     const { ensure, close } = pullsOf(docker, 'never');
-    await expect(ensure(NAME)).rejects.toMatchObject({ code: 'image_missing', sub: 'not_local' });
+    await expect(ensure(NAME, ASKS)).rejects.toMatchObject({ code: 'image_missing', sub: 'not_local' });
     here.add(NAME);
-    expect(await ensure(NAME)).toMatchObject({ pulled: false });
+    expect(await ensure(NAME, ASKS)).toMatchObject({ pulled: false });
     expect(pulls).toEqual([]);
     await close();
   });
@@ -75,7 +76,7 @@ describe('pulls of a factory', () => {
   ])('a pull that fails is told at once: %s', async (words, sub) => {
     const { docker, pulls } = fakeDocker(() => words);
     const { ensure, close } = pullsOf(docker, 'missing');
-    await expect(ensure(NAME)).rejects.toMatchObject({ code: 'image_pull_failed', sub });
+    await expect(ensure(NAME, ASKS)).rejects.toMatchObject({ code: 'image_pull_failed', sub });
     expect(pulls).toEqual([NAME]);
     await close();
   });
@@ -83,7 +84,9 @@ describe('pulls of a factory', () => {
   test('who stops waiting gets the reason of the stop', async () => {
     const { docker } = fakeDocker();
     const { ensure, close } = pullsOf(docker, 'missing');
-    await expect(ensure(NAME, { signal: AbortSignal.abort(new Error('stop')) })).rejects.toThrow('stop');
+    await expect(ensure(NAME, { ...ASKS, signal: AbortSignal.abort(new Error('stop')) })).rejects.toThrow(
+      'stop',
+    );
     await close();
   });
 });

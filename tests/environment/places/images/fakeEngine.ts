@@ -1,13 +1,13 @@
 // An engine in memory whose pulls the test lets through one by one, and a clock that only the test moves.
 
 import type { ImageEngine, LocalImage, PullRequest } from '../../../../src/environment/places/imageEngine.ts';
+import {
+  createImageJobs,
+  type ImageEvent,
+  type ImageJobsOptions,
+} from '../../../../src/environment/places/imageJobs.ts';
 import { imagesConfigSchema } from '../../../../src/environment/places/imagesConfig.ts';
 import { type PullClock, pullThrottle } from '../../../../src/environment/places/pullImage.ts';
-import {
-  createPullStage,
-  type StageEvent,
-  type StageOptions,
-} from '../../../../src/environment/places/pullStage.ts';
 
 interface FakePull {
   readonly name: string;
@@ -100,16 +100,17 @@ function fakeClock(): PullClock & { advance(ms: number): Promise<void>; readonly
   };
 }
 
-export function fakeStage(config: Record<string, unknown> = {}, more: Partial<StageOptions> = {}) {
+export function fakeJobs(config: Record<string, unknown> = {}, more: Partial<ImageJobsOptions> = {}) {
   const fake = fakeEngine();
   const clock = fakeClock();
-  const events: StageEvent[] = [];
+  const events: ImageEvent[] = [];
+  const waits: string[] = [];
   const parsed = imagesConfigSchema.parse(config);
-  const stage = createPullStage({
+  const jobs = createImageJobs({
     engine: fake.engine,
     config: parsed,
     clock,
-    policy: 'missing',
+    pull: 'missing',
     stallMs: 0,
     throttle: pullThrottle({ pulls: parsed.pulls_per_window, windowMs: parsed.window_seconds * 1000 }),
     loginOf: async () => undefined,
@@ -117,5 +118,7 @@ export function fakeStage(config: Record<string, unknown> = {}, more: Partial<St
     onEvent: (event) => events.push(event),
     ...more,
   });
-  return { ...fake, clock, events, stage };
+  const ensure = (image: string, signal?: AbortSignal) =>
+    jobs.ensure(image, { signal, waits: () => waits.push(image) });
+  return { ...fake, clock, events, waits, jobs, ensure };
 }

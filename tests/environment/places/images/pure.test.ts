@@ -7,12 +7,8 @@ import { canonicalName, OWN_HOST, parseReference } from '../../../../src/base/im
 import { isOpen } from '../../../../src/environment/places/diskMarks.ts';
 import { createDiskRoom } from '../../../../src/environment/places/diskRoom.ts';
 import { readDockerCliConfig } from '../../../../src/environment/places/endpoint.ts';
-import {
-  chooseEvictions,
-  type OwnImage,
-  openImageLedger,
-  removable,
-} from '../../../../src/environment/places/imageLedger.ts';
+import { chooseEvictions } from '../../../../src/environment/places/evictImages.ts';
+import { type OwnImage, openImageBook } from '../../../../src/environment/places/imageBook.ts';
 import {
   orderBySharedLayers,
   planImages,
@@ -248,10 +244,10 @@ describe('removing', () => {
     );
   });
 
-  test('the ledger remembers across processes what is ours and what living ones need', async () => {
+  test('the book remembers across processes what is ours and what living ones need', async () => {
     const path = join(dir, 'images.jsonl');
     const liveness = (name: string) => (name === '13' ? 'dead' : 'alive');
-    const [a, b, dead] = ['11', '12', '13'].map((name) => openImageLedger(path, { name, liveness }));
+    const [a, b, dead] = ['11', '12', '13'].map((name) => openImageBook(dir, { name, liveness }));
     await a!.pulled({ engine: 'E', image: 'x', id: '1', bytes: 5, at: 10 });
     await b!.pulled({ engine: 'E', image: 'y', id: '2', bytes: 6, at: 20 });
     await b!.pulled({ engine: 'OTHER', image: 'z', id: '3', bytes: 6, at: 20 });
@@ -268,12 +264,11 @@ describe('removing', () => {
   });
 
   test('a process of another machine counts as living for a week; a half-written list as none', async () => {
-    const path = join(dir, 'images.jsonl');
-    const mine = openImageLedger(path);
+    const mine = openImageBook(dir);
     await mine.need(['mine']);
-    const far = openImageLedger(path, { name: '7-123-boot@elsewhere', liveness: () => 'alive' });
+    const far = openImageBook(dir, { name: '7-123-boot@elsewhere', liveness: () => 'alive' });
     await far.need(['far']);
-    writeFileSync(join(dir, 'needed', 'x.draft'), 'half');
+    writeFileSync(join(dir, 'needed', '.x.7-1.tmp'), 'half');
     expect(await mine.needed()).toEqual(new Set(['mine', 'far']));
     const longAgo = Date.now() / 1000 - 8 * 24 * 3600;
     utimesSync(join(dir, 'needed', '7-123-boot@elsewhere'), longAgo, longAgo);
@@ -289,14 +284,13 @@ describe('removing', () => {
       'r.example/y:1',
       `m.example/hub/z@sha256:${'b'.repeat(64)}`,
     ]);
-    expect(removable(facts(own, { needed }))).toEqual([]);
-    const path = join(dir, 'images.jsonl');
-    const ledger = openImageLedger(path);
-    await ledger.pulled({ engine: 'E', image: 'a/x', id: '1', bytes: 5, digest: 'a/x@d', at: 10 });
-    await ledger.used({ engine: 'E', image: 'docker.io/a/x:latest', at: 30 });
-    expect(await ledger.own('E')).toMatchObject([{ image: 'a/x', usedAt: 30, digest: 'a/x@d' }]);
-    await ledger.removed({ engine: 'E', image: 'index.docker.io/a/x', at: 40 });
-    expect(await ledger.own('E')).toEqual([]);
+    expect(chooseEvictions(parsePolicy('remove-after'), facts(own, { needed }))).toEqual([]);
+    const book = openImageBook(dir);
+    await book.pulled({ engine: 'E', image: 'a/x', id: '1', bytes: 5, digest: 'a/x@d', at: 10 });
+    await book.used({ engine: 'E', image: 'docker.io/a/x:latest', at: 30 });
+    expect(await book.own('E')).toMatchObject([{ image: 'a/x', usedAt: 30, digest: 'a/x@d' }]);
+    await book.removed({ engine: 'E', image: 'index.docker.io/a/x', at: 40 });
+    expect(await book.own('E')).toEqual([]);
   });
 
   test('remove-after takes the images of the run; those fetched for other runs only where room is short', () => {
@@ -310,8 +304,6 @@ describe('removing', () => {
     expect(names(chooseEvictions(after, facts(own)))).toEqual(['old-night', 'mine', 'new-night']);
     expect(names(chooseEvictions(parsePolicy('lru:20'), facts(own, among)))).toEqual(['old-night']);
   });
-
-  test('removable with nothing of ours is empty', () => expect(removable(facts([]))).toEqual([]));
 });
 
 describe('disk', () => {

@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { parseReference } from '../../../../src/base/imageReference.ts';
 import { EnvironmentError } from '../../../../src/environment/environment.ts';
+import { dockerImageEngine } from '../../../../src/environment/places/imageEngine.ts';
+import type { ImageEvent } from '../../../../src/environment/places/imageJobs.ts';
 import { orderBySharedLayers } from '../../../../src/environment/places/imagePlan.ts';
 import { createImageService, type ImageService } from '../../../../src/environment/places/imageService.ts';
 import { imagesConfigSchema } from '../../../../src/environment/places/imagesConfig.ts';
 import { systemPullClock } from '../../../../src/environment/places/pullImage.ts';
-import type { StageEvent } from '../../../../src/environment/places/pullStage.ts';
 import { askExists, askManifest, askReset } from '../../../../src/environment/places/registry.ts';
 import { docker, dockerAvailable } from '../../../support/docker.ts';
 import { registryAvailable, startRegistry, type TestRegistry } from '../../../support/registry.ts';
@@ -18,7 +19,9 @@ const ready = registryAvailable() && (await dockerAvailable());
 // htpasswd line of tester:secret
 const HTPASSWD = 'tester:$2y$05$YzRHIvW6uC1lTRpxyqRX0e3/nBzrzupmAVzuZOPjx11zwdegR8.oi\n';
 
-describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docker-registry)', () => {
+const engine = dockerImageEngine(docker);
+
+describe.skipIf(!ready)('images from a real registry (needs Docker and docker-registry)', () => {
   let registry: TestRegistry;
   let dir: string;
   let services: ImageService[] = [];
@@ -52,7 +55,7 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
     return name;
   }
   function service(config: Record<string, unknown> = {}, more: Record<string, unknown> = {}, stateDir = dir) {
-    const events: StageEvent[] = [];
+    const events: ImageEvent[] = [];
     const made: ImageService = createImageService(
       { docker, dockerConfigDir: dir, stateDir },
       {
@@ -64,7 +67,8 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
       },
     );
     services.push(made);
-    return { ...made, events };
+    const ensure = (image: string) => made.ensure(image, { signal: undefined, waits: () => undefined });
+    return { ...made, ensure, events };
   }
   const failure = async (promise: Promise<unknown>): Promise<EnvironmentError> => {
     const error = await promise.catch((e: unknown) => e);
@@ -78,8 +82,8 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
 
   test('four instances, one pull; the digest of the registry is recorded', async () => {
     const image = await pushed({ layerBytes: [200_000, 100_000] });
-    const { stage, events } = service();
-    const all = await Promise.all([1, 2, 3, 4].map(() => stage.ensure(image)));
+    const { ensure, events } = service();
+    const all = await Promise.all([1, 2, 3, 4].map(() => ensure(image)));
     expect(new Set(all)).toHaveLength(1);
     expect(all[0]).toMatchObject({
       pulled: true,
@@ -87,7 +91,7 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
     });
     expect(events.filter((e) => e.type === 'started')).toHaveLength(1);
     const asked = manifestGets(image);
-    await stage.ensure(image);
+    await ensure(image);
     expect(manifestGets(image)).toBe(asked);
   });
 
@@ -97,7 +101,7 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
     ['a malformed name', (i: string) => i.replace('swebatch', 'Swebatch'), 'image_missing', 'wrong_name'],
   ])('%s', async (_, change, code, sub) => {
     const image = change(await pushed());
-    const error = await failure(service().stage.ensure(image));
+    const error = await failure(service().ensure(image));
     expect(error).toMatchObject({ code, sub, message: expect.stringContaining(image) });
     expect(error.evidence).toMatchObject({ image, fix: expect.any(String), message: expect.any(String) });
   });
@@ -115,8 +119,8 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
         registry.faults.length = 0;
       },
     };
-    const { stage, events } = service({}, { clock });
-    expect(await stage.ensure(image)).toMatchObject({ pulled: true });
+    const { ensure, events } = service({}, { clock });
+    expect(await ensure(image)).toMatchObject({ pulled: true });
     expect(slept).toEqual([7000]);
     expect(events).toContainEqual(
       expect.objectContaining({ type: 'paused', reason: 'rate_limited', until: 7000 }),
@@ -126,21 +130,21 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
   test('a layer that ends early is fetched again, here by the engine, else by us', async () => {
     const image = await pushed({ layerBytes: [400_000] });
     registry.faults.push({ on: '/blobs/', kind: 'cut', afterBytes: 60_000, times: 2 });
-    expect(await service().stage.ensure(image)).toMatchObject({ pulled: true });
+    expect(await service().ensure(image)).toMatchObject({ pulled: true });
   });
 
   test('a stalled layer is cut after the deadline and tried again; a registry that only stalls is an error', async () => {
     const image = await pushed({ layerBytes: [300_000] });
     registry.faults.push({ on: '/blobs/', kind: 'stall', afterBytes: 20_000, times: 2 });
-    const { stage, events } = service({}, { stallSeconds: 2 });
-    expect(await stage.ensure(image)).toMatchObject({ pulled: true });
+    const { ensure, events } = service({}, { stallSeconds: 2 });
+    expect(await ensure(image)).toMatchObject({ pulled: true });
     expect(events).toContainEqual(
       expect.objectContaining({ type: 'retry', message: expect.stringContaining('nothing moved') }),
     );
 
     const dead = await pushed({ layerBytes: [300_000] });
     registry.faults.push({ on: '/blobs/', kind: 'stall', afterBytes: 20_000 });
-    expect(await failure(service({ tries: 1 }, { stallSeconds: 2 }).stage.ensure(dead))).toMatchObject({
+    expect(await failure(service({ tries: 1 }, { stallSeconds: 2 }).ensure(dead))).toMatchObject({
       code: 'image_pull_failed',
       sub: 'stalled',
     });
@@ -149,8 +153,8 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
   test('a slow registry is no stalled one, and its progress is shown', async () => {
     const image = await pushed({ layerBytes: [2_000_000] });
     registry.faults.push({ on: '/blobs/', kind: 'slow', pauseMs: 120 });
-    const { stage, events } = service({}, { stallSeconds: 3 });
-    await stage.ensure(image);
+    const { ensure, events } = service({}, { stallSeconds: 3 });
+    await ensure(image);
     const seen = events.flatMap((e) => (e.type === 'progress' ? [e.progress.downloadedBytes] : []));
     expect(new Set(seen).size).toBeGreaterThan(3);
     expect(seen).toEqual(seen.toSorted((a, b) => a - b));
@@ -159,9 +163,9 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
   test('a registry in trouble is told apart from one that is not there', async () => {
     const image = await pushed();
     registry.faults.push({ on: '/manifests/', kind: 'status', status: 503 });
-    const troubled = await failure(service({ tries: 2 }).stage.ensure(image));
+    const troubled = await failure(service({ tries: 2 }).ensure(image));
     expect(troubled).toMatchObject({ sub: 'unreachable', message: expect.stringContaining('503') });
-    const gone = await failure(service({ tries: 1 }).stage.ensure('127.0.0.1:9/x/y:1'));
+    const gone = await failure(service({ tries: 1 }).ensure('127.0.0.1:9/x/y:1'));
     expect(gone).toMatchObject({
       sub: 'unreachable',
       message: expect.stringContaining('connection refused'),
@@ -171,9 +175,9 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
   test('an image of another processor is found out', async () => {
     const other = process.arch === 'arm64' ? 'amd64' : 'arm64';
     const image = await pushed({ architecture: other });
-    expect((await service().stage.ensure(image)).warnings).toEqual([expect.stringContaining('EMULATED')]);
+    expect((await service().ensure(image)).warnings).toEqual([expect.stringContaining('EMULATED')]);
     const platform = `linux/${other === 'arm64' ? 'amd64' : 'arm64'}`;
-    expect(await failure(service({}, { platform }).stage.ensure(image))).toMatchObject({
+    expect(await failure(service({}, { platform }).ensure(image))).toMatchObject({
       sub: 'wrong_platform',
     });
   });
@@ -182,14 +186,14 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
     const image = await pushed();
     const name = `other.example/swebatch-pulltest/${image.split('/').at(-1)}`;
     mine.push(name);
-    const { stage } = service({ mirrors: { 'other.example': ['127.0.0.1:9', registry.host] }, tries: 1 });
-    expect(await stage.ensure(name)).toMatchObject({
+    const { ensure } = service({ mirrors: { 'other.example': ['127.0.0.1:9', registry.host] }, tries: 1 });
+    expect(await ensure(name)).toMatchObject({
       from: image,
       digest: expect.stringContaining(registry.host),
     });
     expect(await docker.getImage(name).inspect()).toMatchObject({ RepoTags: [name] });
     // The engine has forgotten the digest with the mirror's name; a later sitting records the same one.
-    expect(await service().stage.ensure(name)).toMatchObject({
+    expect(await service().ensure(name)).toMatchObject({
       pulled: false,
       digest: expect.stringContaining(`${registry.host}/`),
     });
@@ -199,11 +203,11 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
     const locked = await startRegistry({ htpasswd: HTPASSWD });
     try {
       const image = await pushed({}, locked);
-      const { stage } = service();
-      expect(await failure(stage.ensure(image))).toMatchObject({ sub: 'no_access' });
+      const { ensure } = service();
+      expect(await failure(ensure(image))).toMatchObject({ sub: 'no_access' });
       const auths = { [locked.host]: { auth: btoa('tester:secret') } };
       writeFileSync(join(dir, 'config.json'), JSON.stringify({ auths }));
-      expect(await stage.ensure(image)).toMatchObject({ pulled: true });
+      expect(await ensure(image)).toMatchObject({ pulled: true });
     } finally {
       await locked.close();
     }
@@ -213,7 +217,7 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
     const locked = await startRegistry({ htpasswd: HTPASSWD });
     try {
       const image = await pushed({}, locked);
-      expect(await failure(service().stage.ensure(image))).toMatchObject({
+      expect(await failure(service().ensure(image))).toMatchObject({
         sub: 'no_access',
         message: expect.stringContaining(`docker login ${locked.host}`),
       });
@@ -223,14 +227,14 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
           JSON.stringify({ auths: { [locked.host]: { auth: btoa(text) } } }),
         );
       login('tester:wrong');
-      expect(await failure(service().stage.ensure(image))).toMatchObject({
+      expect(await failure(service().ensure(image))).toMatchObject({
         sub: 'no_access',
         message: expect.not.stringContaining('wrong'),
       });
       login('tester:secret');
       const right = service();
       expect(await right.manifestOf(image)).toMatchObject({ ok: true });
-      expect(await right.stage.ensure(image)).toMatchObject({ pulled: true });
+      expect(await right.ensure(image)).toMatchObject({ pulled: true });
     } finally {
       await locked.close();
     }
@@ -244,8 +248,8 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
       await pushed({ layerBytes: sizes, baseSeed: 'one' }),
       await pushed({ layerBytes: sizes, baseSeed: 'two' }),
     ];
-    const { plan, stage } = service();
-    await stage.ensure(a);
+    const { plan, ensure } = service();
+    await ensure(a);
     const missing = `${registry.host}/swebatch-pulltest/none:1`;
     const found = await plan([a, b, c, d, b, missing]);
     expect(found).toMatchObject({ here: 1, toPull: 3, unknown: [{ image: missing }] });
@@ -302,9 +306,9 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
   describe('removing', () => {
     test('remove-after takes what we pulled and nobody needs, and nothing else', async () => {
       const [foreign, queued, used, free] = [await pushed(), await pushed(), await pushed(), await pushed()];
-      await service({}, {}, join(dir, 'somebody-else')).stage.ensure(foreign);
-      const { stage, need, done, collect, ledger, engine } = service({ policy: 'remove-after' });
-      for (const image of [foreign, queued, used, free]) await stage.ensure(image);
+      await service({}, {}, join(dir, 'somebody-else')).ensure(foreign);
+      const { ensure, need, done, collect, own } = service({ policy: 'remove-after' });
+      for (const image of [foreign, queued, used, free]) await ensure(image);
       const container = await docker.createContainer({
         Image: used,
         Cmd: ['/x'],
@@ -318,8 +322,11 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
         expect(
           await Promise.all([foreign, queued, used, free].map(async (i) => Boolean(await engine.inspect(i)))),
         ).toEqual([true, true, true, false]);
-        expect((await ledger.own((await engine.info()).id)).map((i) => i.image)).toEqual([queued, used]);
-        expect(await stage.ensure(free)).toMatchObject({ pulled: true });
+        expect((await own()).map(({ image, state }) => [image, state])).toEqual([
+          [queued, 'needed'],
+          [used, 'free'],
+        ]);
+        expect(await ensure(free)).toMatchObject({ pulled: true });
       } finally {
         await container.remove({ force: true });
       }
@@ -327,8 +334,8 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
 
     test('the sealed copy of an image goes with it, and protects it while an attempt runs in it', async () => {
       const image = await pushed();
-      const { stage, collect, engine } = service({ policy: 'remove-after' });
-      const { id } = await stage.ensure(image);
+      const { ensure, collect } = service({ policy: 'remove-after' });
+      const { id } = await ensure(image);
       const copy = `swebatch-pulltest-sealed:${process.pid}`;
       const container = await docker.createContainer({ Image: image, Cmd: ['/x'] });
       await container.commit({
@@ -346,9 +353,9 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
 
     test('a name that points to another image today is not ours any more', async () => {
       const [image, other] = [await pushed(), await pushed()];
-      const { stage, collect, engine } = service({ policy: 'remove-after' });
-      await stage.ensure(image);
-      await service({}, {}, join(dir, 'somebody-else')).stage.ensure(other);
+      const { ensure, collect } = service({ policy: 'remove-after' });
+      await ensure(image);
+      await service({}, {}, join(dir, 'somebody-else')).ensure(other);
       await docker.getImage(image).remove({ force: false });
       await engine.tag(other, image);
       expect((await collect()).removed).toEqual([]);
@@ -360,7 +367,7 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
       let free = 100e9;
       const config = { policy: 'lru:1000', disk_low: '10g', disk_high: '12g' };
       const first = service(config, { free: async () => free });
-      await first.stage.ensure(old);
+      await first.ensure(old);
       free = 5e9;
       const states: string[] = [];
       const clock = {
@@ -375,8 +382,8 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
           if (!s.open) free = 20e9;
         },
       });
-      expect(await low.stage.ensure(next)).toMatchObject({ pulled: true });
-      expect(await low.engine.inspect(old)).toBeUndefined();
+      expect(await low.ensure(next)).toMatchObject({ pulled: true });
+      expect(await engine.inspect(old)).toBeUndefined();
       expect(states).toEqual([expect.stringMatching(/^disk_full 4\.7 GiB < 10 GiB floor$/), '']);
     });
   });

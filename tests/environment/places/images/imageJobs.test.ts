@@ -1,9 +1,9 @@
-// The pull stage against an engine in memory: order, dedupe, pauses, retries, policies.
+// The jobs of images against an engine in memory: order, dedupe, pauses, retries, policies.
 import { describe, expect, test } from 'vitest';
 import { EnvironmentError } from '../../../../src/environment/environment.ts';
 import { rememberRecipe } from '../../../../src/environment/places/buildRecipes.ts';
 import { imagesConfigSchema } from '../../../../src/environment/places/imagesConfig.ts';
-import { fakeStage, settled } from './fakeEngine.ts';
+import { fakeJobs, settled } from './fakeEngine.ts';
 
 const names = (pulls: readonly { name: string }[]) => pulls.map((pull) => pull.name);
 const failure = async (promise: Promise<unknown>): Promise<EnvironmentError> => {
@@ -14,9 +14,9 @@ const failure = async (promise: Promise<unknown>): Promise<EnvironmentError> => 
 
 describe('one pull an image', () => {
   test('four trials that ask for one image under any of its names share one pull [T-34]', async () => {
-    const { stage, pulls } = fakeStage();
+    const { ensure, pulls } = fakeJobs();
     const waiting = ['a/x', 'a/x:latest', 'docker.io/a/x', 'index.docker.io/a/x:latest'].map((i) =>
-      stage.ensure(i),
+      ensure(i),
     );
     await settled();
     expect(names(pulls)).toEqual(['a/x:latest']);
@@ -26,62 +26,42 @@ describe('one pull an image', () => {
   });
 
   test('an image that is here is not pulled; with "always" it is, once', async () => {
-    const here = fakeStage();
+    const here = fakeJobs();
     here.local.set('a/x:1', here.image('a/x:1'));
-    expect(await here.stage.ensure('a/x:1')).toMatchObject({ pulled: false });
+    expect(await here.ensure('a/x:1')).toMatchObject({ pulled: false });
     expect(here.pulls).toEqual([]);
-    const always = fakeStage({}, { policy: 'always' });
+    const always = fakeJobs({}, { pull: 'always' });
     always.local.set('a/x:1', always.image('a/x:1'));
-    const both = [always.stage.ensure('a/x:1'), always.stage.ensure('a/x:1')];
+    const both = [always.ensure('a/x:1'), always.ensure('a/x:1')];
     await settled();
     await always.pulls[0]!.succeed();
     await Promise.all(both);
-    await always.stage.ensure('a/x:1');
+    await always.ensure('a/x:1');
     expect(always.pulls).toHaveLength(1);
   });
 
-  test('where an image is: here, coming while it is pulled, absent before and after a failure', async () => {
-    const { stage, pulls, local, image, engine } = fakeStage({ tries: 1 });
-    local.set('a/x:1', image('a/x:1'));
-    expect(await Promise.all([stage.placeOf('a/x:1'), stage.placeOf('a/y:1')])).toEqual(['here', 'absent']);
-    const waiting = stage.ensure('a/y:1');
-    await settled();
-    expect(await stage.placeOf('docker.io/a/y:1')).toBe('coming');
-    await pulls[0]!.succeed();
-    await waiting;
-    expect(await stage.placeOf('a/y:1')).toBe('here');
-    const missing = failure(stage.ensure('a/z:1'));
-    await settled();
-    await pulls[1]!.fail('manifest for a/z:1 not found: manifest unknown');
-    await missing;
-    expect(await stage.placeOf('a/z:1')).toBe('absent');
-    engine.inspect = () => Promise.reject(new Error('gone'));
-    expect(await stage.placeOf('a/w:1')).toBe('absent');
-    expect(pulls).toHaveLength(2);
-  });
-
   test('"never" asks no registry and says how to get the image', async () => {
-    const { stage, pulls } = fakeStage({}, { policy: 'never' });
-    const error = await failure(stage.ensure('a/x:1'));
+    const { ensure, pulls } = fakeJobs({}, { pull: 'never' });
+    const error = await failure(ensure('a/x:1'));
     expect(error).toMatchObject({
       code: 'image_missing',
       sub: 'not_local',
       message: expect.stringContaining('--pull missing'),
     });
     expect(pulls).toEqual([]);
-    const built = await failure(stage.ensure('swebatch.internal/harbor:1'));
+    const built = await failure(ensure('swebatch.internal/harbor:1'));
     expect(built.message).toContain('neither pulls nor builds; build it with "swebatch images build"');
     expect(built.message).not.toContain('pull it with');
   });
 
   test('an image that was removed since is pulled again', async () => {
-    const { stage, pulls, engine } = fakeStage();
-    const first = stage.ensure('a/x:1');
+    const { ensure, pulls, engine } = fakeJobs();
+    const first = ensure('a/x:1');
     await settled();
     await pulls[0]!.succeed();
     await first;
     await engine.remove('a/x:1');
-    const second = stage.ensure('a/x:1');
+    const second = ensure('a/x:1');
     await settled();
     await pulls[1]!.succeed();
     expect(await second).toMatchObject({ pulled: true });
@@ -89,27 +69,49 @@ describe('one pull an image', () => {
 });
 
 describe('order and bounds', () => {
-  test('at most so many pulls at a time, and so many images ahead of the trials', async () => {
-    const { stage, pulls } = fakeStage({ max_concurrent_pulls: 2, ahead: 3 });
-    stage.prefetch(['a/1:1', 'a/2:1', 'a/3:1', 'a/4:1', 'a/5:1']);
+  test('at most so many pulls at a time, in the order in which they were asked for', async () => {
+    const { ensure, pulls, jobs } = fakeJobs({ max_concurrent_pulls: 2 });
+    const all = ['a/1:1', 'a/2:1', 'a/3:1'].map((image) => ensure(image));
     await settled();
     expect(names(pulls)).toEqual(['a/1:1', 'a/2:1']);
-    await pulls[0]!.succeed();
+    expect(jobs.status()).toMatchObject({ active: [{ image: 'a/1:1' }, { image: 'a/2:1' }], waiting: 1 });
     await pulls[1]!.succeed();
-    await pulls[2]!.succeed();
-    expect(names(pulls)).toEqual(['a/1:1', 'a/2:1', 'a/3:1']); // three are ready and nobody took one
-    expect(stage.isReady('a/1:1')).toBe(true);
-    await stage.ensure('a/1:1');
     await settled();
-    expect(names(pulls).at(-1)).toBe('a/4:1');
+    expect(names(pulls)).toEqual(['a/1:1', 'a/2:1', 'a/3:1']);
+    expect(jobs.here()).toEqual(['a/2:1']);
+    await pulls[0]!.succeed();
+    await pulls[2]!.succeed();
+    await Promise.all(all);
+  });
+
+  test('whoever waits for a pull, or for a turn, says so before and while it goes on; then nobody says anything', async () => {
+    const { ensure, pulls, waits, clock } = fakeJobs({ max_concurrent_pulls: 1, tries: 2, retry_seconds: 1 });
+    const both = [ensure('a/1:1'), ensure('a/2:1')];
+    expect(waits.splice(0)).toEqual([]);
+    await settled();
+    expect(new Set(waits.splice(0))).toEqual(new Set(['a/1:1', 'a/2:1']));
+    pulls[0]!.request.onEvent({ layer: 'l', status: 'Downloading', current: 1, total: 2 });
+    expect(waits.splice(0)).toEqual(['a/1:1']);
+    await pulls[0]!.fail('unexpected EOF');
+    await settled();
+    expect(new Set(waits.splice(0))).toContain('a/1:1');
+    // Its turn is another image's while it waits for its second try.
+    expect(names(pulls)).toEqual(['a/1:1', 'a/2:1']);
+    await pulls[1]!.succeed();
+    await clock.advance(1000);
+    await pulls[2]!.succeed();
+    await Promise.all(both);
+    waits.splice(0);
+    await ensure('a/1:1');
+    expect(waits).toEqual([]);
   });
 
   test('one that is built from another that is built comes after it, also where there is one place', async () => {
     const recipe = { files: () => [], timeoutS: 60 };
     rememberRecipe('swebatch.internal/x:base', recipe);
     rememberRecipe('swebatch.internal/x:above', { ...recipe, from: 'swebatch.internal/x:base' });
-    const { stage, pulls } = fakeStage({ max_concurrent_pulls: 1 });
-    const both = [stage.ensure('swebatch.internal/x:above'), stage.ensure('swebatch.internal/x:base')];
+    const { ensure, pulls } = fakeJobs({ max_concurrent_pulls: 1 });
+    const both = [ensure('swebatch.internal/x:above'), ensure('swebatch.internal/x:base')];
     await settled();
     expect(names(pulls)).toEqual(['swebatch.internal/x:base']);
     await pulls[0]!.succeed();
@@ -119,40 +121,30 @@ describe('order and bounds', () => {
     expect(await Promise.all(both)).toMatchObject([{ pulled: true }, { pulled: true }]);
   });
 
-  test('an image that a trial waits for goes before those pulled ahead', async () => {
-    const { stage, pulls } = fakeStage({ max_concurrent_pulls: 1, ahead: 4 });
-    stage.prefetch(['a/1:1', 'a/2:1', 'a/3:1']);
-    await settled();
-    void stage.ensure('b/wanted:1').catch(() => {});
-    await settled();
-    await pulls[0]!.succeed();
-    expect(names(pulls)).toEqual(['a/1:1', 'b/wanted:1']);
-  });
-
   test('an image already here does not wait behind a pull that takes long', async () => {
-    const { stage, local, image } = fakeStage({ max_concurrent_pulls: 1, ahead: 0 });
-    void stage.ensure('a/slow:1').catch(() => {});
+    const { ensure, local, image } = fakeJobs({ max_concurrent_pulls: 1, ahead: 0 });
+    void ensure('a/slow:1').catch(() => {});
     await settled();
     local.set('a/here:1', image('a/here:1'));
-    expect(await stage.ensure('a/here:1')).toMatchObject({ pulled: false });
+    expect(await ensure('a/here:1')).toMatchObject({ pulled: false });
   });
 
   test('a trial that is stopped leaves the pull to the others', async () => {
-    const { stage, pulls } = fakeStage();
+    const { ensure, pulls } = fakeJobs();
     const stop = new AbortController();
-    const [first, second] = [stage.ensure('a/x:1', stop.signal), stage.ensure('a/x:1')];
+    const [first, second] = [ensure('a/x:1', stop.signal), ensure('a/x:1')];
     await settled();
     stop.abort();
-    expect(await failure(first)).toMatchObject({ sub: 'interrupted' });
+    await expect(first).rejects.toBe(stop.signal.reason);
     await pulls[0]!.succeed();
     expect(await second).toMatchObject({ pulled: true });
   });
 
   test('close stops what runs and what waits', async () => {
-    const { stage, pulls } = fakeStage({ max_concurrent_pulls: 1 });
-    const both = [stage.ensure('a/1:1'), stage.ensure('a/2:1')].map(failure);
+    const { ensure, jobs, pulls } = fakeJobs({ max_concurrent_pulls: 1 });
+    const both = [ensure('a/1:1'), ensure('a/2:1')].map(failure);
     await settled();
-    await stage.close();
+    await jobs.close();
     expect((await Promise.all(both)).map((e) => e.sub)).toEqual(['interrupted', 'interrupted']);
     expect(pulls).toHaveLength(1);
   });
@@ -162,11 +154,11 @@ describe('a registry that says 429', () => {
   const LIMIT = 'toomanyrequests: You have reached your pull rate limit';
 
   test('pauses all pulls until the reset it names, and tells when that is', async () => {
-    const { stage, pulls, clock, events } = fakeStage(
+    const { ensure, jobs, pulls, clock, events } = fakeJobs(
       { max_concurrent_pulls: 1 },
       { askReset: async () => 90_000 },
     );
-    const both = [stage.ensure('a/1:1'), stage.ensure('a/2:1')];
+    const both = [ensure('a/1:1'), ensure('a/2:1')];
     await settled();
     await pulls[0]!.fail(LIMIT);
     const until = clock.now() + 90_000;
@@ -177,7 +169,7 @@ describe('a registry that says 429', () => {
       message: expect.stringContaining('docker.io'),
       registry: 'docker.io',
     });
-    expect(stage.status().paused).toEqual({ reason: 'rate_limited', until, registry: 'docker.io' });
+    expect(jobs.status().paused).toEqual({ reason: 'rate_limited', until, registry: 'docker.io' });
     await clock.advance(89_999);
     expect(pulls).toHaveLength(1);
     await clock.advance(1);
@@ -185,12 +177,12 @@ describe('a registry that says 429', () => {
     await pulls[1]!.succeed();
     await pulls[2]!.succeed();
     await Promise.all(both);
-    expect(stage.status().paused).toBeUndefined();
+    expect(jobs.status().paused).toBeUndefined();
   });
 
   test('without a reset the pause grows, and does not use up the tries', async () => {
-    const { stage, pulls, clock } = fakeStage({ tries: 1 });
-    const ready = stage.ensure('a/1:1');
+    const { ensure, pulls, clock } = fakeJobs({ tries: 1 });
+    const ready = ensure('a/1:1');
     await settled();
     for (const pause of [60_000, 120_000, 240_000]) {
       await pulls.at(-1)!.fail(LIMIT);
@@ -205,8 +197,8 @@ describe('a registry that says 429', () => {
   });
 
   test('patience ends, and the error says what raises the limit', async () => {
-    const { stage, pulls, clock } = fakeStage({ rate_limit_patience_seconds: 100 });
-    const error = failure(stage.ensure('a/1:1'));
+    const { ensure, pulls, clock } = fakeJobs({ rate_limit_patience_seconds: 100 });
+    const error = failure(ensure('a/1:1'));
     await settled();
     await pulls[0]!.fail(LIMIT);
     await clock.advance(60_000);
@@ -219,8 +211,8 @@ describe('a registry that says 429', () => {
   });
 
   test('a registry that says "now", or a moment that has passed, is not asked at once again and again', async () => {
-    const { stage, pulls, clock } = fakeStage({}, { askReset: async () => 0 });
-    const ready = stage.ensure('a/1:1');
+    const { ensure, pulls, clock } = fakeJobs({}, { askReset: async () => 0 });
+    const ready = ensure('a/1:1');
     await settled();
     await pulls[0]!.fail(LIMIT);
     await clock.advance(59_999);
@@ -231,11 +223,11 @@ describe('a registry that says 429', () => {
   });
 
   test('one that asks for more patience than there is fails every image at once, with the moment it named', async () => {
-    const { stage, pulls, clock } = fakeStage(
+    const { ensure, pulls, clock } = fakeJobs(
       { max_concurrent_pulls: 1 },
       { askReset: async () => 86_400_000 },
     );
-    const errors = ['a/1:1', 'a/2:1', 'a/3:1'].map((image) => failure(stage.ensure(image)));
+    const errors = ['a/1:1', 'a/2:1', 'a/3:1'].map((image) => failure(ensure(image)));
     await settled();
     const until = new Date(clock.now() + 86_400_000).toISOString();
     await pulls[0]!.fail(LIMIT);
@@ -245,20 +237,20 @@ describe('a registry that says 429', () => {
   });
 
   test('what another registry has comes on while one refuses, however many images wait for that one', async () => {
-    const { stage, pulls, clock } = fakeStage(
+    const { ensure, jobs, pulls, clock } = fakeJobs(
       { max_concurrent_pulls: 1 },
       { askReset: async () => 3_600_000 },
     );
-    const refused = ['a/1:1', 'a/2:1'].map((image) => stage.ensure(image));
+    const refused = ['a/1:1', 'a/2:1'].map((image) => ensure(image));
     await settled();
     await pulls[0]!.fail(LIMIT);
-    const other = stage.ensure('r.example/b:1');
+    const other = ensure('r.example/b:1');
     await settled();
     expect(names(pulls)).toEqual(['a/1:1', 'r.example/b:1']);
     await pulls[1]!.succeed();
     expect(await other).toMatchObject({ pulled: true });
     // The pause of the first is still shown, and its images come one after the other when it ends.
-    expect(stage.status()).toMatchObject({ waiting: 2, paused: { registry: 'docker.io' } });
+    expect(jobs.status()).toMatchObject({ waiting: 2, paused: { registry: 'docker.io' } });
     await clock.advance(3_600_000);
     expect(names(pulls).slice(2)).toEqual(['a/1:1']);
     await pulls[2]!.succeed();
@@ -270,12 +262,12 @@ describe('a registry that says 429', () => {
 
   test('a mirror serves on while the registry behind it refuses, and the other way round', async () => {
     const mirrors = { 'docker.io': ['m.example'] };
-    const { stage, pulls } = fakeStage({ mirrors }, { askReset: async () => 3_600_000 });
-    const first = stage.ensure('a/1:1');
+    const { ensure, pulls } = fakeJobs({ mirrors }, { askReset: async () => 3_600_000 });
+    const first = ensure('a/1:1');
     await settled();
     await pulls[0]!.fail('manifest unknown');
     await pulls[1]!.fail(LIMIT);
-    const second = stage.ensure('a/2:1');
+    const second = ensure('a/2:1');
     await settled();
     expect(names(pulls).slice(2)).toEqual(['m.example/a/2:1']);
     await pulls[2]!.fail(LIMIT); // both refuse now
@@ -283,8 +275,8 @@ describe('a registry that says 429', () => {
     void second.catch(() => {});
     await settled();
     expect(pulls).toHaveLength(3);
-    const other = fakeStage({ mirrors }, { askReset: async () => 3_600_000 });
-    const ready = other.stage.ensure('a/1:1');
+    const other = fakeJobs({ mirrors }, { askReset: async () => 3_600_000 });
+    const ready = other.ensure('a/1:1');
     await settled();
     await other.pulls[0]!.fail(LIMIT);
     expect(names(other.pulls)).toEqual(['m.example/a/1:1', 'a/1:1']);
@@ -293,11 +285,11 @@ describe('a registry that says 429', () => {
   });
 
   test('a mirror that refuses is waited for where the registry itself cannot be reached', async () => {
-    const { stage, pulls, clock } = fakeStage(
+    const { ensure, pulls, clock } = fakeJobs(
       { mirrors: { 'docker.io': ['m.example'] }, tries: 1 },
       { askReset: async () => 60_000 },
     );
-    const ready = stage.ensure('a/1:1');
+    const ready = ensure('a/1:1');
     await settled();
     await pulls[0]!.fail(LIMIT);
     await pulls[1]!.fail('dial tcp: lookup registry-1.docker.io: no such host');
@@ -308,12 +300,12 @@ describe('a registry that says 429', () => {
   });
 
   test('a budget of pulls holds back the next one until the window has moved', async () => {
-    const { stage, pulls, clock, events } = fakeStage({
+    const { ensure, pulls, clock, events } = fakeJobs({
       pulls_per_window: 2,
       window_seconds: 10,
       max_concurrent_pulls: 3,
     });
-    for (const i of [1, 2, 3]) void stage.ensure(`a/${i}:1`).catch(() => {});
+    for (const i of [1, 2, 3]) void ensure(`a/${i}:1`).catch(() => {});
     await settled();
     expect(pulls).toHaveLength(2);
     expect(events).toContainEqual(
@@ -328,8 +320,8 @@ describe('a registry that says 429', () => {
 
 describe('failures', () => {
   test('a broken transfer is tried again with growing waits; then it is an error', async () => {
-    const { stage, pulls, clock, events } = fakeStage({ tries: 3, retry_seconds: 1 });
-    const error = failure(stage.ensure('a/x:1'));
+    const { ensure, pulls, clock, events } = fakeJobs({ tries: 3, retry_seconds: 1 });
+    const error = failure(ensure('a/x:1'));
     await settled();
     await pulls[0]!.fail('unexpected EOF');
     await clock.advance(1000);
@@ -341,11 +333,11 @@ describe('failures', () => {
   });
 
   test('a missing image is not tried again, not even for the next trial', async () => {
-    const { stage, pulls } = fakeStage();
-    const first = failure(stage.ensure('a/x:1'));
+    const { ensure, pulls } = fakeJobs();
+    const first = failure(ensure('a/x:1'));
     await settled();
     await pulls[0]!.fail('manifest for a/x:1 not found: manifest unknown: manifest unknown');
-    for (const error of [await first, await failure(stage.ensure('a/x:1'))])
+    for (const error of [await first, await failure(ensure('a/x:1'))])
       expect(error).toMatchObject({
         code: 'image_missing',
         sub: 'missing',
@@ -355,23 +347,23 @@ describe('failures', () => {
   });
 
   test('a name that is none never reaches the engine', async () => {
-    const { stage, pulls } = fakeStage();
+    const { ensure, pulls } = fakeJobs();
     for (const name of ['A/B:1', 'a/x:', 'a//x', '', 'a/x@sha256:12', 'a b', '-v/x'])
-      expect(await failure(stage.ensure(name))).toMatchObject({ code: 'image_missing', sub: 'wrong_name' });
+      expect(await failure(ensure(name))).toMatchObject({ code: 'image_missing', sub: 'wrong_name' });
     expect(pulls).toEqual([]);
   });
 
   test('a full disk ends the try at once', async () => {
-    const { stage, pulls } = fakeStage();
-    const error = failure(stage.ensure('a/x:1'));
+    const { ensure, pulls } = fakeJobs();
+    const error = failure(ensure('a/x:1'));
     await settled();
     await pulls[0]!.fail('write /var/lib/docker/tmp/x: no space left on device');
     expect(await error).toMatchObject({ code: 'disk_full' });
   });
 
   test('a pull where nothing moves is cut and called stalled', async () => {
-    const { stage } = fakeStage({ tries: 1 }, { stallMs: 20 });
-    expect(await failure(stage.ensure('a/x:1'))).toMatchObject({
+    const { ensure } = fakeJobs({ tries: 1 }, { stallMs: 20 });
+    expect(await failure(ensure('a/x:1'))).toMatchObject({
       sub: 'stalled',
       message: expect.stringContaining('nothing moved for 0.02 s'),
     });
@@ -381,11 +373,11 @@ describe('failures', () => {
 describe('names, mirrors, platforms', () => {
   test('mirrors come first; the image ends up under the name of the row', async () => {
     const login = { username: 'u', password: 'p', serveraddress: 'm.example' };
-    const { stage, pulls, local } = fakeStage(
+    const { ensure, pulls, local } = fakeJobs(
       { mirrors: { 'docker.io': ['m.example', 'n.example:5000'] } },
       { loginOf: async (registry) => (registry === 'm.example' ? login : undefined) },
     );
-    const ready = stage.ensure('swebench/x:1');
+    const ready = ensure('swebench/x:1');
     await settled();
     expect(pulls[0]!.request).toMatchObject({
       registry: 'm.example',
@@ -405,17 +397,17 @@ describe('names, mirrors, platforms', () => {
   test.each(['docker.io/swebench/', 'swebench/', 'index.docker.io/swebench/'])(
     'a prefix is rewritten however the rule and the name are spelled: %s',
     async (from) => {
-      const { stage, pulls } = fakeStage({ rewrite: [{ from, to: 'r.example/mirror/' }] });
-      void stage.ensure('swebench/x').catch(() => {});
-      void stage.ensure('docker.io/swebench/y:1').catch(() => {});
+      const { ensure, pulls } = fakeJobs({ rewrite: [{ from, to: 'r.example/mirror/' }] });
+      void ensure('swebench/x').catch(() => {});
+      void ensure('docker.io/swebench/y:1').catch(() => {});
       await settled();
       expect(names(pulls)).toEqual(['r.example/mirror/x:latest', 'r.example/mirror/y:1']);
     },
   );
 
   test('a rewriting that makes no name is said, and nothing is fetched from elsewhere', async () => {
-    const { stage, pulls } = fakeStage({ rewrite: [{ from: 'swebench/', to: 'R.example/Mirror//' }] });
-    expect(await failure(stage.ensure('swebench/x'))).toMatchObject({
+    const { ensure, pulls } = fakeJobs({ rewrite: [{ from: 'swebench/', to: 'R.example/Mirror//' }] });
+    expect(await failure(ensure('swebench/x'))).toMatchObject({
       sub: 'wrong_name',
       message: expect.stringContaining('images.rewrite'),
     });
@@ -424,11 +416,11 @@ describe('names, mirrors, platforms', () => {
 
   test('a mirror may serve a registry below a path, with the login of its host', async () => {
     const asked: string[] = [];
-    const { stage, pulls, local } = fakeStage(
+    const { ensure, pulls, local } = fakeJobs(
       { mirrors: { 'docker.io': ['cache.example:8443/hub'] } },
       { loginOf: async (registry) => void asked.push(registry) },
     );
-    const ready = stage.ensure('swebench/x:1');
+    const ready = ensure('swebench/x:1');
     await settled();
     expect(asked).toEqual(['cache.example:8443']);
     expect(pulls[0]!.request).toMatchObject({
@@ -450,30 +442,30 @@ describe('names, mirrors, platforms', () => {
   test('an image named by digest that came from a mirror is pulled once and found there again', async () => {
     const digest = `sha256:${'a'.repeat(64)}`;
     const mirrors = { 'docker.io': ['m.example'] };
-    const { stage, pulls, local } = fakeStage({ mirrors });
-    const first = stage.ensure(`swebench/x@${digest}`);
+    const { ensure, pulls, local } = fakeJobs({ mirrors });
+    const first = ensure(`swebench/x@${digest}`);
     await settled();
     await pulls[0]!.succeed();
     expect(await first).toMatchObject({ heldAs: `m.example/swebench/x@${digest}` });
-    await stage.ensure(`swebench/x@${digest}`);
+    await ensure(`swebench/x@${digest}`);
     expect(pulls).toHaveLength(1);
-    const later = fakeStage({ mirrors });
+    const later = fakeJobs({ mirrors });
     for (const [name, image] of local) later.local.set(name, image);
-    expect(await later.stage.ensure(`swebench/x@${digest}`)).toMatchObject({ pulled: false });
+    expect(await later.ensure(`swebench/x@${digest}`)).toMatchObject({ pulled: false });
   });
 
   test('a copy for another platform than the one asked for says how to get the right one', async () => {
-    const { stage, local, image } = fakeStage({}, { platform: 'linux/arm64' });
+    const { ensure, local, image } = fakeJobs({}, { platform: 'linux/arm64' });
     local.set('a/x:1', image('a/x:1'));
-    expect(await failure(stage.ensure('a/x:1'))).toMatchObject({
+    expect(await failure(ensure('a/x:1'))).toMatchObject({
       sub: 'wrong_platform',
       message: expect.stringMatching(/built for linux\/amd64.*--pull always/),
     });
   });
 
   test('an image for another processor is said loudly, or refused', async () => {
-    const loud = fakeStage();
-    const ready = loud.stage.ensure('a/x:1');
+    const loud = fakeJobs();
+    const ready = loud.ensure('a/x:1');
     await settled();
     await loud.pulls[0]!.succeed('arm64');
     expect((await ready).warnings).toEqual([expect.stringMatching(/linux\/arm64.*EMULATED/)]);
@@ -481,8 +473,8 @@ describe('names, mirrors, platforms', () => {
       [{ allow_emulation: false }, {}],
       [{}, { platform: 'linux/amd64' }],
     ] as const) {
-      const strict = fakeStage(config, more);
-      const error = failure(strict.stage.ensure('a/x:1'));
+      const strict = fakeJobs(config, more);
+      const error = failure(strict.ensure('a/x:1'));
       await settled();
       await strict.pulls[0]!.succeed('arm64');
       expect(await error).toMatchObject({
