@@ -189,43 +189,18 @@ async function supervise(
   }
 }
 
-/** An opened container becomes the agent's environment when it is ready, and is removed where it does not get ready. `notes` come until then. */
-export async function environmentWhenReady(
-  container: Container,
-  channels: Channels,
-  notes: readonly string[],
-  ready: () => Promise<
-    Omit<EnvironmentInfo, 'containerId' | 'transport' | 'notes'> & {
-      readonly config: EnvironmentConfig;
-      readonly snapshot: GitSnapshot | TreeSnapshot | undefined;
-    }
-  >,
-): Promise<Environment> {
-  try {
-    const { config, snapshot, ...of } = await ready();
-    const { transport } = channels.worker ?? channels.own;
-    const info = { ...of, containerId: container.id, transport, notes };
-    const names = container.unkept && (await seenInside(channels.own, 'names')).names;
-    return environmentIn(container, channels, config, snapshot, info, names);
-  } catch (error) {
-    for (const channel of [channels.own, channels.worker]) channel?.close();
-    await container.remove();
-    throw error;
-  }
-}
-
 /** What the agent and the runner hold: a started container behind the Environment contract. */
-function environmentIn(
+export async function environmentIn(
   container: Container,
   { own, worker }: Channels,
   config: EnvironmentConfig,
   snapshot: GitSnapshot | TreeSnapshot | undefined,
   info: EnvironmentInfo,
-  names = '',
-): Environment {
+): Promise<Environment> {
   const { watch, listen, keep, beside, watchWrites, putBack, serviceLogs, unkept, systemChanges } = container;
   let closing: Promise<void> | undefined;
   const doorways: Doorway[] = [];
+  const names = unkept && (await seenInside(own, 'names')).names;
   // Nobody else's processes are an agent's: what the image started itself goes on where it is another user's.
   const { execute, killAll } = worker ?? own;
   const others = new Map<string, Promise<Channel>>();
@@ -304,7 +279,7 @@ function environmentIn(
     }),
     ...(unkept && {
       unkept: async () =>
-        (await orDeath(unkept(), 'looking at what can be kept')) ?? unkeptInside(own, names),
+        (await orDeath(unkept(), 'looking at what can be kept')) ?? unkeptInside(own, names ?? ''),
     }),
     ...(systemChanges && { systemChanges: () => orDeath(systemChanges(), 'listing what was changed') }),
     leftRunning: own.left,
@@ -317,11 +292,17 @@ function environmentIn(
           config.interpreter,
           putScript(container),
         );
-        const { keep: _, beside: __, as: ___, ...rest } = container;
+        const { keep: _, beside: __, as: ___, unkept: ____, ...rest } = container;
         const same = { ...rest, ...started, remove: async () => {} };
         const notes = { ...info, transport: transport.name };
         return {
-          ...environmentIn(same, { own: createChannel(transport, config, same) }, config, undefined, notes),
+          ...(await environmentIn(
+            same,
+            { own: createChannel(transport, config, same) },
+            config,
+            undefined,
+            notes,
+          )),
           runsBeside: true,
         };
       },

@@ -24,7 +24,7 @@ export interface LockHolder {
   readonly since: string;
 }
 
-/** By hand: a list of runs reads locks too, and loads nothing that takes longer than its answer. */
+/** Checked by hand: a list of runs reads locks too, and loads nothing that takes longer than its answer. */
 function isHolder(value: unknown): value is LockHolder {
   const { pid, pidStart, pidNamespace = '', bootId, host, since } = recordOf(value);
   return (
@@ -65,17 +65,17 @@ export function takeLock(
         holder,
         message: `the run is locked by pid ${holder.pid} on ${holder.host} since ${holder.since}; wait for it or stop it. If that process is gone, remove ${path}`,
       };
-    // The holder is dead, or the file unreadable, which no lock of ours ever is.
+    // The holder is dead (T-51), or the file is no lock of ours (lock.test.ts).
     rmSync(path, { force: true });
     if (create(path, me)) return mine(holder);
     throw new Error(`cannot take the lock ${path}: another program keeps making it`);
   });
 }
 
-/** Errors of file systems without hard links. */
+/** Errors of file systems without hard links, as exFAT (lockWithoutLinks.test.ts). */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EXDEV']);
 
-/** Written elsewhere and linked into place, so that nobody sees half a lock, even after a crash or on a full disk. */
+/** The lock is written elsewhere and linked into place: on a full disk nobody sees half of it (T-51). */
 function create(path: string, me: LockHolder): boolean {
   const draft = `${path}.${me.pid}-${me.pidStart}`;
   const text = JSON.stringify(me);
@@ -106,7 +106,7 @@ function createWithoutLinks(path: string, text: string): boolean {
   }
 }
 
-/** Who wrote the lock; null where there is none that can be read. */
+/** The holder that the lock names; null where no lock can be read. */
 function readHolder(path: string): LockHolder | null {
   try {
     const read: unknown = JSON.parse(readFileSync(path, 'utf8'));

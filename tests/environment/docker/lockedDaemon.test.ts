@@ -34,7 +34,6 @@ test.each<[string, object]>([
     quietEnv: true,
     capAdd: [],
     storageBytes: 0,
-    watch: createEngineWatch({ ping: never, limitMs: 30_000 }),
     discard: async (container) => void (await removeContainer(container)),
   });
   const refused = expect(started).rejects.toMatchObject({

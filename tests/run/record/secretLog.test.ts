@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { createRedactor } from '../../../src/base/text/redact.ts';
 import type { EvaluationResult } from '../../../src/grading/gradingFrame.ts';
 import { createEvents, type RunEvent } from '../../../src/run/events.ts';
-import { recordVerdict, writeGradedFiles } from '../../../src/run/grader/grader.ts';
+import { recordVerdict, writeGradedFiles } from '../../../src/run/record/verdicts.ts';
 import { gradableTrials } from '../../../src/store/records/evaluations.ts';
 import * as trials from '../../../src/store/records/trials.ts';
 import { ending, freshStore, planted } from '../../store/storeFixtures.ts';
@@ -30,11 +30,7 @@ test('the log is kept as it is, flagged, and readable by its owner only', async 
     ...{ applyMethod: null, exitCode: 0, infraReason: null, imageDigest: null, specHash: '' },
   } as unknown as EvaluationResult;
   const label = { trialId: trial!.id, arm: 'default', instanceId: 'a__a-1', epoch: 1 };
-  recordVerdict({ store, row: run, redactor, events: createEvents() }, gradable!, {
-    label,
-    gradable: false,
-    result,
-  });
+  recordVerdict({ store, row: run, redactor, events: createEvents() }, gradable!, { label, result });
   const row = store.prepare('SELECT log, report, suspicion FROM evaluations').get() as {
     log: Uint8Array;
     report: string;
@@ -72,6 +68,6 @@ test.each([
   const heard: RunEvent[] = [];
   events.on((event) => heard.push(event));
   const [gradable] = gradableTrials(store, run.id);
-  recordVerdict({ store, row: run, redactor, events }, gradable!, { label, gradable: false, result });
+  recordVerdict({ store, row: run, redactor, events }, gradable!, { label, result });
   expect(heard).toEqual([{ type: 'graded', trial: label, outcome, resolved: null, durationMs: 1, ...said }]);
 });
