@@ -2,8 +2,7 @@
 import { expect, test } from 'vitest';
 import { columns, fitted, wrapped } from '../../src/base/text/columns.ts';
 import { widthOf } from '../../src/cli/terminal/context.ts';
-import { slotRows } from '../../src/cli/terminal/progress.ts';
-import { apply, fitParts, newState, workDone } from '../../src/cli/terminal/progressState.ts';
+import { apply, fitParts, newState, slotRows, workDone } from '../../src/cli/terminal/progressState.ts';
 import { table } from '../../src/cli/terminal/table.ts';
 import fc from '../support/property.ts';
 
@@ -21,14 +20,14 @@ test('a row of a slot is as wide as the terminal, with its cost whole', () => {
   const label = { trialId: 1, instanceId: 'scikit-learn__scikit-learn-14894', arm: 'a', epoch: 1 };
   apply(state, { type: 'trial_started', slot: 1, trial: label } as never);
   for (const width of [58, 78]) {
-    const [row] = slotRows(state, 1, 4, width);
+    const [row] = slotRows(state, { now: state.startedAt, idle: true, rows: 4, width });
     expect(row!.length).toBeLessThanOrEqual(width);
     expect(row).toMatch(/-14894 step {3}0 start 0:00 +\$0\.00$/);
   }
 });
 
 test('a trial whose grading is open is half done', () => {
-  const state = { ...newState(), sealed: 1, done: 2, toDo: 4 };
+  const state = { ...newState(), decided: 3, planned: 5 };
   expect(workDone(state)).toBe(6);
   expect(workDone({ ...state, grading: { workers: 1, open: 2, durations: [] } })).toBe(4);
 });

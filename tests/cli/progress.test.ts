@@ -4,16 +4,26 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { setColor } from '../../src/cli/flags/everyVerb.ts';
 import { paintErr, paintMark } from '../../src/cli/terminal/context.ts';
-import { createProgress, slotRows, slotText, wrap } from '../../src/cli/terminal/progress.ts';
-import { apply, doneText, newState, overallText, reasonsText } from '../../src/cli/terminal/progressState.ts';
+import { createProgress, wrap } from '../../src/cli/terminal/progress.ts';
+import {
+  apply,
+  doneText,
+  newState,
+  overallText,
+  reasonsText,
+  type State,
+  slotRows,
+} from '../../src/cli/terminal/progressState.ts';
 import type { RunEvent } from '../../src/run/events.ts';
 
 const trial = (trialId: number) => ({ trialId, instanceId: `a__a-${trialId}`, arm: 'm', epoch: 1 });
 const stateAfter = (...events: RunEvent[]) => {
-  const state = newState();
+  const state = newState(2);
   for (const event of events) apply(state, event);
   return state;
 };
+const rowsOf = (state: State, rows: number, width = 78) =>
+  slotRows(state, { now: Date.now(), idle: true, rows, width });
 const started: RunEvent[] = [
   {
     type: 'run_started',
@@ -59,8 +69,8 @@ describe('texts', () => {
     expect(stateAfter(...started, failed('limit')).lastNote).toBe('');
   });
   test('the cost of all counts what the running ones have spent, once', () => {
-    expect(overallText(stateAfter(...started), 2)).toMatch(/^\$1\.25 of \$5\.00 /);
-    expect(overallText(stateAfter(...started, ended), 2)).toMatch(/^\$1\.25 of \$5\.00 /);
+    expect(overallText(stateAfter(...started), Date.now())).toMatch(/^\$1\.25 of \$5\.00 /);
+    expect(overallText(stateAfter(...started, ended), Date.now())).toMatch(/^\$1\.25 of \$5\.00 /);
   });
   test('what waits for its grading is shown, and counts as time that is left', () => {
     const [start, ...others] = started;
@@ -73,9 +83,9 @@ describe('texts', () => {
       durationMs: 90_000,
     };
     const state = stateAfter(begin, ...others, ended, graded);
-    expect(overallText(state, 2)).toMatch(/ETA 1:30-3:00 · resolved 1\/1 · 1 to grade$/);
+    expect(overallText(state, Date.now())).toMatch(/ETA 1:30-3:00 · resolved 1\/1 · 1 to grade$/);
     apply(state, { ...graded, trial: trial(1) });
-    expect(overallText(state, 2)).toMatch(/ETA 0:00 · resolved 2\/2$/);
+    expect(overallText(state, Date.now())).toMatch(/ETA 0:00 · resolved 2\/2$/);
   });
   test('a budget without room for the next call is not called spent; a share of it is', () => {
     const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
@@ -107,21 +117,23 @@ describe('texts', () => {
     expect(lines).toContain(`${said}\n`);
   });
   test('a run that is stopping has no remaining time', () => {
-    expect(overallText(stateAfter(...started, ended), 2)).toContain('ETA');
+    expect(overallText(stateAfter(...started, ended), Date.now())).toContain('ETA');
     const stopping: RunEvent = { type: 'stopping', stage: 1, reason: 'SIGINT', next: 'nothing new' };
-    expect(overallText(stateAfter(...started, ended, stopping), 2)).not.toContain('ETA');
+    expect(overallText(stateAfter(...started, ended, stopping), Date.now())).not.toContain('ETA');
   });
   test('a run that is paused says so instead of a remaining time', () => {
     const paused: RunEvent = { type: 'paused', reason: 'a person paused the run' };
-    expect(overallText(stateAfter(...started, ended, paused), 2)).toMatch(/ · paused$/);
+    expect(overallText(stateAfter(...started, ended, paused), Date.now())).toMatch(/ · paused$/);
     const resumed: RunEvent = { type: 'resumed', reason: 'a person lets the run go on' };
-    expect(overallText(stateAfter(...started, ended, paused, resumed), 2)).toContain('ETA');
+    expect(overallText(stateAfter(...started, ended, paused, resumed), Date.now())).toContain('ETA');
   });
   test('a slot shows instance, step, phase and cost; an unknown cost is not 0', () => {
     const state = stateAfter(...started, { type: 'phase', trial: trial(1), slot: 1, phase: 'exec' });
-    expect(slotText(state.slots.get(1))).toMatch(/^a__a-1 +step {3}1 exec 0:00 +\$0\.25$/);
-    expect(slotText(state.slots.get(2))).not.toContain('$0.00');
-    expect(slotText(state.slots.get(3))).toBe('idle');
+    state.workers = 3;
+    const [first, second, third] = rowsOf(state, 5);
+    expect(first).toMatch(/^ {2}1 a__a-1 +step {3}1 exec 0:00 +\$0\.25$/);
+    expect(second).not.toContain('$0.00');
+    expect(third).toBe('  3 idle');
   });
   test('a long id is cut at its left, where ids are alike, and keeps its column [M-54]', () => {
     const long: RunEvent = {
@@ -130,22 +142,23 @@ describe('texts', () => {
       slot: 1,
       attempt: 1,
     };
-    expect(slotText(stateAfter(long).slots.get(1))).toMatch(/^…[a-z-]+__repo-4711 step {3}0 start/);
-    expect(slotText(stateAfter(long).slots.get(1)).indexOf(' step')).toBe(32);
+    const [row] = rowsOf(stateAfter(long), 5);
+    expect(row).toMatch(/^ {2}1 …[a-z-]+__repo-4711 step {3}0 start/);
+    expect(row!.indexOf(' step')).toBe(43);
   });
   test('slots that do not fit are counted', () => {
-    const rows = slotRows(stateAfter(...started), 20, 5, 78);
+    const rows = rowsOf({ ...stateAfter(...started), workers: 20 }, 5);
     expect(rows).toHaveLength(5);
     expect(rows[4]).toBe('    16 more slots, 0 of them at work');
-    expect(slotRows(stateAfter(...started), 4, 5, 78)).toHaveLength(4);
+    expect(rowsOf({ ...stateAfter(...started), workers: 4 }, 5)).toHaveLength(4);
   });
   const at = (slot: number): RunEvent => ({ type: 'trial_started', trial: trial(slot), slot, attempt: 1 });
   test('where slots do not fit, those at work come first', () => {
-    const far = slotRows(stateAfter(...started, at(17)), 20, 5, 78);
+    const far = rowsOf({ ...stateAfter(...started, at(17)), workers: 20 }, 5);
     expect(far.map((row) => row.trim().split(/ +/, 2).join(' '))).toEqual([
       ...['1 a__a-1', '2 a__a-2', '3 idle', '17 a__a-17', '16 more'],
     ]);
-    const many = slotRows(stateAfter(...started, at(9), at(16), at(17)), 20, 5, 78);
+    const many = rowsOf({ ...stateAfter(...started, at(9), at(16), at(17)), workers: 20 }, 5);
     expect(many[3]).toMatch(/^ 16 a__a-16/);
     expect(many[4]).toBe('    16 more slots, 1 of them at work');
   });
@@ -155,13 +168,9 @@ describe('texts', () => {
       ...{ done: true, answer: '' },
     });
     const fewer = stateAfter(...started, at(17), asked(2));
-    expect(slotRows(fewer, fewer.workers!, 5, 78).map((row) => row.slice(0, 3))).toEqual([
-      '  1',
-      '  2',
-      ' 17',
-    ]);
+    expect(rowsOf(fewer, 5).map((row) => row.slice(0, 3))).toEqual(['  1', '  2', ' 17']);
     const more = stateAfter(...started, asked(30));
-    expect(slotRows(more, more.workers!, 5, 78).at(-1)).toBe('    26 more slots, 0 of them at work');
+    expect(rowsOf(more, 5).at(-1)).toBe('    26 more slots, 0 of them at work');
   });
   test.each([78, 118])('arm and epoch are shown where there are several, in %d columns', (width) => {
     const [start] = started;
@@ -172,13 +181,11 @@ describe('texts', () => {
       arm: 'openrouter_z-ai_glm-4.6',
       epoch: 2,
     };
-    const rows = slotRows(
-      stateAfter(several, { type: 'trial_started', trial: label, slot: 1, attempt: 1 }),
-      ...([2, 2, width] as const),
-    );
+    const begin: RunEvent = { type: 'trial_started', trial: label, slot: 1, attempt: 1 };
+    const rows = rowsOf(stateAfter(several, begin), 2, width);
     expect(rows[0]).toMatch(/ {2}1 .*11099 +openrouter\S+ +ep 2 step {3}0 start 0:00 /);
     expect(rows[0]!.length).toBeLessThanOrEqual(width);
-    expect(slotRows(stateAfter(...started), 2, 2, width)[0]).not.toMatch(/ep 1| m /);
+    expect(rowsOf(stateAfter(...started), 2, width)[0]).not.toMatch(/ep 1| m /);
   });
   test('a run that is resumed starts at what earlier sittings decided', () => {
     const [start] = started;

@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { readLiveRun } from '../../src/run/liveRun.ts';
 import type { ReportTrial } from '../../src/store/records/reportQueries.ts';
+import { runById } from '../../src/store/records/runs.ts';
 import { viewerQueries } from '../../src/store/records/viewerQueries.ts';
 import {
   costSizes,
@@ -15,7 +17,6 @@ import {
 } from '../../src/viewer/documents/mapGroups.ts';
 import type { RunDocument } from '../../src/viewer/documents/resources.ts';
 import { createDocuments } from '../../src/viewer/documents/resources.ts';
-import { paceOf } from '../../src/viewer/documents/runPace.ts';
 import type { TrialPage } from '../../src/viewer/documents/trialDocuments.ts';
 import { addRun, openFixture } from './fixture.ts';
 import { addHostileRun } from './hostileRun.ts';
@@ -160,8 +161,9 @@ describe('the documents behind it', () => {
       expect(doc.series.length).toBeLessThan(602);
       expect(doc.series.at(-1)!.costNano).toBe(doc.summary.money.costNano);
       // An ending every 15 seconds, and a second one for each eleventh trial.
-      expect(paceOf(doc)!.perHour).toBeGreaterThan(240);
-      expect(paceOf(doc)!.perHour).toBeLessThan(290);
+      const { pace } = readLiveRun(store, runById(store, run)!);
+      expect(pace!.perHour).toBeGreaterThan(240);
+      expect(pace!.perHour).toBeLessThan(290);
     });
   });
 

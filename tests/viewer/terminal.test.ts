@@ -3,13 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { watchLines } from '../../src/cli/terminal/watchRun.ts';
+import { readLiveRun } from '../../src/run/liveRun.ts';
 import type { Store } from '../../src/store/open.ts';
 import { runById } from '../../src/store/records/runs.ts';
 import { viewerQueries } from '../../src/store/records/viewerQueries.ts';
 import type { AttemptDocument, MessageChunk } from '../../src/viewer/documents/attemptDocuments.ts';
-import type { RunDocument } from '../../src/viewer/documents/resources.ts';
 import { createDocuments, type Documents } from '../../src/viewer/documents/resources.ts';
-import { paceOf } from '../../src/viewer/documents/runPace.ts';
 import { clockTime, trajectoryLines } from '../../src/viewer/trajectoryLines.ts';
 import { addRun, openFixture } from './fixture.ts';
 import { iso } from './fixtureRows.ts';
@@ -91,31 +90,26 @@ describe('in a terminal', () => {
     const out = watchLines(store, runById(store, live)!, Date.parse(iso(0, 10 * 15_000)) + 64_000);
     expect(out[0]).toMatch(/^run going \(running\) · \d+\/30 sealed · .*\brunning 4\b/);
     expect(out[1]).toMatch(/^\$0\.\d+ of \$300\.00 · \$\S+\/h · \S+ · ETA \S+ · resolved \d+\/\d+$/);
-    expect(out[2]).toMatch(/^ {2}0 django__django-10010 step 1 model 1:00$/);
-    expect(out.slice(3).map((line) => line.split(' ').at(-2))).toEqual(['exec', 'pull', 'rate_wait']);
+    expect(out[2]).toMatch(/^ {2}0 django__django-10010 +step {3}1 model 1:00 +\$0\.\d+$/);
+    expect(out.slice(3).map((line) => / step +\d+ (\w+)/.exec(line)![1])).toEqual([
+      'exec',
+      'pull',
+      'rate_wait',
+    ]);
   });
 
   test('the pace is what the last hour did', () => {
-    const run = documents.read(`runs/${live}`) as RunDocument;
-    const series = [0, 30, 60, 90, 120].map((minute, i) => ({
-      at: iso(0, minute * 60_000),
-      costNano: i * 1e9,
-      ended: i + 1,
-      sealed: i,
-      resolved: 0,
-    }));
-    const summary = {
-      ...run.summary,
-      createdAt: iso(0, 0),
-      ...{ planned: 14, sealed: 4 },
-    };
-    expect(paceOf({ ...run, series, summary })).toEqual({
-      perHour: 2,
-      nanoPerHour: 2e9,
-      leftMs: 5 * 3_600_000,
-      left: 10,
-    });
-    expect(paceOf({ ...run, series: [] })).toBeNull();
+    const pace = () => readLiveRun(store, runById(store, live)!).pace;
+    store.prepare('UPDATE runs SET created_at = ? WHERE id = ?').run(iso(0, 0), live);
+    const ofRun = 'trial_id IN (SELECT id FROM trials WHERE run_id = ?)';
+    const ends = store.prepare(`SELECT id FROM attempts WHERE ended_at IS NOT NULL AND ${ofRun}`).all(live);
+    expect(ends.length).toBeGreaterThan(4);
+    const setEnd = store.prepare('UPDATE attempts SET ended_at = ? WHERE id = ?');
+    for (const [i, { id }] of (ends as { id: number }[]).entries()) setEnd.run(iso(0, i * 30 * 60_000), id);
+    store.prepare('UPDATE model_calls SET cost_nano = 0').run();
+    expect(pace()).toEqual({ perHour: 2, nanoPerHour: 0 });
+    store.prepare(`UPDATE attempts SET ended_at = NULL WHERE ${ofRun}`).run(live);
+    expect(pace()).toBeNull();
   });
 
   test.each([

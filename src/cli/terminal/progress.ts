@@ -23,8 +23,8 @@ import {
   type Progress,
   pullLines,
   reasonsText,
-  type SlotState,
   type State,
+  slotRows,
   unusedText,
   workDone,
 } from './progressState.ts';
@@ -32,10 +32,10 @@ import {
 const HEARTBEAT_MS = 60_000;
 
 function plainProgress(workers: number): Progress {
-  const state = newState();
+  const state = newState(workers);
   const summary = () =>
     say(
-      `[${clock(Date.now() - state.startedAt)}] ${doneText(state)} done · ${state.slots.size} running · ${overallText(state, state.workers ?? workers)}${state.reasons.size ? ` · ${reasonsText(state)}` : ''}`,
+      `[${clock(Date.now() - state.startedAt)}] ${doneText(state)} done · ${state.slots.length} running · ${overallText(state, Date.now())}${state.reasons.size ? ` · ${reasonsText(state)}` : ''}`,
     );
   const beat = () => {
     summary();
@@ -158,7 +158,7 @@ const paintReasons =
 const paintIdle = (line: string): string => (/^ *\d+ idle/.test(line) ? paintErr('dim', line) : line);
 
 export function barProgress(workers: number): Progress {
-  const state = newState();
+  const state = newState(workers);
   const shown = Math.min(workers, Math.max(4, (process.stderr.rows ?? 24) - 4 - NOTE_ROWS - PULL_ROWS));
   const bars = new MultiBar(
     {
@@ -183,25 +183,25 @@ export function barProgress(workers: number): Progress {
   const set = (bar: SingleBar, text: string, paint = (line: string) => line) =>
     void bar.update({ text: paint(clip(text, width())) });
   const draw = () => {
-    const total = state.sealed + state.toDo;
+    const now = Date.now();
     const done = doneText(state);
-    overall.setTotal(Math.max(1, 2 * total));
-    overall.update(Math.min(workDone(state), 2 * total), {
+    overall.setTotal(Math.max(1, 2 * state.planned));
+    overall.update(Math.min(workDone(state), 2 * state.planned), {
       done,
-      text: fitParts(overallText(state, state.workers ?? workers), width() - barsize - done.length - 3),
+      text: fitParts(overallText(state, now), width() - barsize - done.length - 3),
     });
     set(
       reasons,
       fitParts(reasonsText(state), width()).trimEnd() || 'no trial has ended yet',
       paintReasons(state),
     );
-    const texts = slotRows(state, state.workers ?? workers, shown, width());
+    const texts = slotRows(state, { now, idle: true, rows: shown, width: width() });
     for (const [i, slot] of slots.entries()) set(slot, texts[i] ?? '', paintIdle);
     // A failure stands above the rows, where the next note cannot take its place.
     const note = state.lastNote === state.lastFailure ? '' : state.lastNote;
     const lines = wrap(inert(note), width(), NOTE_ROWS);
     for (const [i, row] of notes.entries()) set(row, lines[i] ?? '');
-    const pulling = pullLines(state.pulls, Date.now(), PULL_ROWS);
+    const pulling = pullLines(state.pulls, now, PULL_ROWS);
     for (const [i, pull] of pulls.entries()) set(pull, inert(pulling[i] ?? ''));
   };
   // The rows stay where they are.
@@ -232,54 +232,4 @@ export function barProgress(workers: number): Progress {
     say: above,
     stop,
   };
-}
-
-/** Widths of what names a trial; 0 leaves it out. */
-interface Names {
-  readonly id: number;
-  readonly arm: number;
-  readonly epoch: number;
-}
-
-const ID = 32;
-const PLAIN: Names = { id: ID, arm: 0, epoch: 0 };
-/** Number, step, phase and cost of a slot. */
-const BESIDE = 4 + 10 + 17 + 8;
-const SHORTEST = 12;
-
-/** Ids differ at their ends, so the left is cut, as mini-swe-agent does. */
-const fitId = (text: string, width: number): string =>
-  text.length <= width ? text.padEnd(width) : `…${text.slice(text.length - width + 1)}`;
-
-/** The id takes what the terminal has left. */
-function namesIn({ arms, epochs, widest }: State, width: number): Names {
-  const room = Math.max(SHORTEST, width - BESIDE);
-  const epoch = epochs > 1 ? String(epochs).length + 4 : 0;
-  const arm = arms > 1 ? Math.min(widest.arm, Math.floor(room / 3)) + 1 : 0;
-  return { id: Math.max(SHORTEST, Math.min(room - arm - epoch, Math.max(ID, widest.id))), arm, epoch };
-}
-
-export function slotText(slot: SlotState | undefined, names: Names = PLAIN): string {
-  if (!slot) return 'idle';
-  const { label } = slot;
-  const arm = names.arm > 0 ? ` ${clip(inert(label.arm), names.arm - 1)}` : '';
-  const epoch = names.epoch > 0 ? ` ep ${label.epoch}`.padEnd(names.epoch) : '';
-  const where = `${slot.phase} ${clock(Date.now() - slot.phaseSince)}`;
-  return `${fitId(inert(label.instanceId), names.id)}${arm}${epoch} step ${String(slot.step).padStart(3)} ${clip(where, 16)} ${formatCost(slot.costNano)}`;
-}
-
-/** Up to `rows` lines for `workers` slots. Where they do not all fit, those at work come first. */
-export function slotRows(state: State, workers: number, rows: number, width: number): string[] {
-  const working = [...state.slots.keys()].sort((a, b) => a - b);
-  // After "ctl RUN workers N" a slot with a number above N may still be at work.
-  const idle = Array.from({ length: workers }, (_, i) => i + 1)
-    .filter((slot) => !state.slots.has(slot))
-    .slice(0, Math.max(0, workers - working.length));
-  const all = working.length + idle.length;
-  const room = all > rows ? rows - 1 : all;
-  const shown = [...working, ...idle].slice(0, room).sort((a, b) => a - b);
-  const names = namesIn(state, width);
-  const lines = shown.map((slot) => `${String(slot).padStart(3)} ${slotText(state.slots.get(slot), names)}`);
-  if (room === all) return lines;
-  return [...lines, `    ${all - room} more slots, ${Math.max(0, working.length - room)} of them at work`];
 }

@@ -1,25 +1,18 @@
-/** The state that a display keeps of a run, how events change it, and the texts made from it: spend, time left, pulls. */
+/** A live run kept from the events of this process, and the lines that are drawn of a live run: spend, time left, slots, pulls. */
 
+import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
 import { type ExitReason, SEALED_CLASSES } from '../../outcome.ts';
 import { budgetIn } from '../../run/control/controlRequest.ts';
-import type { RunEvent, RunListener, TrialLabel } from '../../run/events.ts';
-import { remainingSeconds } from '../../run/schedule/order.ts';
+import type { RunEvent, RunListener } from '../../run/events.ts';
+import { type LiveRun, type LiveSlot, remainingMs } from '../../run/liveRun.ts';
+import { spentText } from './table.ts';
 
 export interface Progress {
   readonly listener: RunListener;
   /** A line for the person that does not disturb what is drawn. */
   say(text: string): void;
   stop(): void;
-}
-
-export interface SlotState {
-  label: TrialLabel;
-  step: number;
-  phase: string;
-  phaseSince: number;
-  startedAt: number;
-  costNano: number | null;
 }
 
 /** Work that no prediction has. */
@@ -31,41 +24,38 @@ export const unusedText = ({
     ? `it submitted nothing; its work tree has changes of ${unusedBytes} B`
     : `${unusedBytes} B of its work were captured, not submitted`;
 
-export type State = ReturnType<typeof newState>;
+export interface State extends LiveRun {
+  /** Of attempts that have ended. */
+  endedNano: number;
+  readonly reasons: Map<ExitReason, number>;
+  pulls: Pulls | undefined;
+  lastNote: string;
+  /** How the newest attempt that failed ended; a display tells it at once. */
+  lastFailure: string;
+}
 
-export const newState = () => ({
+export const newState = (workers = 1): State => ({
+  standing: 'working',
   planned: 0,
-  toDo: 0,
-  done: 0,
-  /** What earlier sittings decided: a run that is resumed goes on where it was. */
-  sealed: 0,
+  decided: 0,
   startedAt: Date.now(),
+  endedAt: null,
   spentNano: 0,
-  budgetNano: null as number | null,
-  reasons: new Map<ExitReason, number>(),
+  endedNano: 0,
+  unknownCalls: 0,
+  budgetNano: null,
   graded: { resolved: 0, total: 0 },
-  /** Null where nothing is graded. */
-  grading: null as { workers: number; open: number; durations: number[] } | null,
-  durations: [] as number[],
-  /** With several, lines name the arm or the epoch. */
+  grading: null,
+  durations: [],
+  expectedS: new Map(),
+  workers,
+  slots: [],
   arms: 1,
   epochs: 1,
-  /** Expected seconds of trials that have not started, from earlier runs, in order. */
-  expectedS: new Map<number, number>(),
-  /** The same for running trials. */
-  runningS: new Map<number, number>(),
-  slots: new Map<number, SlotState>(),
-  /** What "ctl RUN workers N" asked for last; null before. */
-  workers: null as number | null,
-  /** Lengths of the longest names so far, so that columns stay where they are. */
   widest: { id: 0, arm: 0 },
-  pulls: undefined as Pulls | undefined,
-  /** Nothing new starts until somebody, or the disk, lets it. */
-  paused: false,
-  /** Nothing new starts. */
-  stopping: false,
+  reasons: new Map(),
+  pulls: undefined,
   lastNote: '',
-  /** How the newest attempt that failed ended; a display tells it at once. */
   lastFailure: '',
 });
 
@@ -78,39 +68,38 @@ const noteReason = (state: State, event: { type: string; reason: string }): void
 };
 
 const APPLY: Appliers = {
-  run_started(
-    state,
-    { planned, toDo, spentNano, budgetNano, sealed, expectedS, arms, epochs, grading, graded },
-  ) {
-    Object.assign(state, { planned, toDo, spentNano, budgetNano, sealed: sealed ?? 0, arms, epochs });
-    state.expectedS = new Map(expectedS);
+  run_started(state, event) {
+    const { toDo, sealed = 0, spentNano, budgetNano, arms, epochs, grading, graded } = event;
+    // A run that is resumed goes on where earlier sittings left it.
+    Object.assign(state, { planned: sealed + toDo, decided: sealed, budgetNano, arms, epochs });
+    state.endedNano = spentNano;
+    state.expectedS = new Map(event.expectedS);
     state.grading = grading ? { ...grading, durations: [] } : null;
     if (graded) state.graded = { ...graded };
   },
-  trial_started(state, { slot, trial: label }) {
+  trial_started(state, { slot, trial }) {
+    const { trialId, ...label } = trial;
     const now = Date.now();
-    state.slots.set(slot, { label, step: 0, phase: 'start', phaseSince: now, startedAt: now, costNano: 0 });
+    const begin = { steps: 0, phase: 'start', phaseSince: now, startedAt: now, costNano: 0 };
+    state.slots.push({ slot, trial: trialId, ...label, ...begin });
     state.widest.id = Math.max(state.widest.id, label.instanceId.length);
     state.widest.arm = Math.max(state.widest.arm, label.arm.length);
-    moveEstimate(state.expectedS, state.runningS, label.trialId);
   },
-  phase(state, event) {
-    const slot = state.slots.get(event.slot);
-    if (slot) Object.assign(slot, { phase: event.phase, phaseSince: Date.now() });
+  phase(state, { slot, phase }) {
+    const one = state.slots.find((other) => other.slot === slot);
+    if (one) Object.assign(one, { phase, phaseSince: Date.now() });
   },
-  step(state, event) {
-    const slot = state.slots.get(event.slot);
-    if (slot) Object.assign(slot, { step: event.step, costNano: event.costNano });
+  step(state, { slot, step, costNano }) {
+    const one = state.slots.find((other) => other.slot === slot);
+    if (one) Object.assign(one, { steps: step, costNano });
   },
   trial_ended(state, event) {
-    state.slots.delete(event.slot);
-    // A trial that will run again is waiting again.
-    if (event.sealed) state.runningS.delete(event.trial.trialId);
-    else moveEstimate(state.runningS, state.expectedS, event.trial.trialId);
+    state.slots = state.slots.filter(({ slot }) => slot !== event.slot);
+    if (event.sealed) state.expectedS.delete(event.trial.trialId);
     state.reasons.set(event.exitReason, (state.reasons.get(event.exitReason) ?? 0) + 1);
     state.durations.push(event.elapsedMs);
-    state.spentNano += event.costNano ?? 0;
-    if (event.sealed) state.done += 1;
+    state.endedNano += event.costNano ?? 0;
+    if (event.sealed) state.decided += 1;
     if (event.sealed && SEALED_CLASSES.has(event.exitClass) && state.grading) state.grading.open += 1;
     if (event.unusedBytes) state.lastNote = `${event.trial.instanceId}: ${unusedText(event)}`;
     if (event.message && (event.exitClass === 'infra' || event.exitClass === 'config'))
@@ -126,11 +115,11 @@ const APPLY: Appliers = {
     if (event.durationMs > 0) state.grading.durations.push(event.durationMs);
   },
   paused(state, event) {
-    state.paused = true;
+    if (state.standing === 'working') state.standing = 'paused';
     noteReason(state, event);
   },
   resumed(state, event) {
-    state.paused = false;
+    if (state.standing === 'paused') state.standing = 'working';
     noteReason(state, event);
   },
   breaker: noteReason,
@@ -144,7 +133,7 @@ const APPLY: Appliers = {
     state.lastNote = `${event.percent} % of the budget spent`;
   },
   stopping(state, event) {
-    state.stopping = true;
+    state.standing = 'stopping';
     state.lastNote = event.next;
   },
   note(state, event) {
@@ -158,27 +147,11 @@ const APPLY: Appliers = {
 export function apply(state: State, event: RunEvent): void {
   const one = APPLY[event.type] as ((state: State, event: RunEvent) => void) | undefined;
   one?.(state, event);
-}
-
-function moveEstimate(from: Map<number, number>, to: Map<number, number>, trialId: number): void {
-  const seconds = from.get(trialId);
-  if (seconds === undefined) return;
-  from.delete(trialId);
-  to.set(trialId, seconds);
-}
-
-/** With history: every slot takes the next trial when it is free, so the end is never before the longest that runs. */
-function forecastMs(state: State, slots: number, now: number): number | undefined {
-  if (state.expectedS.size + state.runningS.size === 0) return undefined;
-  const running = [...state.slots.values()].map(({ label, startedAt }) => ({
-    elapsed: (now - startedAt) / 1000,
-    estimate: state.runningS.get(label.trialId) ?? 0,
-  }));
-  return 1000 * remainingSeconds(running, [...state.expectedS.values()], slots);
+  state.spentNano = state.slots.reduce((sum, { costNano }) => sum + (costNano ?? 0), state.endedNano);
 }
 
 /** Decided trials of all: "4/14". */
-export const doneText = ({ sealed, done, toDo }: State): string => `${sealed + done}/${sealed + toDo}`;
+export const doneText = ({ decided, planned }: LiveRun): string => `${decided}/${planned}`;
 
 export const reasonsText = (state: State): string =>
   [...state.reasons]
@@ -197,10 +170,8 @@ export function fitParts(text: string, width: number): string {
 }
 
 /** Of a bar: a trial is half done when its prediction waits for its grading. */
-export const workDone = ({ sealed, done, grading }: State): number =>
-  2 * (sealed + done) - Math.max(0, grading?.open ?? 0);
-
-const NOTHING_TO_GRADE: OpenGradings = { workers: 1, open: 0, durations: [0] };
+export const workDone = ({ decided, grading }: LiveRun): number =>
+  2 * decided - Math.max(0, grading?.open ?? 0);
 
 /** "graded infra: why". A message begins with the instance and may end with output of tests: its first line without the instance is enough. */
 export function gradedText({ trial, outcome, message }: Extract<RunEvent, { type: 'graded' }>): string {
@@ -210,25 +181,24 @@ export function gradedText({ trial, outcome, message }: Extract<RunEvent, { type
   return `graded ${outcome}: ${why.split('\n')[0]!.slice(0, 300)}`;
 }
 
-export function overallText(state: State, slots: number): string {
-  const { graded, grading, budgetNano, stopping, paused, durations, startedAt } = state;
-  // With what the running ones have spent so far.
-  const running = [...state.slots.values()].reduce((sum, slot) => sum + (slot.costNano ?? 0), 0);
-  const spent = formatCost(state.spentNano + running);
-  const trials = { durations, remaining: state.toDo - state.done, slots };
-  const forecast = forecastMs(state, slots, Date.now());
-  // No remaining time of a run that is stopping, whose other trials will not run, or that waits for nobody knows how long.
-  const left = stopping
-    ? ''
-    : paused
-      ? ' · paused'
-      : ` · ETA ${etaWithGradings({ ...trials, forecast }, grading ?? NOTHING_TO_GRADE)}`;
+/** "$1.25 of $5.00 · 0:10 · ETA 1:30-3:00 · resolved 1/2 · 1 to grade" */
+export function overallText(live: LiveRun, now: number, perHour?: number): string {
+  const { standing, graded, grading, budgetNano } = live;
+  const spent = spentText({ nano: live.spentNano, unknownCalls: live.unknownCalls });
   return [
     budgetNano === null ? spent : `${spent} of ${formatCost(budgetNano)}`,
-    ` · ${clock(Date.now() - startedAt)}${left}`,
-    graded.total > 0 ? ` · resolved ${graded.resolved}/${graded.total}` : '',
-    grading && grading.open > 0 ? ` · ${grading.open} to grade` : '',
-  ].join('');
+    ...(perHour === undefined ? [] : [`${formatCost(Math.round(perHour))}/h`]),
+    clock(Math.max(1, (live.endedAt ?? now) - live.startedAt)),
+    ...(standing === 'working' ? [`ETA ${etaText(live, now)}`] : standing === 'paused' ? ['paused'] : []),
+    ...(graded.total > 0 ? [`resolved ${graded.resolved}/${graded.total}`] : []),
+    ...(grading && grading.open > 0 ? [`${grading.open} to grade`] : []),
+  ].join(' · ');
+}
+
+export function etaText(live: LiveRun, now: number): string {
+  const left = remainingMs(live, now);
+  if (!left) return '?';
+  return left.high === 0 ? '0:00' : `${clock(left.low)}-${clock(left.high)}`;
 }
 
 /** A time as a person reads it. */
@@ -240,47 +210,68 @@ export const clock = (ms: number): string => {
     : `${Math.floor(s / 60)}:${pad(s % 60)}`;
 };
 
-/** Instances take about a third longer or shorter than last time. */
-const FORECAST_MARGIN = 1.35;
-
-export interface OpenGradings {
-  readonly workers: number;
-  readonly open: number;
-  readonly durations: readonly number[];
+/** Widths of what names a trial; 0 leaves it out. */
+interface Names {
+  readonly id: number;
+  readonly arm: number;
+  readonly epoch: number;
 }
 
-/** What is left of one kind of work; undefined where nothing is known; a range, because the longest running may last. */
-function leftOf(durations: readonly number[], remaining: number, slots: number, forecast?: number) {
-  if (remaining <= 0) return { low: 0, high: 0, mean: 0 };
-  if (forecast !== undefined) return { low: forecast, high: forecast * FORECAST_MARGIN, mean: 0 };
-  if (durations.length === 0) return undefined;
-  const sorted = durations.toSorted((a, b) => a - b);
-  const mean = durations.reduce((a, b) => a + b, 0) / durations.length;
-  const p90 = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * 0.9))]!;
-  const low = (mean * remaining) / Math.max(1, slots);
-  return { low, high: low + p90, mean };
+const ID = 32;
+const PLAIN: Names = { id: ID, arm: 0, epoch: 0 };
+/** Number, step, phase and cost of a slot. */
+const BESIDE = 4 + 10 + 17 + 8;
+const SHORTEST = 12;
+
+/** Ids differ at their ends, so the left is cut, as mini-swe-agent does. */
+const fitId = (text: string, width: number): string =>
+  text.length <= width ? text.padEnd(width) : `…${text.slice(text.length - width + 1)}`;
+
+/** The id takes what the terminal has left. */
+function namesIn({ arms, epochs, widest }: LiveRun, width: number): Names {
+  const room = Math.max(SHORTEST, width - BESIDE);
+  const epoch = epochs > 1 ? String(epochs).length + 4 : 0;
+  const arm = arms > 1 ? Math.min(widest.arm, Math.floor(room / 3)) + 1 : 0;
+  return { id: Math.max(SHORTEST, Math.min(room - arm - epoch, Math.max(ID, widest.id))), arm, epoch };
 }
 
-/** Trials and gradings: the last grading begins when the last trial has ended, and those that wait go on beside. */
-export function etaWithGradings(
-  trials: {
-    readonly durations: readonly number[];
-    readonly remaining: number;
-    readonly slots: number;
-    readonly forecast?: number | undefined;
-  },
-  { workers, open, durations }: OpenGradings,
-): string {
-  const range = (low: number, high: number) => (high === 0 ? '0:00' : `${clock(low)}-${clock(high)}`);
-  const ofTrials = leftOf(trials.durations, trials.remaining, trials.slots, trials.forecast);
-  const ofGradings = leftOf(durations, open + trials.remaining, workers);
-  if (!ofTrials || (trials.remaining === 0 && !ofGradings)) return '?';
-  if (!ofGradings) return range(ofTrials.low, ofTrials.high);
-  if (trials.remaining === 0) return range(ofGradings.low, ofGradings.high);
-  return range(
-    Math.max(ofTrials.low + ofGradings.mean, ofGradings.low),
-    Math.max(ofTrials.high + ofGradings.high - ofGradings.low, ofGradings.high),
-  );
+function slotText(slot: LiveSlot | undefined, now: number, names: Names = PLAIN): string {
+  if (!slot) return 'idle';
+  const arm = names.arm > 0 ? ` ${clip(inert(slot.arm), names.arm - 1)}` : '';
+  const epoch = names.epoch > 0 ? ` ep ${slot.epoch}`.padEnd(names.epoch) : '';
+  const where = `${slot.phase ?? '-'} ${clock(now - (slot.phaseSince ?? now))}`;
+  return `${fitId(inert(slot.instanceId), names.id)}${arm}${epoch} step ${String(slot.steps).padStart(3)} ${clip(where, 16)} ${formatCost(slot.costNano)}`;
+}
+
+/** Up to `rows` lines, those at work and `idle` ones. Where they do not all fit, those at work come first. */
+export function slotRows(
+  live: LiveRun,
+  { now, idle, rows, width }: { now: number; idle: boolean; rows: number; width: number },
+): string[] {
+  const working = live.slots.toSorted((a, b) => (a.slot ?? 0) - (b.slot ?? 0));
+  const taken = new Set(working.map(({ slot }) => slot));
+  // After "ctl RUN workers N" a slot with a number above N may still be at work.
+  const free = Array.from({ length: idle ? live.workers : 0 }, (_, i) => i + 1)
+    .filter((slot) => !taken.has(slot))
+    .slice(0, Math.max(0, live.workers - working.length));
+  const all = working.length + free.length;
+  const room = all > rows ? rows - 1 : all;
+  const names = namesIn(live, width);
+  const lines = [...working, ...free.map((slot) => ({ slot, isFree: true as const }))]
+    .slice(0, room)
+    .sort((a, b) => (a.slot ?? 0) - (b.slot ?? 0))
+    .map(
+      (one) =>
+        `${String(one.slot ?? '?').padStart(3)} ${slotText('isFree' in one ? undefined : one, now, names)}`,
+    );
+  if (room === all) return lines;
+  const more = all - room;
+  return [
+    ...lines,
+    idle
+      ? `    ${more} more slots, ${Math.max(0, working.length - room)} of them at work`
+      : `    ${more} more slots at work`,
+  ];
 }
 
 export type Pulls = Extract<RunEvent, { type: 'pulls' }>;

@@ -10,10 +10,11 @@ import { toJson } from '../../report/render/document.ts';
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
 import { countsOf, isDead, statusOf } from '../../run/standing.ts';
 import { UserError } from '../../run/userError.ts';
+import { slotsAtWork } from '../../store/live/liveQueries.ts';
 import type { Store } from '../../store/open.ts';
 import { scoreRows } from '../../store/records/reportQueries.ts';
 import { listRuns, shardName, shardOf, spentNano } from '../../store/records/runs.ts';
-import { lastSigns, runningSteps, type TrialLine, trialLines } from '../../store/records/trials.ts';
+import { lastSigns, type TrialLine, trialLines } from '../../store/records/trials.ts';
 import { defineVerb, flags, json, namedRun, oneOf, output, toggle } from '../flags/verb.ts';
 import { commandOn, EXIT, paintWord, printResult, say } from '../terminal/context.ts';
 import { countsText, spentText, table } from '../terminal/table.ts';
@@ -78,7 +79,7 @@ function liveLines(store: Store, runId: number, dead: boolean): TrialLine[] {
         ? { ...line, state: 'pending', not_run_reason: 'interrupted' }
         : line,
     );
-  const running = new Map(runningSteps(store, runId).map(({ trial_id, steps }) => [trial_id, steps]));
+  const running = new Map(slotsAtWork(store, runId).map(({ trial, steps }) => [trial, steps]));
   return trialLines(store, runId).map((line) => ({
     ...line,
     steps: running.get(line.trial_id) ?? line.steps,

@@ -1,5 +1,5 @@
 /**
- * What people ask of a live run, and what they see of it. Requests come through the record, because it is the one thing that every terminal,
+ * Requests of people to a live run, and the state that they see of it. Requests come through the record, because it is the one thing that every terminal,
  * the viewer and this process share, and it outlives all of them. Each is carried out, answered in a sentence, and is an event of the run.
  */
 
@@ -20,7 +20,7 @@ import { setRunBudget } from '../../store/records/runs.ts';
 import { leaveOutTrial, trialById } from '../../store/records/trials.ts';
 import type { Run } from '../contract.ts';
 import type { RunEvents } from '../events.ts';
-import { type Ending, StopReason } from '../exit.ts';
+import type { Ending } from '../exit.ts';
 import { idsMeant } from '../namedTrials.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 import type { TrialQueue } from '../schedule/trialQueue.ts';
@@ -33,7 +33,7 @@ import {
   readControl,
 } from './controlRequest.ts';
 import type { Pauses } from './pauses.ts';
-import type { RecordFailure } from './stop.ts';
+import { type RecordFailure, StopReason } from './stop.ts';
 
 /** How soon a request of a person is seen. */
 const LOOK_MS = 250;
@@ -118,7 +118,7 @@ async function cancelOne({ trials, store }: Run, cancels: Cancels, id: string): 
   return `${instanceId} ended by itself before it could be cancelled${reason ? `: ${reason}` : ''}`;
 }
 
-/** One trial that has not ended; of several the numbers are said. */
+/** The trial that is meant and has not ended; of several the numbers are said. */
 function chosen(
   trials: readonly PlannedTrial[],
   id: string,
@@ -300,7 +300,7 @@ export function keepLiveState({ store, row, config, arms, events }: Run): () => 
   timer.unref();
   return () => {
     clearInterval(timer);
-    // What ended within the last interval is not shown as work for ever.
+    // Work that ended within the last interval is not shown for ever.
     write();
   };
 }

@@ -228,12 +228,6 @@ export const trialsNeverEnded = (
     SELECT i.instance_id, r.name AS arm, t.epoch FROM trials t JOIN instances i ON i.id = t.instance_pk JOIN arms r ON r.id = t.arm_id
      WHERE t.run_id = ${runId} AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.trial_id = t.id AND a.state = 'ended') ORDER BY t.position`;
 
-/** How many replies each running trial has had in its attempt. */
-export const runningSteps = (db: Store, runId: number): { trial_id: number; steps: number }[] =>
-  all(db)`
-    SELECT t.id AS trial_id, (SELECT count(*) FROM messages m WHERE m.attempt_id = a.id AND m.role = 'assistant') AS steps
-     FROM trials t JOIN attempts a ON a.trial_id = t.id AND a.state = 'running' WHERE t.run_id = ${runId}`;
-
 /** Attempts of a trial that were running when their process ended. */
 export const runningAttempts = (db: Store, trialId: number): { id: number }[] =>
   all(db)`SELECT id FROM attempts WHERE trial_id = ${trialId} AND state = 'running'`;

@@ -54,19 +54,6 @@ export interface ShownTrial
   reward: number | null;
 }
 type AttemptMoney = LedgerSums & { readonly failedCalls: number };
-export interface SlotRow {
-  attempt: number;
-  trial: number;
-  instance_id: string;
-  arm: string;
-  epoch: number;
-  slot: number | null;
-  started_at: string;
-  /** Messages of the assistant so far: `attempts.steps` is written at the end only. */
-  steps: number;
-  phase: string | null;
-  phase_offset_ms: number | null;
-}
 export type ShownEvent = Omit<EventRow, 'run_id'>;
 export interface TrialHeadRow
   extends Pick<
@@ -156,6 +143,7 @@ const EVALUATION =
 export type ViewerQueries = ReturnType<typeof viewerQueries>;
 
 export const viewerQueries = (db: Store) => ({
+  db,
   root: dirname(db.name),
   /** Changes whenever another connection commits: what live updates poll. */
   dataVersion: () => db.pragma('data_version', { simple: true }) as number,
@@ -179,14 +167,6 @@ export const viewerQueries = (db: Store) => ({
   runSignature: (runId: number) => first(db)<{ sealed: number; evaluation: number | null }>`
     SELECT (SELECT count(*) FROM trials WHERE run_id = r.id AND state = 'sealed') AS sealed,
        (SELECT max(id) FROM evaluations WHERE run_id = r.id) AS evaluation FROM runs r WHERE r.id = ${runId}`,
-  slots: (runId: number) => all(db)<SlotRow>`
-    SELECT a.id AS attempt, t.id AS trial, i.instance_id, ar.name AS arm, t.epoch, a.slot, a.started_at,
-       (SELECT count(*) FROM messages m WHERE m.attempt_id = a.id AND m.role = 'assistant') AS steps,
-       p.name AS phase, p.offset_ms AS phase_offset_ms
-     FROM trials t JOIN attempts a ON a.trial_id = t.id AND a.state = 'running'
-     JOIN arms ar ON ar.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
-     LEFT JOIN phases p ON p.attempt_id = a.id AND p.seq = (SELECT max(q.seq) FROM phases q WHERE q.attempt_id = a.id)
-     WHERE t.run_id = ${runId} ORDER BY a.slot, a.id`,
   events: (runId: number, limit: number) => all(db)<ShownEvent>`
     SELECT seq, at, type, data FROM events WHERE run_id = ${runId} ORDER BY seq DESC LIMIT ${limit}`,
   newestOf: (runId: number, types: readonly string[]) => first(db)<ShownEvent>`

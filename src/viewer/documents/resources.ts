@@ -2,8 +2,10 @@
 import { armScores, classesOf } from '../../report/measure/score.ts';
 import { summarize } from '../../report/measure/summary.ts';
 import { summaryDocument } from '../../report/render/summaryDocument.ts';
+import { readLiveRun, remainingMs } from '../../run/liveRun.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
 import { countsOf, statusOf } from '../../run/standing.ts';
+import { runById } from '../../store/records/runs.ts';
 import type { ShownRun, ViewerQueries } from '../../store/records/viewerQueries.ts';
 import { attemptDocument, evaluationDocument, messageChunk, rawChunk } from './attemptDocuments.ts';
 import { comparedDocument, sidesIn } from './compared.ts';
@@ -195,23 +197,6 @@ function runDocument(record: ViewedRecord, summary: RunSummary) {
   const { id } = summary;
   const data = record.reportData(id)!;
   const report = summarize(data, { pricesOf: pricesOfRun(data) });
-  const works = summary.status === 'running' || summary.status === 'paused';
-  const slots = (works ? record.slots(id) : []).map((row) => ({
-    slot: row.slot,
-    trial: row.trial,
-    attempt: row.attempt,
-    instanceId: row.instance_id,
-    arm: row.arm,
-    epoch: row.epoch,
-    steps: row.steps,
-    phase: row.phase,
-    phaseSince:
-      row.phase_offset_ms === null
-        ? null
-        : new Date(Date.parse(row.started_at) + row.phase_offset_ms).toISOString(),
-    startedAt: row.started_at,
-    costNano: record.money(row.attempt).costNano,
-  }));
   const phases = Map.groupBy(data.phases, ({ name }) => name);
   return {
     summary,
@@ -221,15 +206,21 @@ function runDocument(record: ViewedRecord, summary: RunSummary) {
     missing: missingParts(data),
     ...record.runTexts(id, LONGEST_MANIFEST)!,
     trialPages: Math.max(1, Math.ceil(summary.planned / TRIALS_PER_PAGE)),
-    slots,
+    now: nowOf(record, summary),
     series: summary.imported ? [] : seriesOf(record, id, data),
     phases: [...phases]
       .map(([name, own]) => ({ name, ms: own.reduce((sum, { totalMs }) => sum + totalMs, 0) }))
       .sort((a, b) => b.ms - a.ms),
     breaker: breakerOf(record, id),
-    pulling: slots.filter((slot) => slot.phase === 'pull').length,
     events: record.events(id, 50),
   };
+}
+
+/** Null of a run that does not work. */
+function nowOf({ db }: ViewedRecord, { id, status }: RunSummary) {
+  if (status !== 'running' && status !== 'paused') return null;
+  const live = readLiveRun(db, runById(db, id)!);
+  return { slots: live.slots, pace: live.pace, remaining: remainingMs(live, Date.now()) };
 }
 
 /** It may name every instance of a large dataset. */

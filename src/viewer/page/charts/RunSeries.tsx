@@ -2,15 +2,8 @@
 import { useMemo } from 'preact/compat';
 import type uPlot from 'uplot';
 import type { RunDocument } from '../../documents/resources.ts';
-import { paceOf } from '../../documents/runPace.ts';
-import { duration, nano } from '../text/numbers.ts';
+import { nano } from '../text/numbers.ts';
 import { axis, ink, Plot } from './Plot.tsx';
-
-export function pace(run: RunDocument): string {
-  const found = paceOf(run);
-  if (!found) return 'no rate yet';
-  return `${found.perHour.toFixed(1)} trials/h · ${nano(found.nanoPerHour)}/h · about ${duration(found.leftMs)} left`;
-}
 
 export function RunSeries({ run }: { run: RunDocument }) {
   const { spend, progress, spendData, progressData } = useMemo(() => plots(run), [run]);
@@ -27,7 +20,7 @@ export function RunSeries({ run }: { run: RunDocument }) {
       <Plot
         options={progress}
         data={progressData}
-        label={`${last.sealed} trials sealed and ${last.resolved} resolved over time; ${pace(run)}`}
+        label={`${last.sealed} trials sealed and ${last.resolved} resolved over time`}
       />
     </div>
   );

@@ -48,7 +48,7 @@ function Report({ run }: { run: RunDocument }) {
         <Facts facts={factsOf(run)} />
       </div>
       <Ways run={run} />
-      {isGoing ? <Now run={run} /> : null}
+      {run.now ? <Now run={run.summary.name} live={run.now} /> : null}
       {summary.planned === 0 ? (
         <p className="quiet">
           No instance has been chosen yet: they appear here as soon as the run has its list.
@@ -134,13 +134,14 @@ function Foldouts({ run }: { run: RunDocument }) {
 }
 
 /** Only what there is: an imported run has no calls and no pauses. */
-function factsOf({ summary, breaker, pulling, report }: RunDocument): Fact[] {
+function factsOf({ summary, breaker, now, report }: RunDocument): Fact[] {
   const { money, budgetNano, classes } = summary;
   const { costNano } = money;
   const ofBudget = budgetNano ? ` of ${nano(budgetNano)} (${percent((costNano ?? 0) / budgetNano)})` : '';
   const shown = (isKnown: boolean, text: string) => (isKnown ? text : null);
   const valid = report.arms.reduce((sum, arm) => sum + arm.valid, 0);
   const pending = classes.not_run;
+  const pulling = now?.slots.filter(({ phase }) => phase === 'pull').length ?? 0;
   return [
     ['Cost', shown(costNano !== null || money.calls > 0, cost(money) + ofBudget)],
     ['Tokens', shown(tokens(money) > 0, tokensText(money))],

@@ -1,7 +1,6 @@
 /** A run that works: how fast, what each slot does now, and the buttons that change it. */
 import { useEffect, useState } from 'preact/compat';
 import type { RunDocument } from '../../documents/resources.ts';
-import { pace } from '../charts/RunSeries.tsx';
 import { mode } from '../data/source.ts';
 import { href } from '../route.ts';
 import { badgeColumn, type Column, numberColumn, textColumn } from '../tables/columns.tsx';
@@ -9,26 +8,34 @@ import { DataTable } from '../tables/DataTable.tsx';
 import { plain } from '../text/foreignText.ts';
 import { duration, nano, words } from '../text/numbers.ts';
 
-type Slot = RunDocument['slots'][number];
+type Live = NonNullable<RunDocument['now']>;
+type Slot = Live['slots'][number];
 
-export function Now({ run }: { run: RunDocument }) {
-  const phases = Map.groupBy(run.slots, (slot) => slot.phase ?? 'starting');
+export function Now({ run, live }: { run: string; live: Live }) {
+  const phases = Map.groupBy(live.slots, (slot) => slot.phase ?? 'starting');
   return (
     <>
       <h2>Now</h2>
       <p role="status">
-        {run.slots.length} slots busy
+        {live.slots.length} slots busy
         {[...phases].map(([phase, slots]) => ` · ${words(phase)} ${slots.length}`).join('')}
-        {` · ${pace(run)}`}
+        {` · ${paceText(live)}`}
       </p>
-      {mode === 'served' ? <Controls run={run} /> : null}
-      <SlotTable slots={run.slots} />
+      {mode === 'served' ? <Controls run={run} slots={live.slots} /> : null}
+      <SlotTable slots={live.slots} />
     </>
   );
 }
 
+/** "12.0 trials/h · $3.00/h · 1 h 5 min to 2 h left" */
+function paceText({ pace, remaining }: Live): string {
+  const left = remaining ? ` · ${duration(remaining.low)} to ${duration(remaining.high)} left` : '';
+  if (!pace) return `no rate yet${left}`;
+  return `${pace.perHour.toFixed(1)} trials/h · ${nano(pace.nanoPerHour)}/h${left}`;
+}
+
 /** Each button shows what the run answered. */
-function Controls({ run: { summary, slots } }: { run: RunDocument }) {
+function Controls({ run, slots }: { run: string; slots: readonly Slot[] }) {
   const [said, setSaid] = useState('');
   const [busy, setBusy] = useState(false);
   const [workers, setWorkers] = useState('');
@@ -39,7 +46,7 @@ function Controls({ run: { summary, slots } }: { run: RunDocument }) {
   const ask = async (command: string, argument: string | null) => {
     setBusy(true);
     setSaid('asking …');
-    setSaid(await askRun(summary.name, command, argument));
+    setSaid(await askRun(run, command, argument));
     setBusy(false);
   };
   const button = (label: string, command: string, argument: string | null = null) => (
@@ -100,8 +107,8 @@ async function askRun(run: string, command: string, argument: string | null): Pr
 }
 
 function columnsAt(now: number): readonly Column<Slot>[] {
-  const inPhase = (s: Slot) => (s.phaseSince === null ? null : now - Date.parse(s.phaseSince));
-  const inAttempt = (s: Slot) => now - Date.parse(s.startedAt);
+  const inPhase = (s: Slot) => (s.phaseSince === null ? null : now - s.phaseSince);
+  const inAttempt = (s: Slot) => now - s.startedAt;
   return [
     textColumn('instance', 'Instance', 230, (s) => s.instanceId),
     numberColumn('slot', 'Slot', 60, (s) => s.slot),
