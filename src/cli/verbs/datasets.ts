@@ -243,7 +243,7 @@ async function check(options: Options): Promise<number> {
   return found.unfit.length > 0 ? EXIT.gate : EXIT.done;
 }
 
-/** What earlier calibrations of a results root found; nothing where there is none. */
+/** The results of earlier calibrations of a results root; nothing where there is none. */
 function standingsIn(root: string): Iterable<Calibrated> {
   if (!existsSync(databasePath(root))) return [];
   using store = openForReading(root);

@@ -1,5 +1,5 @@
 /**
- * What people ask of a live run, and what they see of it. Requests come through the record, because it is the one thing that every terminal,
+ * Requests of people to a live run, and the state that it writes down for them. Requests come through the record, because it is the one thing that every terminal,
  * the viewer and this process share, and it outlives all of them. Each is carried out, answered in a sentence, and is an event of the run.
  */
 
@@ -300,7 +300,7 @@ export function keepLiveState({ store, row, config, arms, events }: Run): () => 
   timer.unref();
   return () => {
     clearInterval(timer);
-    // What ended within the last interval is not shown as work for ever.
+    // Work that ended within the last interval is not shown for ever.
     write();
   };
 }
