@@ -70,6 +70,10 @@ const ROOM_MAY_IMPORT: Record<string, readonly string[]> = {
     'environment/places',
   ],
   'environment/local': ['environment/exec', 'environment/patch'],
+  // The record knows neither the attempts nor the grader that it writes down.
+  'run/record': [],
+  'run/grader': ['run/record'],
+  'run/attempt': ['run/record'],
 };
 
 /** A package named here may be imported in the given folders only. */
@@ -131,6 +135,7 @@ function violations(imports: readonly Import[]): string[] {
       const to = folderOf(relative(SRC, join(SRC, file, '..', target)));
       if (folder && to && to !== folder && !(MAY_IMPORT[folder] ?? []).includes(to))
         wrong.push(`${file} imports ${target}: ${folder} may not import ${to}`);
+      if (to !== folder) continue;
       const room = roomOf(file);
       const next = roomOf(relative(SRC, join(SRC, file, '..', target)));
       if (room && next && next !== room && !ROOM_MAY_IMPORT[room]!.includes(next))

@@ -278,6 +278,10 @@ export type EnvironmentErrorCode =
 
 /** Why an environment does not start: the configuration wants no network, and the place does not keep it away. */
 export const OPEN_NETWORK = 'open_network';
+/** The shell of the image uses another environment than the one that its tests need, as the probe of an attempt found. */
+export const WRONG_ENVIRONMENT = 'wrong_env';
+/** Its login shells alone use the right one: the configuration is the proven cause, and every instance would end like this. */
+export const LOGIN_SHELL = 'login_shell';
 /** A container of the image cannot have what the configuration asks for. */
 export const REFUSED_OPTION = 'refused_option';
 
@@ -289,6 +293,8 @@ export class EnvironmentError extends Error {
   readonly sub: string | undefined;
   /** What ran in the environment did this, and not the machine, the engine or a person outside. False wherever that is not proven. */
   readonly fromWithin: boolean;
+  /** Of a start: the engine asked to come again, and the same may go well in a moment. */
+  readonly again: boolean;
   readonly evidence: Readonly<Record<string, unknown>>;
   constructor(
     code: EnvironmentErrorCode,
@@ -296,6 +302,7 @@ export class EnvironmentError extends Error {
     more: {
       sub?: string;
       fromWithin?: boolean;
+      again?: boolean;
       evidence?: Record<string, unknown>;
       cause?: unknown;
     } = {},
@@ -304,6 +311,7 @@ export class EnvironmentError extends Error {
     this.code = code;
     this.sub = more.sub;
     this.fromWithin = more.fromWithin ?? false;
+    this.again = more.again ?? false;
     this.evidence = more.evidence ?? {};
   }
 }

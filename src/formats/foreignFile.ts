@@ -15,7 +15,7 @@ import { SourceError } from './sourceError.ts';
 /** Bytes that fit into one buffer and one text. */
 const LARGEST = 500_000_000;
 
-/** A pipe would be waited for, and a device never ends. A link is followed. Throws a SourceError. */
+/** A pipe would be waited for, and a device never ends (observed: tests/formats/foreignFile.test.ts). A link is followed. Throws a SourceError. */
 export const readForeignFile = (path: string): Buffer => gunzipped(path, readForeignBytes(path));
 
 /** As they lie there. */

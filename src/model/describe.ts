@@ -3,7 +3,7 @@
 import { dialectOf } from './clouds/chooseCloud.ts';
 import type { ToolSpec } from './model.ts';
 import type { ModelConfig } from './modelConfig.ts';
-import { baseUrlOf, sentModel } from './names.ts';
+import { namedModel } from './names.ts';
 import { programOverrides } from './parameters/programOverrides.ts';
 import { isFreeName, priceSource } from './prices.ts';
 
@@ -37,7 +37,7 @@ const sendsRequests = ({ model_name: name, model_class }: ModelConfig): boolean 
 
 /** null where nothing is sent. */
 export const shownEndpoint = (config: ModelConfig): string | null =>
-  sendsRequests(config) ? shownAddress(baseUrlOf(config) ?? '') : null;
+  sendsRequests(config) ? shownAddress(namedModel(config).address ?? '') : null;
 
 export async function describeRequests(
   config: ModelConfig,
@@ -48,7 +48,7 @@ export async function describeRequests(
   const sends = sendsRequests(config);
   return {
     asked,
-    sent_as: sends ? sentModel(config) : null,
+    sent_as: sends ? namedModel(config).sentAs : null,
     endpoint: shownEndpoint(config),
     parameters: sends ? (await dialectOf(config)).parameters(config, tools) : null,
     cache_control: sends ? config.set_cache_control : null,

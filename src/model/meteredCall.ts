@@ -96,6 +96,7 @@ export function meteredCall({
     ...to,
     async wanted(estimateNano, signal, waits) {
       waiting = true;
+      giveBack();
       try {
         reserved = await funds.reserve(estimateNano, signal, waits);
         if (ended) giveBack();

@@ -156,11 +156,17 @@ export function addressFrom(variable: string, value: string): string {
   return variable === 'GOOGLE_GEMINI_BASE_URL' && !/\/v\d\w*$/.test(trimmed) ? `${trimmed}/v1beta` : trimmed;
 }
 
+/** All that a name means, with the address and the dialect of its configuration: for requests, parameters, prices and descriptions. */
 export interface NamedModel {
-  readonly provider: Provider;
+  /** null: no provider is known by this name; an OpenAI-compatible server is asked. */
+  readonly provider: Provider | null;
   /** The name without the provider's prefix. */
   readonly model: string;
+  /** The name that goes over the wire. */
+  readonly sentAs: string;
   readonly dialect: DialectName;
+  /** null: only the user knows it. */
+  readonly address: string | null;
   /** OpenAI's that lose their thoughts in chat completions. */
   readonly thinks: boolean;
 }
@@ -200,37 +206,32 @@ function providerOf(name: string, baseUrl: string | undefined): { provider: Prov
   return maker ? { provider: byPrefix.get(maker)!, rest: name } : null;
 }
 
-/** null: no provider is known by this name; then an OpenAI-compatible address must be given. */
-export function nameMeans(config: NamedConfig): NamedModel | null {
-  const found = providerOf(config.model_name ?? '', config.base_url);
-  if (!found) return null;
-  const { provider, rest } = found;
+export function namedModel(config: NamedConfig): NamedModel {
+  const { model_name: name = '', base_url, dialect } = config;
+  const known = providerOf(name, base_url);
+  if (!known) {
+    const address = base_url ?? OPENAI.baseUrl;
+    return {
+      provider: null,
+      model: name,
+      sentAs: name,
+      dialect: dialect ?? OPENAI.dialect,
+      address,
+      thinks: false,
+    };
+  }
+  const { provider, rest } = known;
   const model = provider.way ? rest.replace(provider.way, '') : rest;
   const thinks = THINKING_OPENAI.test(model);
   const usual = provider.dialectOf?.(rest) ?? provider.dialect;
-  const own = provider === OPENAI && config.base_url === undefined && thinks ? 'responses' : usual;
-  return { provider, model, dialect: config.dialect ?? own, thinks };
+  // OpenAI's prefix stays where an address is given: a server of one's own may mean it (`openai/gpt-oss-120b`).
+  const keepsPrefix = provider === OPENAI && base_url !== undefined && dialect === undefined;
+  return {
+    provider,
+    model,
+    sentAs: keepsPrefix ? name : model,
+    dialect: dialect ?? (provider === OPENAI && base_url === undefined && thinks ? 'responses' : usual),
+    address: base_url ?? provider.baseUrl,
+    thinks,
+  };
 }
-
-/**
- * The name that goes over the wire. OpenAI's prefix stays where an address is given: a server of one's own may mean it
- * (`openai/gpt-oss-120b`).
- */
-export function sentModel(config: NamedConfig): string {
-  const named = nameMeans(config);
-  const own = named?.provider === OPENAI && config.base_url !== undefined && config.dialect === undefined;
-  return named && !own ? named.model : (config.model_name ?? '');
-}
-
-/** null: the address must be given, for only the user knows it. */
-export function baseUrlOf(config: NamedConfig): string | null {
-  if (config.base_url !== undefined) return config.base_url;
-  const named = nameMeans(config);
-  return named ? named.provider.baseUrl : OPENAI.baseUrl;
-}
-
-/** The cloud that serves it with credentials of its own; undefined where a key is enough. */
-export const cloudNameOf = (config: NamedConfig): CloudName | undefined => nameMeans(config)?.provider.cloud;
-
-export const dialectNameOf = (config: NamedConfig): DialectName =>
-  config.dialect ?? nameMeans(config)?.dialect ?? OPENAI.dialect;

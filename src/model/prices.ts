@@ -13,7 +13,7 @@ import { readUsage } from './dialects/completion.ts';
 import type { ReadUsage } from './dialects/dialect.ts';
 import type { CallRecord, Usage } from './model.ts';
 import type { ModelConfig, Prices } from './modelConfig.ts';
-import { isMaker, nameMeans, PROVIDERS } from './names.ts';
+import { isMaker, namedModel, PROVIDERS } from './names.ts';
 
 const require = createRequire(import.meta.url);
 type PriceTable = typeof import('@pydantic/genai-prices');
@@ -62,11 +62,12 @@ function ratesVersion(prices: Prices): string {
   return `config: ${rates.join(', ')}`;
 }
 
-function atProvider(config: PricedConfig): { readonly id: string; readonly model: string } | null {
-  const named = nameMeans({ model_name: config.model_name, base_url: config.base_url, dialect: undefined });
-  if (!named) return null;
-  const { prefix, pricedAs = prefix } = named.provider;
-  return { id: pricedAs, model: named.model };
+function atProvider({
+  model_name,
+  base_url,
+}: PricedConfig): { readonly id: string; readonly model: string } | null {
+  const { provider, model } = namedModel({ model_name, base_url, dialect: undefined });
+  return provider && { id: provider.pricedAs ?? provider.prefix, model };
 }
 
 /** The table's row with the price of a model, and the name that found it there. */

@@ -5,15 +5,7 @@
 import { settleCloud } from './clouds/cloudAddress.ts';
 import { DIALECTS } from './dialects/dialects.ts';
 import type { ModelConfig } from './modelConfig.ts';
-import {
-  addressFrom,
-  dialectNameOf,
-  type NamedModel,
-  nameMeans,
-  OPENAI,
-  PROVIDERS,
-  type Provider,
-} from './names.ts';
+import { addressFrom, type NamedModel, namedModel, OPENAI, PROVIDERS, type Provider } from './names.ts';
 import { checkedParameters } from './parameters/checkParameters.ts';
 import { didYouMean, isFreeName } from './prices.ts';
 
@@ -66,7 +58,7 @@ const unknownPrefix = (name: string): Settled => ({
 
 /** Only marks say how long: Messages has its own, chat those that are asked for. */
 function cacheWarnings(model: ModelConfig): string[] {
-  const dialect = dialectNameOf(model);
+  const dialect = namedModel(model).dialect;
   const { cacheMarks } = DIALECTS[dialect];
   const marks = cacheMarks === 'own' || (cacheMarks === 'asked' && model.set_cache_control !== null);
   if (model.cache_ttl === undefined || marks) return [];
@@ -93,12 +85,18 @@ function withParameters(settled: ModelConfig): Settled {
 export function settleModel(model: ModelConfig, options: SettleOptions): Settled {
   const name = model.model_name;
   if (!name || isFreeName(name) || model.model_class !== 'openai') return { ok: true, model };
-  const named = nameMeans(model);
-  return named ? settleNamed(model, named, options) : settleUnnamed(model, options.env);
+  const named = namedModel(model);
+  return named.provider
+    ? settleNamed(model, named, named.provider, options)
+    : settleUnnamed(model, options.env);
 }
 
-function settleNamed(model: ModelConfig, named: NamedModel, { env, litellm }: SettleOptions): Settled {
-  const { provider } = named;
+function settleNamed(
+  model: ModelConfig,
+  named: NamedModel,
+  provider: Provider,
+  { env, litellm }: SettleOptions,
+): Settled {
   if (provider.cloud) {
     const answer = settleCloud(provider.cloud, { model, named, env, litellm });
     if (!answer.ok) return answer;

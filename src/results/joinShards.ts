@@ -4,7 +4,7 @@
  */
 import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { cp, lstat, readFile, rm } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { writeAtomically } from '../base/files/atomicWrite.ts';
 import { VERSION } from '../base/files/packageFile.ts';
 import { pathInside } from '../base/files/pathInside.ts';
@@ -14,15 +14,17 @@ import { plural } from '../base/text/numbers.ts';
 import { DEFAULT_SEED } from '../dataset/select.ts';
 import { isInShard } from '../dataset/shard.ts';
 import type { Caller, Tell } from '../run/caller.ts';
-import { workerOn } from '../run/control/lock.ts';
+import { withRunLock, workerOn } from '../run/control/lock.ts';
 import { settingsChanged } from '../run/plan/continuity.ts';
 import { plannedConfig } from '../run/plan/planRecord.ts';
 import { exportRun } from '../run/record/exportRun.ts';
+import { gradingLogs } from '../run/record/partFolder.ts';
 import { exportRunReports } from '../run/record/runReports.ts';
 import { databasePath, makeAndOpen, openForReading, refuseRunName } from '../run/resultsRoot.ts';
 import { orderTrials } from '../run/schedule/order.ts';
 import { UserError } from '../run/userError.ts';
 import type { Store } from '../store/open.ts';
+import { verdictsOf } from '../store/records/evaluations.ts';
 import {
   armsOf,
   type InstanceFacts,
@@ -95,7 +97,7 @@ export async function joinShards(
     const shards = parts.map(loaded);
     refuseOtherPlans(shards);
     tellDifferences(shards, tell);
-    return await written(root, shards);
+    return await written(root, shards, tell);
   } finally {
     for (const { store } of stores) store.close();
   }
@@ -201,14 +203,10 @@ function loaded(part: Part): LoadedPart {
     );
   const instances = instanceFacts(store, run.id);
   const manifest = storedManifest(run);
-  const places = Array.from({ length: shard.instances }, (_, place) => place).filter((place) =>
-    isInShard(place, shard),
-  );
-  const planned = new Set(places);
-  const isWhole = instances.length + unsupportedIn(manifest).length === planned.size;
+  const planned = Math.ceil((shard.instances - shard.number + 1) / shard.of);
   if (
-    !isWhole ||
-    instances.some(({ position }) => !planned.has(position)) ||
+    instances.length + unsupportedIn(manifest).length !== planned ||
+    instances.some(({ position }) => !isInShard(position, shard)) ||
     rowsHash(instances) !== run.dataset_hash
   )
     throw new UserError(`the record of ${label} does not hold the rows that it was planned with`);
@@ -274,14 +272,22 @@ function tellDifferences(parts: readonly LoadedPart[], tell: Tell): void {
 
 const openIn = ({ trials }: LoadedPart): number => trials.filter(({ state }) => state !== 'sealed').length;
 
-async function written(root: string, parts: readonly LoadedPart[]): Promise<JoinedRun> {
+async function written(root: string, parts: readonly LoadedPart[], tell: Tell): Promise<JoinedRun> {
   const { name } = parts[0]!.run;
   refuseRunName(name);
   using store = makeAndOpen(root);
+  return await withRunLock({ store, root, runName: name, tell }, () => put(store, root, parts));
+}
+
+async function put(store: Store, root: string, parts: readonly LoadedPart[]): Promise<JoinedRun> {
+  const { name } = parts[0]!.run;
   const dir = pathInside(root, name);
   const there = runByName(store, name);
-  if (there && JSON.stringify(storedManifest(there).joined) === JSON.stringify(joinedFacts(parts)))
+  if (there && JSON.stringify(storedManifest(there).joined) === JSON.stringify(joinedFacts(parts))) {
+    // A process that was killed may have left the record without them.
+    await writeFiles(store, there, dir, parts);
     return joinedOf(root, there, parts, true);
+  }
   if (there || existsSync(dir))
     throw new UserError(
       there && shardOf(there)
@@ -457,33 +463,35 @@ const joinedFacts = (parts: readonly LoadedPart[]) => ({
   })),
 });
 
-/** Of the shard alone: the whole gets its own, made from the record. */
-const OF_A_SHARD = /^(?:run\.log|run\.json|record\.jsonl\.gz|summary\..*)$/;
-
-/** What is only in files (logs of gradings, what was exported by hand) is copied; what the record holds is written anew. */
+/** Logs of gradings are in files alone, and are copied; what the record holds is written anew. What is there already stays: the run may have gone on. */
 async function writeFiles(
   store: Store,
   run: RunRow,
   dir: string,
   parts: readonly LoadedPart[],
 ): Promise<void> {
-  for (const part of parts) {
-    const from = pathInside(part.root, run.name);
-    if (!existsSync(from)) continue;
-    await cp(from, dir, {
-      recursive: true,
-      filter: async (path) => {
-        const stat = await lstat(path);
-        return (stat.isFile() || stat.isDirectory()) && !OF_A_SHARD.test(relative(from, path));
-      },
-    });
-  }
-  const log = await joinedLog(parts.map((part) => pathInside(part.root, run.name, 'run.log')));
-  if (log !== '') await writeAtomically(pathInside(dir, 'run.log'), log);
+  const { run: runs, grading } = plannedConfig(run);
+  const epochs = Array.from({ length: runs.epochs }, (_, i) => i + 1);
+  const folders = armsOf(store, run.id).flatMap(({ name }) =>
+    epochs.map((epoch) => gradingLogs(store, run, name, epoch)),
+  );
+  const dirs = parts.map((part) => pathInside(part.root, run.name));
+  for (const from of dirs)
+    for (const folder of folders.filter((one) => existsSync(join(from, one))))
+      await cp(join(from, folder), join(dir, folder), { recursive: true, force: false, filter: isOurs });
+  const log = pathInside(dir, 'run.log');
+  if (!existsSync(log))
+    await writeAtomically(log, await joinedLog(dirs.map((from) => join(from, 'run.log'))));
   const target = { store, run, dir, version: VERSION };
   await exportRun(target);
-  const { grading } = plannedConfig(run);
-  if (grading.enabled) await exportRunReports(target, grading.harness);
+  const graded = [...verdictsOf(store, run.id).values()].at(-1);
+  if (graded) await exportRunReports(target, graded.harness === 'v4.1' ? 'v4.1' : grading.harness);
+}
+
+/** A link in an artifact leads anywhere: tests/results/join.test.ts has one. */
+async function isOurs(path: string): Promise<boolean> {
+  const stat = await lstat(path);
+  return stat.isFile() || stat.isDirectory();
 }
 
 const LOGGED_AT = /"time":"([^"]+)"/;
@@ -494,7 +502,12 @@ async function joinedLog(paths: readonly string[]): Promise<string> {
     paths.filter((path) => existsSync(path)).map((path) => readFile(path, 'utf8')),
   );
   const lines = texts.flatMap((text) => text.split('\n').filter((line) => line !== ''));
-  const timed = lines.map((line) => ({ line, at: LOGGED_AT.exec(line)?.[1] ?? '' }));
+  // A line that was cut by a kill stays behind the one before it.
+  let at = '';
+  const timed = lines.map((line) => {
+    at = LOGGED_AT.exec(line)?.[1] ?? at;
+    return { line, at };
+  });
   return timed
     .sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
     .map(({ line }) => `${line}\n`)

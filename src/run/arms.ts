@@ -34,16 +34,16 @@ export interface ArmRuntime {
   readonly createAgent: CreateAgent;
   /** Where programs ask the arm's model, by the arm's rules; absent for an agent that asks it itself. */
   readonly gateway: ArmGateway | undefined;
-  /** It submits nothing: what it leaves in the work tree is its patch, whatever `run.patch` says. */
+  /** Its agent submits nothing: the patch is that of the work tree, whatever `run.patch` says. */
   readonly leavesPatch: boolean;
-  /** What it gives its agent beside the task. */
+  /** Instructions and skills for its agent, beside the task. */
   readonly equipment: Equipment | undefined;
-  /** It is given the solution of its task. */
+  /** Its agent is given the solution of the task. */
   readonly solves: boolean;
 }
 
-/** What the arms of a run share. */
-interface Around {
+/** Parts that the arms of a run share. */
+interface SharedParts {
   readonly store: Store;
   readonly env: Variables;
   /** Folder that relative module paths start from. */
@@ -59,7 +59,7 @@ interface Around {
 /** `closing` closes everything that the arms open, even when a later part of an arm fails to open. */
 export async function startArms(
   rows: readonly ArmRow[],
-  around: Around,
+  around: SharedParts,
   closing: Closing,
 ): Promise<Map<number, ArmRuntime>> {
   const opened: { close(): Promise<void> }[] = [];
@@ -112,7 +112,7 @@ export async function startArms(
   return arms;
 }
 
-function modelFactoryOf(row: ArmRow, { store, env, events }: Around): Promise<ModelFactory> {
+function modelFactoryOf(row: ArmRow, { store, env, events }: SharedParts): Promise<ModelFactory> {
   const { agent, model } = plannedArm(row);
   return createModelFactory(model, {
     ...modelAccess(model, { store, env }),

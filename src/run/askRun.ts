@@ -1,6 +1,6 @@
 /**
- * What another process does to a run. One that works is asked: by a request through the record, whose answer is waited for, or by the signals
- * of a person at its terminal. One that nobody works on can be deleted.
+ * Requests of another process to a run. A run that works is asked by a request through the record, whose answer is waited for, or by the signals
+ * of a person at its terminal. A run that nobody works on can be deleted.
  */
 
 import { rmSync } from 'node:fs';
@@ -31,7 +31,7 @@ interface AskRequest {
   readonly run: string;
   readonly command: string;
   readonly argument: string | null;
-  /** Who asks, and from where: it is in the events of the run. */
+  /** The name of the person or program, and from where it asks: the events of the run have it. */
   readonly by: string;
   readonly signal?: AbortSignal | undefined;
   readonly waitMs?: number;
@@ -107,7 +107,7 @@ export function stopRun(root: string, selector: string, now: boolean) {
   return { run: run.name, pid: worker.pid, status: run.status };
 }
 
-/** Of a run that no process works on. A process that was killed cannot write that its run ended. */
+/** The state of a run that no process works on. A process that was killed cannot write that its run ended. */
 export const howItIs = (status: string): string =>
   status === 'running' || status === 'paused'
     ? `the one that did was killed while the run was ${status}`

@@ -41,12 +41,12 @@ const DURABLE_EVENTS: ReadonlySet<RunEvent['type']> = new Set([
 export interface BatchResult {
   readonly status: RunStatus;
   readonly counts: Record<string, number>;
-  /** Set when the run stopped for a reason that affects every instance: authentication, missing model. */
+  /** The reason why the run stopped, where it affects every instance: authentication, missing model. */
   readonly fatal: string | null;
 }
 
 export async function runBatch(run: Run): Promise<BatchResult> {
-  const { store, row, config, events, stop, budget, disk, engine, grader, exporter } = run;
+  const { store, row, config, events, stop, budget, disk, engine, grader, stepGrading, exporter } = run;
   const failure = createRecordFailure(stop);
   const delays = createDelays();
   const cancels = createCancels();
@@ -58,7 +58,7 @@ export async function runBatch(run: Run): Promise<BatchResult> {
     attempted(trial, outcome) {
       exporter.attemptEnded(outcome.attemptId);
       if (budget.exhausted()) stop.stopStarting('budget_stopped', budgetText(budget));
-      pauses.judge(trial, outcome);
+      pauses.judge(trial, { ...outcome, patchBytes: Buffer.byteLength(outcome.patch) });
       settleTrial(run, queue, trial, outcome);
     },
     onError: failure.report,
@@ -98,6 +98,7 @@ export async function runBatch(run: Run): Promise<BatchResult> {
     }
     try {
       await grader?.drain();
+      await stepGrading.drain();
       await exporter.flush();
     } catch (error) {
       // If both fail, the error of the record is thrown.
@@ -112,13 +113,14 @@ export async function runBatch(run: Run): Promise<BatchResult> {
 
 /** A sealed trial is graded. One that infrastructure ended comes back, and runs in a fresh container. */
 function settleTrial(
-  { config, events, stop, grader }: Run,
+  { config, events, stop, grader, stepGrading }: Run,
   queue: TrialQueue,
   trial: PlannedTrial,
-  { ending: { reason }, settlement, judged }: AttemptOutcome,
+  { ending: { reason }, settlement, patch, work, verdict }: AttemptOutcome,
 ): void {
+  if (verdict !== null) stepGrading.judged(trial, { patch, work, verdict });
   if (settlement === 'seal') {
-    if (isFinalReason(reason) && !judged) grader?.enqueue(trial.id);
+    if (isFinalReason(reason) && verdict === null) grader?.enqueue(trial.id);
   } else if (settlement === 'again' && exitClassOf(reason) !== 'cancelled' && !stop.why) {
     const { instanceId } = trial.label;
     events.emit({ type: 'note', text: `${instanceId}: ${reason}, will run again in a fresh container` });
@@ -129,7 +131,7 @@ function settleTrial(
 /** After the last attempt: pending trials get a reason, and the run gets its status. */
 function conclude({ store, row, events, stop, budget }: Run): BatchResult {
   if (stop.why) markNotRun(store, row.id, stop.why.reason);
-  // By exit class; the sum is the number of planned trials.
+  // Trials by exit class; the sum is the number of planned trials.
   const counts = Object.fromEntries(classCounts(store, row.id));
   const status = statusOf(stop, counts);
   setRunStatus(store, row.id, status, new Date().toISOString());

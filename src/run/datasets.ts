@@ -15,9 +15,10 @@ import { environmentConfigSchema } from '../environment/environments.ts';
 import { clientVariable } from '../model/names.ts';
 import type { Calibrated, GoldStanding } from '../store/records/evaluations.ts';
 import { type LoadOptions, loadDataset } from '../suites/loadDataset.ts';
-import { isTaskAddress, needsOf, planGrading } from '../suites/suites.ts';
+import { isTaskAddress, needsOf, planGrading, SWE_BENCH } from '../suites/suites.ts';
 import { cloned, fetchTasks } from './namedTasks.ts';
-import { gradedTaskFacts, reasonsOf, refusedTasks } from './plan/refusedTasks.ts';
+import { refusalsOf, type TaskFacts } from './plan/checks.ts';
+import { gradedTaskFacts, reasonsOf } from './plan/refusedTasks.ts';
 import { UserError } from './userError.ts';
 
 /**
@@ -65,7 +66,7 @@ export async function pinTasks(source: string, options: PinOptions) {
       hint: 'pull the dataset to take it as it is now',
     });
   await remember(source, { source, path, revision, images }, dataset, env);
-  return { name: source, ...checkDataset(dataset), revision };
+  return { name: source, ...(await checkDataset(dataset)), revision };
 }
 
 export interface Unfit {
@@ -138,7 +139,6 @@ function licenceOf(path: string): string | null {
   return null;
 }
 
-/** `known`: what earlier calibrations found. */
 function wantsOf(instance: Instance): Set<string> {
   const { variables = [], gpus = 0 } = needsOf(instance);
   return new Set([
@@ -150,33 +150,39 @@ function wantsOf(instance: Instance): Set<string> {
   ]);
 }
 
-export function checkDataset(dataset: Dataset, known: Iterable<Calibrated> = []): CheckedDataset {
+/** Facts of a dataset that hold on every machine. */
+const GRADED: TaskFacts = { run: [{ graded: true }], engine: [], machine: [], arm: [], grader: [{}] };
+
+/** `known`: results of earlier calibrations. */
+export async function checkDataset(
+  dataset: Dataset,
+  known: readonly Calibrated[] = [],
+  facts: TaskFacts = GRADED,
+): Promise<CheckedDataset> {
+  const tried = new Set(known.map(({ instance_id }) => instance_id));
   const specs = new Map<string, string>();
   const unfit: Unfit[] = [];
   const kinds = new Map<string, number>();
   const images = new Set<string>();
   const wants = new Map<string, number>();
   for (const row of dataset.rows) {
-    const { refused } = row;
     const instance = readInstance(row);
-    const kind = instance.kind ?? 'swe-bench';
+    const { instance_id, kind = SWE_BENCH } = instance;
     kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
     images.add(imageOf(instance));
-    const { instance_id } = instance;
-    if (refused !== undefined) {
-      unfit.push({ instance_id, what: 'refused', why: refused });
-      continue;
+    const { refused } = row;
+    const refusals = await refusalsOf({ instance, ...(refused !== undefined && { refused }) }, facts);
+    const [first] = refusals;
+    if (first) {
+      const what = first.of === 'run' ? 'refused' : 'ungradable';
+      unfit.push({ instance_id, what, why: reasonsOf(refusals) });
     }
+    if (first?.of === 'run') continue;
     for (const what of wantsOf(instance)) wants.set(what, (wants.get(what) ?? 0) + 1);
-    const planned = planGrading(instance);
-    if (planned.ok) {
-      specs.set(instance_id, planned.plan.specHash);
-      continue;
-    }
-    const why = planned.reason.replace(`${instance_id} cannot be graded: `, '');
-    unfit.push({ instance_id, what: 'ungradable', why });
+    const planned = tried.has(instance_id) ? planGrading(instance) : undefined;
+    if (planned?.ok) specs.set(instance_id, planned.plan.specHash);
   }
-  const oracle = oracleRate(specs, [...known]);
+  const oracle = oracleRate(specs, known);
   return {
     source: dataset.source,
     path: dataset.path,
@@ -196,14 +202,11 @@ export function checkDataset(dataset: Dataset, known: Iterable<Calibrated> = [])
 /** The same with what the engine of this machine refuses, as a run would. */
 export async function checkDatasetHere(
   dataset: Dataset,
-  known: Iterable<Calibrated> = [],
+  known: readonly Calibrated[] = [],
 ): Promise<CheckedDataset> {
   const arms = [{ environment: environmentConfigSchema.parse({}) }];
-  const refused = await refusedTasks(dataset.rows, await gradedTaskFacts(dataset.rows, arms));
-  const rows = dataset.rows.map((row) =>
-    refused.has(row) ? { ...row, refused: reasonsOf(refused.get(row)) } : row,
-  );
-  return checkDataset({ ...dataset, rows }, known);
+  const facts = await gradedTaskFacts(dataset.rows, arms);
+  return checkDataset(dataset, known, { ...GRADED, engine: facts.engine });
 }
 
 interface AddOptions {
@@ -243,7 +246,7 @@ export async function addDataset(options: AddOptions, say: (text: string) => voi
   const dataset = await loadedDataset(place, { split, revision, dataDir, images, env });
   const found = clone?.commit ?? dataset.revision;
   await remember(name, { source, path: place, revision: found, images }, dataset, env);
-  return { name, ...checkDataset(dataset), revision: found };
+  return { name, ...(await checkDataset(dataset)), revision: found };
 }
 
 async function remember(

@@ -1,5 +1,5 @@
 /**
- * What the end of an attempt means: its exit reason, detail and message, of a closed vocabulary; the patch that
+ * The meaning of the end of an attempt: its exit reason, detail and message, of a closed vocabulary; the patch that
  * its prediction carries; and whether its trial runs again. Pure.
  */
 
@@ -11,14 +11,17 @@ import {
   type CapturedPatch,
   EnvironmentError,
   type EnvironmentErrorCode,
+  LOGIN_SHELL,
   OPEN_NETWORK,
   REFUSED_OPTION,
+  WRONG_ENVIRONMENT,
 } from '../environment/environment.ts';
 import { PULL_FAILURES } from '../environment/places/pullFailure.ts';
 import type { ModelFailureKind } from '../model/model.ts';
 import { EXIT_REASONS, type ExitReason, exitClassOf, type PatchSource, type PatchState } from '../outcome.ts';
 import type { Settlement } from '../store/records/trials.ts';
 import { blamed } from '../userModule.ts';
+import { StopReason } from './control/stop.ts';
 
 export interface Ending {
   readonly reason: ExitReason;
@@ -28,11 +31,11 @@ export interface Ending {
   readonly evidence: Readonly<Record<string, unknown>> | null;
   /** mini-swe-agent's word for trajectories and exit_statuses.yaml. */
   readonly exitStatus: string;
-  /** What the agent ran ended its environment; false wherever that is not proven. */
+  /** A command of the agent ended its environment; false wherever that is not proven. */
   readonly byAgent?: boolean;
   /** The request was rejected, and no call of the model had succeeded yet. */
   readonly beforeAnyAnswer?: boolean;
-  /** Nobody listens at the address of the model: no fault of this trial. */
+  /** The address of the model has no listener: no fault of this trial. */
   readonly unreachable?: boolean;
   /** A module of the user's threw, or returned what nobody can use. */
   readonly ofModule?: boolean;
@@ -126,25 +129,9 @@ export function endingOfResult(result: AgentResult): Ending {
   };
 }
 
-/** Why our own AbortSignal fired. */
-export class StopReason extends Error {
-  override readonly name = 'StopReason';
-  readonly reason: ExitReason;
-  readonly detail: string | null;
-  constructor(reason: ExitReason, message: string, detail: string | null = null) {
-    super(message);
-    this.reason = reason;
-    this.detail = detail;
-  }
-}
-
 /** Detail of `disk_full` when the run stopped the attempt because this machine's disk was low; the trial is not the cause. */
 export const HOST_FLOOR = 'host_floor';
 
-/** The exit detail of an attempt that the probe ended. */
-export const WRONG_ENVIRONMENT = 'wrong_env';
-/** Why it did, where the configuration is the proven cause: every instance would end like this. */
-export const LOGIN_SHELL = 'login_shell';
 const OF_CONFIGURATION: ReadonlySet<string> = new Set([LOGIN_SHELL, OPEN_NETWORK, REFUSED_OPTION]);
 
 /** Detail of an attempt that the container engine took with it when it went away. */
@@ -200,6 +187,20 @@ function stopReasonOf(error: unknown, signal: AbortSignal): StopReason | null {
   return name === 'AbortError' ? new StopReason('cancelled', 'the attempt was cancelled') : null;
 }
 
+/**
+ * One end may be an accident, and a fresh container is worth a try. An agent (ownEnd.test.ts) that does it again, in a fresh container, has failed: otherwise it could
+ * take an instance out of the count by ending its container.
+ */
+export function withEarlierEnds(ending: Ending, endedByAgentBefore: number): Ending {
+  if (!ending.byAgent || endedByAgentBefore === 0) return ending;
+  return {
+    ...ending,
+    reason: 'env_ended_by_agent',
+    detail: ending.detail ?? ending.reason,
+    message: `the agent ended its environment, as in an attempt before: ${ending.message}`,
+  };
+}
+
 /** "limit_steps" -> "LimitSteps": a class-like word where mini-swe-agent would show an exception's name. */
 const statusWord = (reason: ExitReason): string =>
   reason
@@ -229,7 +230,7 @@ export function settlementOf(
   const { reason, detail, recordedAgain, byAgent } = ending;
   // A replay follows the recorded decision.
   if (recordedAgain) return 'again';
-  // The run ended it because the disk was low, which uses up no attempt.
+  // A low disk uses up no attempt.
   if (detail === HOST_FLOOR) return 'again';
   // Sealed as infra it would be out of the count: the next such end is the agent's result.
   if (byAgent && exitClassOf(reason) === 'infra') return 'again';
@@ -270,6 +271,25 @@ export interface PatchFacts {
   readonly state: PatchState;
   /** Sentences for people. */
   readonly notes: readonly string[];
+}
+
+/** How the agent's part of an attempt ended. `result`: null when the agent did not end by itself. */
+export interface AgentEnd {
+  readonly ending: Ending;
+  readonly result: AgentResult | null;
+}
+
+/** The submission, and the patch of the prediction. An agent that leaves its patch submits only what it hands over as bytes. */
+export function patchOfAttempt(
+  policy: PatchPolicy,
+  { leavesPatch }: { readonly leavesPatch: boolean },
+  { ending, result }: AgentEnd,
+  captured: CapturedPatch | null,
+): { readonly submitted: Uint8Array | null; readonly patch: PatchFacts } {
+  const submits = ending.reason === 'submitted' && (!leavesPatch || result?.submissionBytes !== undefined);
+  const submitted = submits ? (result?.submissionBytes ?? Buffer.from(result?.submission ?? '')) : null;
+  const chosen = leavesPatch ? (submits ? 'submitted' : 'captured') : policy;
+  return { submitted, patch: choosePatch(chosen, submitted, captured) };
 }
 
 /** `submitted` is null when nothing was submitted; a submission of nothing is an empty array. */

@@ -1,4 +1,4 @@
-/** What a person means in a run: an arm, an epoch, an instance by its id or by a part that no other one has. */
+/** Names that a person gives in a run: of an arm, an epoch, an instance by its id or by a part that no other one has. */
 import { dirname } from 'node:path';
 import { nearestId } from '../dataset/nearestId.ts';
 import type { Store } from '../store/open.ts';

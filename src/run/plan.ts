@@ -18,7 +18,7 @@ import { withSuitePrompts } from './plan/suitePrompts.ts';
 import { openForReading, refuseRunName, refuseSmallDisk, refuseUnwritable } from './resultsRoot.ts';
 import { UserError } from './userError.ts';
 
-/** What a run will do, as data: `--dry-run` prints it, begin.ts makes a run of the record of it. */
+/** The plan of a run, as data: `--dry-run` prints it, begin.ts makes a run of the record of it. */
 export interface Plan {
   readonly options: RunOptions;
   /** The configuration with where each part of it came from. */

@@ -17,11 +17,11 @@ import type { TrialLabel } from './events.ts';
 
 export interface PlannedInstance {
   readonly row: InstanceFacts;
-  /** Of a large run it is read from the record each time it is asked for. */
+  /** The instance, read from the record each time: a large run does not fit into memory. */
   readonly instance: Instance;
 }
 
-/** Of a run, by their keys in the record. Their suites are loaded. */
+/** The instances of a run, by their keys in the record. Their suites are loaded. */
 export async function plannedInstances(store: Store, run: RunRow): Promise<Map<number, PlannedInstance>> {
   await loadSuites(kindsOf(store, run.id));
   return new Map(

@@ -21,7 +21,6 @@ import { watchEngine } from '../environment/places/engineWatch.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../environment/places/imagesConfig.ts';
 import type { GradingConfig } from '../grading/gradingConfig.ts';
 import { suspicionRules } from '../grading/suspicion/commands.ts';
-import { meansCredential } from '../model/namedCredentials.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
 import { type ArmScore, armScores } from '../report/measure/score.ts';
 import type { Store } from '../store/open.ts';
@@ -43,18 +42,18 @@ import { type BatchResult, runBatch } from './batch.ts';
 import { attended, type Caller } from './caller.ts';
 import type { Run } from './contract.ts';
 import { budgetOf } from './control/budget.ts';
-import { createDiskFloor, leastFree, reserveFile } from './control/diskFloor.ts';
+import { createDiskFloor, type DiskFloor, leastFree, reserveFile } from './control/diskFloor.ts';
 import { keepLiveState } from './control/liveControls.ts';
 import { createNotifier, warningTo } from './control/notify.ts';
 import { awakeClock } from './control/phases.ts';
-import { recoverRun, refuseLostRecords } from './control/recover.ts';
+import { recover } from './control/recover.ts';
 import { cleanedBy, createEvents } from './events.ts';
 import { createGrader, type GradingSummary } from './grader/grader.ts';
-import { createStepGrading, type GradedRun } from './grader/gradeTrial.ts';
+import { createStepGrading } from './grader/gradeTrial.ts';
 import { openSuite } from './grader/judge.ts';
 import { openRunImages } from './places/openImages.ts';
 import { reapOrphans } from './places/sittingEngines.ts';
-import { imagesOfTrials, orderForImages } from './places/trialImages.ts';
+import { imagesOfTrials, orderForImages, type TrialImages } from './places/trialImages.ts';
 import type { ArmConfig } from './plan/planRecord.ts';
 import { plannedInstances, plannedTrial } from './plannedTrial.ts';
 import { tellOtherModels } from './record/attemptJournal.ts';
@@ -64,7 +63,7 @@ import { logEvents, openLog } from './record/runLog.ts';
 import { exportRunReports } from './record/runReports.ts';
 import { biasWarning } from './schedule/order.ts';
 import { expectedSeconds, scheduleTrials } from './schedule/schedule.ts';
-import { ordinarySecrets, redactorOfModels } from './secrets.ts';
+import { keepSecrets } from './secrets.ts';
 
 /** A run of the record, and what this process does of it. */
 interface Sitting {
@@ -99,7 +98,7 @@ export interface RunOutcome extends BatchResult {
   readonly interruptedBy: string | null;
   /** Why trials failed without a statement about the model. */
   readonly failures: readonly FailureKind[];
-  /** Of its arms. */
+  /** Scores of its arms. */
   readonly scores?: readonly ArmScore[];
 }
 
@@ -160,21 +159,114 @@ async function work(run: Run): Promise<Pick<RunOutcome, keyof BatchResult | 'pre
   return { ...result, predictions, graded: grader ? grader.summary() : null };
 }
 
-/** Everything that the work needs, in the order in which one part needs the other. `closing` closes it, also when a later part fails to open. */
+/** Opens the parts of a run, each after what it needs. `closing` closes them backwards, also when a later part fails to open. */
 async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise<Run> {
   const { store, root, row, config, grading } = sitting;
-  const { env, cwd, tell } = caller;
+  const { env, cwd } = caller;
   const dir = pathInside(root, row.name);
 
-  // What a dead process left.
-  const redactor = secretsOf(sitting, caller);
-  recover(sitting, caller);
+  // Secrets: before anything is told.
+  const redactor = keepSecrets(sitting, caller);
+
+  // Recovery of what a dead process left: before trials are chosen, because its trials are pending again.
+  recover(store, root, row, caller.tell);
   await reapOrphans(sitting.arms, caller);
   const all = trialsOf(store, row.id);
   const pending = (sitting.choose?.(all) ?? all).filter(({ state }) => state === 'pending');
 
-  // Who is told what, and who stops it.
-  const log = openLog(pathInside(dir, 'run.log'), redactor);
+  // Instances: a row that cannot be read ends the sitting before anything starts.
+  const instances = await plannedInstances(store, row);
+  for (const trial of pending) void instances.get(trial.instance_pk)!.instance;
+
+  // Listeners, and what stops the run: before the parts that tell. They hear the end of all the others.
+  const { log, events, stop } = listen(sitting, caller, redactor, closing);
+  const note = (text: string) => events.emit({ type: 'note', text });
+
+  // The engine and its images: before the arms, whose containers are there. Images go after the containers, which hold them.
+  const imagesConfig = sitting.images ?? imagesConfigSchema.parse({});
+  const service = await openRunImages(env, sitting.arms, imagesConfig, events, store);
+  closing.add(() => service?.close());
+  let images: TrialImages | undefined;
+  closing.add(() => images?.finish());
+  const engine = service && watchEngine(config.stall.engine_s);
+  closing.add(() => engine?.close());
+
+  // Arms: before what grades, which is where they are.
+  const asks = sitting.suite?.judge !== undefined;
+  const graceMs = config.stop_grace_s * 1000;
+  const shared = { store, env, cwd, events, images: service, engine, asks, graceMs };
+  const arms = await startArms(armsOf(store, row.id), shared, closing);
+
+  // Grading: before the images, which bring those of the gradings too.
+  const budget = budgetOf(store, row, events);
+  const suite = await openSuite(sitting.suite, { store, env, redactor, budget, note }, closing);
+  const graded = {
+    ...{ store, row, grading, dir, redactor, events, stop, suite, arms, instances, engine },
+    ensureGraded: service?.ensure,
+  };
+  const grader = grading.enabled ? await createGrader(graded, cwd) : null;
+  closing.add(() => grader?.close());
+  const stepGrading = createStepGrading(graded, (text) => log('warn', text));
+  closing.add(() => stepGrading.close());
+
+  // Trials in their order, and their images.
+  const plan = (trial: TrialRow) => plannedTrial(trial, arms, instances);
+  const scheduled = scheduleTrials(store, row, config, pending);
+  const { trials: ordered, here } = service
+    ? await orderForImages({ store, run: row, order: config.order, images: service, events, plan }, scheduled)
+    : { trials: scheduled, here: new Set<string>() };
+  const trials = ordered.map(plan);
+  images =
+    service &&
+    imagesOfTrials(
+      {
+        ...{ service, engine, here, arms, instances, grading: grading.enabled, events },
+        onError: (message) => log('warn', message),
+      },
+      trials,
+      grader?.missing() ?? [],
+    );
+
+  const clock = awakeClock(() => performance.now());
+  closing.add(() => clock.stop());
+  const awayMs = () =>
+    Math.max(
+      engine?.awayMs() ?? 0,
+      ...[...arms.values()].map(({ environmentFactory }) => environmentFactory.awayMs()),
+    );
+  const owner = currentOwner(row.name, 'run', row.created_at);
+  const run: Run = {
+    ...{ store, row, dir, config, redactor, events, log, stop, budget },
+    ...{ arms, instances, trials, suite, engine, images, grading, grader, stepGrading },
+    leaseOwner: `${owner.host}:${owner.bootId}:${owner.pid}:${owner.pidStart}`,
+    retry: { ...config.retry, made: new Map(), outages: new Map() },
+    now: () => clock.now() - awayMs(),
+    disk: diskFloorOf(config, [root, await service?.layersDir()]),
+    suspicionRules: suspicionRules(config.suspicion_rules),
+    exporter: createExporter({ store, run: row, dir, version: VERSION }),
+    answered: tellOtherModels(note),
+  };
+
+  // The run begins, with the trials that an earlier sitting sealed and did not grade.
+  setRunStatus(store, row.id, 'running', null);
+  announce(run, ordered);
+  grader?.enqueueMissing();
+
+  // The backup and the live state: last, because they are of the whole, and written once more before anything is closed.
+  const backups = keepBackups(store, log, ({ message }) => stop.stopStarting('internal_error', message));
+  closing.add(() => backups.finish());
+  closing.add(keepLiveState(run));
+  return run;
+}
+
+/** The log, the events, the stop ladder with the attendant of the caller, and the commands that are told of the run. */
+function listen(
+  { row, root, config }: Sitting,
+  caller: Caller,
+  redactor: Redactor,
+  closing: Closing,
+): Pick<Run, 'log' | 'events' | 'stop'> {
+  const log = openLog(pathInside(root, row.name, 'run.log'), redactor);
   const events = createEvents(
     (error) => log('warn', 'a listener failed', { error: String(error) }),
     cleanedBy(redactor),
@@ -185,155 +277,25 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
     { run: row.name, root, workers: config.workers, events },
     { onInterrupt: config.on_interrupt, graceS: config.stop_grace_s },
   );
-  closing.addLast(() => attendant.end?.());
-  const notifier = createNotifier(config, attendant.say ?? warningTo(tell));
-  closing.addLast(() => notifier.settle());
+  closing.add(() => attendant.end?.());
+  const notifier = createNotifier(config, attendant.say ?? warningTo(caller.tell));
+  closing.add(() => notifier.settle());
   events.on(notifier.listener);
-  closing.addLast(() => attendant.over?.());
-
-  // Where the containers are.
-  const imagesConfig = sitting.images ?? imagesConfigSchema.parse({});
-  const opened = await openRunImages(env, sitting.arms, imagesConfig, events, store);
-  closing.addLast(() => opened?.close());
-  const engineDir = await opened?.layersDir();
-  const engine = opened && watchEngine(config.stall.engine_s);
-  const armRows = armsOf(store, row.id);
-  const graceMs = config.stop_grace_s * 1000;
-  const asks = sitting.suite?.judge !== undefined;
-  const around = { store, env, cwd, events, images: opened, engine, asks, graceMs };
-  const arms = await startArms(armRows, around, closing);
-  closing.add(() => engine?.close());
-
-  // What is done, and what grades it.
-  const instances = await plannedInstances(store, row);
-  // A row that cannot be read ends the sitting before anything starts.
-  for (const trial of pending) void instances.get(trial.instance_pk)!.instance;
-  const budget = budgetOf(store, row, events);
-  const graded: GradedRun = {
-    store,
-    row,
-    grading,
-    dir,
-    redactor,
-    events,
-    stop,
-    suite: await openSuite(
-      sitting.suite,
-      { store, env, redactor, budget, note: (text) => events.emit({ type: 'note', text }) },
-      closing,
-    ),
-    arms,
-    instances,
-    engine,
-    ensureGraded: opened?.ensure,
-  };
-  const grader = grading.enabled ? await createGrader(graded, cwd) : null;
-  closing.add(() => grader?.close());
-  const plan = (trial: TrialRow) => plannedTrial(trial, arms, instances);
-  const scheduled = scheduleTrials(store, row, config, pending);
-  const { trials: ordered, here } = opened
-    ? await orderForImages({ store, run: row, order: config.order, images: opened, events, plan }, scheduled)
-    : { trials: scheduled, here: new Set<string>() };
-  const trials = ordered.map(plan);
-  const images =
-    opened &&
-    imagesOfTrials(
-      {
-        service: opened,
-        engine,
-        here,
-        arms,
-        instances,
-        grading: grading.enabled,
-        events,
-        onError: (message) => log('warn', message),
-      },
-      trials,
-      grader?.missing() ?? [],
-    );
-  closing.add(() => images?.finish());
-
-  const floorBytes = parseSize(config.disk_floor);
-  const clock = awakeClock(() => performance.now());
-  closing.add(() => clock.stop());
-  const awayMs = () =>
-    Math.max(
-      engine?.awayMs() ?? 0,
-      ...[...arms.values()].map(({ environmentFactory }) => environmentFactory.awayMs()),
-    );
-  const owner = currentOwner(row.name, 'run', row.created_at);
-  const stepGrading = createStepGrading(graded);
-  const run: Run = {
-    ...graded,
-    config,
-    log,
-    budget,
-    arms,
-    trials,
-    images,
-    grader,
-    stepGrading,
-    leaseOwner: `${owner.host}:${owner.bootId}:${owner.pid}:${owner.pidStart}`,
-    retry: { ...config.retry, made: new Map(), outages: new Map() },
-    now: () => clock.now() - awayMs(),
-    // The disk of a remote engine cannot be seen from here.
-    disk:
-      floorBytes === 0
-        ? undefined
-        : createDiskFloor({
-            floorBytes,
-            free: () => leastFree(engineDir === undefined ? [root] : [root, engineDir]),
-            reserve: reserveFile(root, floorBytes),
-          }),
-    suspicionRules: suspicionRules(config.suspicion_rules),
-    exporter: createExporter({ store, run: row, dir, version: VERSION }),
-    answered: tellOtherModels((text) => events.emit({ type: 'note', text })),
-  };
-
-  setRunStatus(store, row.id, 'running', null);
-  announce(run, ordered);
-  // Trials that an earlier sitting sealed and did not grade.
-  grader?.enqueueMissing();
-  const backups = keepBackups(store, log, ({ message }) => stop.stopStarting('internal_error', message));
-  closing.add(() => backups.finish());
-  closing.add(keepLiveState(run));
-  closing.add(() => stepGrading.close());
-  return run;
+  closing.add(() => attendant.over?.());
+  return { log, events, stop };
 }
 
-/** The caller learns the secrets before anything is printed; a secret that is an ordinary word gets a warning. */
-function secretsOf({ arms, suite }: Sitting, { env, keepSecret, tell }: Caller): Redactor {
-  const models = arms.map((arm) => arm.model);
-  const redactor = redactorOfModels(env, models, suite);
-  keepSecret?.(redactor);
-  for (const name of ordinarySecrets(env, [...models, ...(suite?.env ?? [])]))
-    tell({
-      level: 'warning',
-      text: `the value of $${name} is an ordinary word: it is replaced wherever it occurs in messages and output`,
-    });
-  // Variables of the containers whose names mean a credential.
-  const open = arms.flatMap(({ environment }) =>
-    Object.entries(environment.env).flatMap(([name, value]) =>
-      value !== '' && meansCredential(name) ? [name] : [],
-    ),
-  );
-  for (const name of new Set(open))
-    tell({
-      level: 'warning',
-      text: `environment.env.${name} goes into every container, where the agent can read it, and stands in the record as it is`,
-    });
-  return redactor;
-}
-
-function recover({ store, root, row }: Sitting, { tell }: Caller): void {
-  refuseLostRecords(store, row, pathInside(root, row.name));
-  const { trials, possiblyBilled } = recoverRun(store, row.id, new Date().toISOString());
-  if (trials === 0) return;
-  const billed =
-    possiblyBilled > 0 ? `, and ${possiblyBilled} model call(s) were possibly billed without a record` : '';
-  tell({
-    level: 'note',
-    text: `${trials} trial(s) were running when the last process ended; they are pending again${billed}`,
+/** Undefined where the floor is 0. The disk of a remote engine cannot be seen from here. */
+function diskFloorOf(
+  { disk_floor }: RunConfig,
+  [root, engineDir]: readonly [string, string | undefined],
+): DiskFloor | undefined {
+  const floorBytes = parseSize(disk_floor);
+  if (floorBytes === 0) return undefined;
+  return createDiskFloor({
+    floorBytes,
+    free: () => leastFree(engineDir === undefined ? [root] : [root, engineDir]),
+    reserve: reserveFile(root, floorBytes),
   });
 }
 

@@ -1,5 +1,5 @@
 /**
- * Which values are secrets: keys that the configuration names, those of clouds, the hub's token, passwords of proxies, and variables listed in
+ * Values that are secrets: keys that the configuration names, those of clouds, the hub's token, passwords of proxies, and variables listed in
  * SWEBATCH_SECRETS (separated by commas). Also variables with the name of a secret whose value looks like one: hiding the value of
  * `DB_PASSWORD=sunday` would damage every log that mentions a day.
  */
@@ -20,15 +20,17 @@ import {
   credentialParts,
   literalCredentials,
   literalsInAddress,
+  meansCredential,
   referencesIn,
   referencesInAddress,
 } from '../model/namedCredentials.ts';
 import { type ArmRow, type RunRow, storedArm, storedConfig } from '../store/records/runs.ts';
-import type { Variables } from './caller.ts';
+import type { Caller, Variables } from './caller.ts';
+import type { ArmConfig } from './plan/planRecord.ts';
 
 const SECRET_NAME = /(_API_KEY|_TOKEN|_SECRET|_PASSWORD|_CREDENTIALS)$/;
 const HUB_TOKENS = ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN'];
-/** What the clouds read themselves (model/clouds). */
+/** Variables that the clouds read themselves (model/clouds). */
 const CLOUD_SECRETS = [
   ...['AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN', 'AWS_BEARER_TOKEN_BEDROCK'],
   ...['AZURE_CLIENT_SECRET', 'AZURE_AD_TOKEN', 'GOOGLE_OAUTH_ACCESS_TOKEN'],
@@ -63,7 +65,7 @@ export function loadedSecrets(env: Variables, names: readonly string[]): Secret[
 
 export const redactorOf = (env: Variables): Redactor => createRedactor(loadedSecrets(env, []));
 
-/** With the secrets of these models, and the variables that tasks may have. */
+/** A redactor of the secrets of these models, and of the variables that tasks may have. */
 export function redactorOfModels(
   env: Variables,
   models: readonly Partial<ModelConfig>[],
@@ -74,7 +76,7 @@ export function redactorOfModels(
   return createRedactor([...loadedSecrets(env, names), ...secrets.flatMap((one) => one.literals)]);
 }
 
-/** With the secrets of a recorded run. */
+/** A redactor of the secrets of a recorded run. */
 export function redactorOfArms(
   env: Variables,
   run: Pick<RunRow, 'config'>,
@@ -108,4 +110,31 @@ export function ordinarySecrets(env: Variables, given: readonly (string | Partia
     ({ value }) => value.length >= SHORTEST && isOrdinary(value),
   );
   return [...new Set(ordinary.map(({ name }) => name))];
+}
+
+/** The secrets of a run. Its caller gets them before anything is told, and hears of values that nothing hides well. */
+export function keepSecrets(
+  { arms, suite }: { readonly arms: readonly ArmConfig[]; readonly suite?: SuiteConfig | undefined },
+  { env, keepSecret, tell }: Caller,
+): Redactor {
+  const models = arms.map((arm) => arm.model);
+  const redactor = redactorOfModels(env, models, suite);
+  keepSecret?.(redactor);
+  for (const name of ordinarySecrets(env, [...models, ...(suite?.env ?? [])]))
+    tell({
+      level: 'warning',
+      text: `the value of $${name} is an ordinary word: it is replaced wherever it occurs in messages and output`,
+    });
+  // Variables of the containers whose names mean a credential.
+  const open = arms.flatMap(({ environment }) =>
+    Object.entries(environment.env).flatMap(([name, value]) =>
+      value !== '' && meansCredential(name) ? [name] : [],
+    ),
+  );
+  for (const name of new Set(open))
+    tell({
+      level: 'warning',
+      text: `environment.env.${name} goes into every container, where the agent can read it, and stands in the record as it is`,
+    });
+  return redactor;
 }

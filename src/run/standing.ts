@@ -1,4 +1,4 @@
-/** What the record says of a run, unless the process that would have to say otherwise is gone. */
+/** The standing of a run: that of the record, unless the process that would have to correct it is gone. */
 import { dirname } from 'node:path';
 import type { Store } from '../store/open.ts';
 import { loadRunData, type RunData } from '../store/records/reportQueries.ts';
@@ -38,13 +38,13 @@ export function countsOf(
   return { ...others, not_run: (others.not_run ?? 0) + running };
 }
 
-/** What reports, tables and exports say of a run; undefined where there is none. */
+/** The data of reports, tables and exports of a run; undefined where there is none. */
 export function reportData(store: Store, runId: number): RunData | undefined {
   const data = loadRunData(store, runId);
   return data && settled(dirname(store.name), data);
 }
 
-/** Its trials run no more either. */
+/** The data of a dead run: its trials run no more either. */
 export function settled(root: string, data: RunData): RunData {
   const status = data.run.status as RunStatus;
   if (!isDead(root, { name: data.run.name, status, created_at: data.run.createdAt })) return data;

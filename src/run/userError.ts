@@ -1,4 +1,4 @@
-/** What the caller can do next. A program makes a call or sets an option; the command line names a verb or a flag (context.ts). */
+/** The next step of the caller. A program makes a call or sets an option; the command line names a verb or a flag (context.ts). */
 export type NextStep =
   | { readonly do: 'list_runs'; readonly results: string }
   | { readonly do: 'resume_run'; readonly results: string; readonly run: string }

@@ -9,9 +9,10 @@ import type { McpServer } from '../base/mcpServer.ts';
 import type { Instance } from '../dataset/instance.ts';
 import type { HubEnv } from '../dataset/read/locate.ts';
 import type { RawRow } from '../dataset/read/row.ts';
-import type { Environment } from '../environment/environment.ts';
+import type { CapturedPatch, Environment } from '../environment/environment.ts';
 import type { BuildRecipe } from '../environment/places/buildRecipes.ts';
-import type { GradeRequest, PlannedGrading } from '../grading/gradingFrame.ts';
+import type { EvaluationResult, GradeRequest, PlannedGrading } from '../grading/gradingFrame.ts';
+import type { HarnessVersion } from '../grading/parsers/logParser.ts';
 import type { SpecOptions } from '../grading/specs/spec.ts';
 import type { ExitReason } from '../outcome.ts';
 
@@ -36,13 +37,18 @@ export interface Suite {
   builds?(instance: Instance): readonly ImageBuild[];
   /** The name of the image that the task's own recipe makes, where `datasets add --images built` asks for it; undefined where it has no recipe. */
   builtImage?(instance: Instance): string | undefined;
-  /** Of a task whose agent runs more than once: leads it through. undefined: the agent runs once, on the problem statement. */
+  /** Leads the agent through a task in several runs. undefined: the agent runs once, on the problem statement. */
   lead?(instance: Instance): ((attempt: LedAttempt) => Promise<AgentResult>) | undefined;
   /**
    * The solution that the task brings, of one part of it where the suite leads an agent through several; undefined where it brings none.
    * Absent: the gold patch of the row.
    */
   solution?(instance: Instance, part?: string): Solution | undefined;
+  /**
+   * Keeps the end state of an attempt, where that is judged because no patch says the work: called when the agent is done, while the environment is
+   * still there. Absent: the work is the patch of the work tree.
+   */
+  finish?(instance: Instance, attempt: EndedAttempt): Promise<FinishedWork>;
   grading(instance: Instance, options: SpecOptions): PlannedGrading;
 }
 
@@ -50,7 +56,7 @@ export interface Suite {
 export interface SuitePrompts {
   readonly system: string;
   readonly instance: Readonly<Record<AgentConfig['protocol'], string>>;
-  /** Of agents that are programs. */
+  /** The prompt of agents that are programs. */
   readonly program: string;
 }
 
@@ -59,7 +65,7 @@ export interface TaskNeeds {
   readonly container?: ContainerNeeds;
   /** The most processors that one of its containers asks for, those of its grading included. */
   readonly processors?: number;
-  /** Likewise of memory. */
+  /** The most memory, likewise. */
   readonly memoryMb?: number;
   /** A container of the task or of its grading reaches the hosts of a list. */
   readonly opensHosts?: boolean;
@@ -69,16 +75,12 @@ export interface TaskNeeds {
   readonly toolServers?: readonly McpServer[];
   /** A folder of its container whose skills its agent is to have. */
   readonly skillsFolder?: string | undefined;
-  /** Of this machine. */
+  /** Variables of this machine. */
   readonly variables?: readonly WantedVariable[];
   /** The most that one of its containers asks for. */
   readonly gpus?: number;
-  /** The end state of the container is graded: it is kept when the agent is done. Where it cannot be kept, the patch is graded. */
-  readonly endState?: boolean;
-  /** To that state belongs what runs in the container: where something does, it is judged before the container goes. */
-  readonly judgedBeside?: boolean;
   /** Why it is judged in another container than the one that was worked in, as a clause; absent where that one may do. */
-  readonly judgedApart?: string;
+  readonly judgedApart?: string | undefined;
   /** Set where the task cannot run without end states that are kept: who says so, as the beginning of a clause. */
   readonly keepsEndStates?: string;
 }
@@ -96,7 +98,7 @@ export interface ImageBuild extends BuildRecipe {
   readonly image: string;
 }
 
-/** One task of a folder; `id` names it also where it cannot be read. */
+/** A task of a folder; `id` names it also where it cannot be read. */
 export interface FolderTask {
   readonly id: string;
   readonly path: string;
@@ -108,24 +110,60 @@ export interface FolderTask {
   readonly warnings: readonly string[];
 }
 
-/** Actions of a suite that leads an agent through a task, in the attempt. */
-export interface LedAttempt {
+/** An attempt, as the suite of its task may use it. */
+export interface OpenAttempt {
   readonly environment: Environment;
+  beginPhase(name: string): void;
+  /** A sentence that stays with the attempt. */
+  note(text: string): void;
+  /** For a grading while the attempt goes on. */
+  gradeRequest(): Promise<Omit<GradeRequest, 'patch'>>;
+  /** Waits for work that may ignore the end of the attempt. */
+  orEnd<T>(work: Promise<T>): Promise<T>;
+}
+
+/** An attempt whose suite leads the agent through the task. */
+export interface LedAttempt extends OpenAttempt {
   readonly signal: AbortSignal;
   /**
    * Runs the agent from its beginning to its end on one part of the task. The limits are those of the attempt: what earlier runs used is gone, and an
    * agent whose limits are used up is not started.
    */
   runAgent(part: AgentPart): Promise<AgentRun>;
-  beginPhase(name: string): void;
-  /** A sentence that stays with the attempt. */
-  note(text: string): void;
   /** Writes down what is kept so far: `GradeRequest.work` of the grading. */
   recordWork(work: string): void;
-  /** For a grading while the attempt goes on, in containers of its own. */
-  gradeRequest(): Promise<Omit<GradeRequest, 'patch'>>;
-  /** Waits for work that may ignore the signal. */
-  orEnd<T>(work: Promise<T>): Promise<T>;
+}
+
+/** An attempt whose agent is done. */
+export interface EndedAttempt extends OpenAttempt {
+  /** Why the agent's part ended. */
+  readonly reason: ExitReason;
+  readonly harness: HarnessVersion;
+  /**
+   * The patch of the work tree, without the values of this machine that were given to the task. `running`: processes are not killed. `lost`: the error
+   * with which the engine took the result; null else.
+   */
+  capture(running: boolean): Promise<{ readonly captured: CapturedPatch | null; readonly lost: unknown }>;
+  /** Work on the environment within the time that a capture may take. */
+  inTime<T>(work: Promise<T>): Promise<T>;
+  /** Writes texts into a folder of the attempt below one of the run; resolves to that folder. Secrets in them are replaced. */
+  keepFiles(folder: string, files: readonly { name: string; text: string }[]): Promise<string>;
+  /** A line of run.log. */
+  warn(text: string, data: Record<string, unknown>): void;
+}
+
+/** The work of an attempt, as its settlement keeps it. */
+export interface FinishedWork {
+  readonly captured: CapturedPatch | null;
+  /** The image of the end state; null where the patch is graded. */
+  readonly work: string | null;
+  /** The loss that `EndedAttempt.capture` told. */
+  readonly lost: unknown;
+  /**
+   * Judges the work before its environment goes. Null: it is graded later, as every other. Throws where the work is gone, and would be judged for
+   * less than it was.
+   */
+  readonly judge?: (patch: string) => Promise<EvaluationResult | null>;
 }
 
 export interface AgentPart {
@@ -137,7 +175,7 @@ export interface AgentPart {
 }
 
 interface AgentRun {
-  /** With the steps and the cost of all runs so far. */
+  /** The result, with the steps and the cost of all runs so far. */
   readonly result: AgentResult;
   readonly reason: ExitReason;
   /** For people; null where the reason says enough. */

@@ -17,12 +17,12 @@ import type { SpecOptions } from '../grading/specs/spec.ts';
 import type { ReadRegistry, Suite, TaskNeeds } from './suite.ts';
 
 interface SuiteLine {
-  /** As instances say it in `kind`. */
+  /** The name that instances say in `kind`. */
   readonly name: string;
   readonly isRow?: (raw: RawRow) => boolean;
   readonly isFolder?: (dir: string) => boolean;
   readonly load: () => Promise<Suite>;
-  /** Its datasets have names, for `--subset SUITE:NAME`. */
+  /** The registry of its datasets' names, for `--subset SUITE:NAME`. */
   readonly registry?: () => Promise<ReadRegistry>;
 }
 
@@ -121,7 +121,7 @@ export const REGISTRIES = SUITES.flatMap(({ name, registry }) => (registry ? [na
 export const isTaskAddress = (source: string): boolean =>
   source.startsWith('git+') || ['hf', ...REGISTRIES].some((name) => source.startsWith(`${name}:`));
 
-/** By name. */
+/** Loaded suites by name. */
 const loaded = new Map<string, Suite>();
 
 /** Loads a suite; undefined where no suite has the name. */
@@ -158,11 +158,8 @@ export function suiteOf({ kind = SWE_BENCH }: Pick<Instance, 'kind'>): Suite {
 /** The needs of a task; a row of SWE-bench has none. */
 export const needsOf = (instance: Instance): TaskNeeds => suiteOf(instance).needs?.(instance) ?? {};
 
-/** The state of the container is graded: a patch says nothing of the work. */
-export function isJudgedByState(instance: Instance): boolean {
-  const { endState = false, keepsEndStates } = needsOf(instance);
-  return endState || keepsEndStates !== undefined;
-}
+/** The state of the container judges the task: a patch says nothing of the work. */
+export const isJudgedByState = (instance: Instance): boolean => suiteOf(instance).finish !== undefined;
 
 /** The Python package that tells the right environment of a task's image from a wrong one. */
 export const probedPackageOf = (instance: Instance): string | undefined =>

@@ -17,7 +17,7 @@ export class TaskFolderError extends Error {
 const MOST_BYTES = 256 * 2 ** 20;
 const MOST_FILES = 20_000;
 
-/** One call of the system; the other one asks for each part of the path, which many tasks show. */
+/** A single call of the system: `realpathSync` asks for each part of the path, which takes time with many tasks. */
 const realPath = realpathSync.native;
 
 const byName = (a: Dirent, b: Dirent): number => (a.name < b.name ? -1 : 1);
@@ -49,7 +49,7 @@ function leavesOutTarget(root: string, path: string, leavesOut: LeavesOut): bool
   }
 }
 
-/** Of a path below the task. */
+/** Whether the suite leaves out a path below the task. */
 export type LeavesOut = (path: string, isFolder: boolean) => boolean;
 
 /**
@@ -107,7 +107,7 @@ export const placedFiles = (folder: string, files: readonly TaskFile[]): PlacedF
     ...(isFolder && { kind: 'folder' as const }),
   }));
 
-/** One file of the task as text; undefined where it is not there. Throws TaskFolderError. */
+/** A file of the task as text; undefined where it is not there. Throws TaskFolderError. */
 export function taskText(task: string, name: string): string | undefined {
   const path = join(task, name);
   const stat = statSync(path, { throwIfNoEntry: false });

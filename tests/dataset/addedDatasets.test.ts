@@ -58,7 +58,7 @@ describe.each(['csv', 'jsonl'] as const)('a clone of SWE-bench Pro with rows as 
     });
     const loaded = await loadDataset(clone);
     if (!loaded.ok) throw new Error(loaded.problems[0]?.message);
-    const found = checkDataset(loaded.dataset);
+    const found = await checkDataset(loaded.dataset);
     expect(found).toMatchObject({
       instances: 3,
       gradable: 1,

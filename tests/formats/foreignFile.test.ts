@@ -4,11 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { readAtifFiles } from '../../src/formats/atif/atif.ts';
 import { readForeignFile } from '../../src/formats/foreignFile.ts';
-import { readHarborJob } from '../../src/formats/harbor/harbor.ts';
-import { readInspectLogs } from '../../src/formats/inspect/inspect.ts';
-import { readPredictionsFile } from '../../src/formats/verdicts.ts';
+import { readForeignRun } from '../../src/formats/formats.ts';
 
 function folder(): string {
   const dir = mkdtempSync(join(tmpdir(), 'foreign-file-'));
@@ -31,13 +28,16 @@ test('pipes, devices and folders are refused by name, a file behind a link is re
 
 test('no reader waits for a pipe', async () => {
   const dir = folder();
-  expect(() => readPredictionsFile(pipe(join(dir, 'preds.json')))).toThrow('is not a file');
-  expect(() => readAtifFiles(pipe(join(dir, 'trajectory.json')))).toThrow('is not a file');
+  await expect(readForeignRun(pipe(join(dir, 'preds.json')))).rejects.toThrow('is not a file');
+  const packed = join(dir, 'packed');
+  mkdirSync(packed);
+  pipe(join(packed, 'a-1.atif.json'));
+  await expect(readForeignRun(packed)).rejects.toThrow('is not a file');
   const logs = join(dir, 'logs');
   mkdirSync(logs);
   pipe(join(logs, 'a.eval'));
   pipe(join(logs, 'b.json'));
-  expect(JSON.stringify(await readInspectLogs(logs))).toContain('a.eval is not a file');
+  expect(JSON.stringify(await readForeignRun(logs))).toContain('a.eval is not a file');
   const job = join(dir, 'job');
   mkdirSync(join(job, 'trial', 'agent'), { recursive: true });
   writeFileSync(
@@ -58,5 +58,5 @@ test('no reader waits for a pipe', async () => {
     }),
   );
   pipe(join(job, 'trial', 'agent', 'trajectory.json'));
-  expect(() => readHarborJob(job)).toThrow('trajectory.json is not a file');
+  await expect(readForeignRun(job)).rejects.toThrow('trajectory.json is not a file');
 });

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { readHarborJob } from '../../src/formats/harbor/harbor.ts';
+import { readForeignRun, recogniseSource } from '../../src/formats/formats.ts';
 import { importResults, openResults } from '../../src/index.ts';
 import { openStore } from '../../src/store/open.ts';
 
@@ -143,7 +143,7 @@ test('0.26 says itself which rewards are valid, and leaves the others out of its
     ],
     2 / 3,
   );
-  const read = readHarborJob(source)!;
+  const read = await readForeignRun(source);
   expect(read.problems).toEqual([]);
   expect([...read.verdicts].map(([id, { verdict, reason }]) => [id, verdict, reason])).toEqual([
     ['a__a-1', 'resolved', null],
@@ -168,8 +168,8 @@ test('0.26 says itself which rewards are valid, and leaves the others out of its
   expect(opened.report('theirs').arms[0]!.resolved).toMatchObject({ x: 2, n: 3 });
 });
 
-test('before 0.26 one trial without a number is missing, and its job is read', () => {
-  const read = readHarborJob(
+test('before 0.26 one trial without a number is missing, and its job is read', async () => {
+  const read = await readForeignRun(
     job(
       [trialOf('a__a-1', rewards(1)), trialOf('a__a-2', { verifier_result: { rewards: { reward: null } } })],
       0.5,
@@ -182,8 +182,8 @@ test('before 0.26 one trial without a number is missing, and its job is read', (
   ]);
 });
 
-test('before 0.26 a reward that is not valid counted as it stands, and the warning says so', () => {
-  const read = readHarborJob(
+test('before 0.26 a reward that is not valid counted as it stands, and the warning says so', async () => {
+  const read = await readForeignRun(
     job([
       trialOf('a__a-1', rewards(0)),
       trialOf('a__a-2', { ...rewards(1), ...raised('NonZeroAgentExitCodeError') }),
@@ -197,7 +197,7 @@ test('before 0.26 a reward that is not valid counted as it stands, and the warni
   ]);
 });
 
-test('trials of a job that have no result are missing, by its lock and by the folders that they left', () => {
+test('trials of a job that have no result are missing, by its lock and by the folders that they left', async () => {
   const source = job([trialOf('org/a', rewards(1)), trialOf('b', rewards(0))], 0.5);
   const begun = { task: { path: 'tasks/c' }, agent: { name: 'mini', model_name: 'p/m' } };
   for (const [folder, config] of [
@@ -210,14 +210,14 @@ test('trials of a job that have no result are missing, by its lock and by the fo
   }
   const locked = ['org/a', 'b', 'b', 'c', 'd'].map((name) => ({ task: { name }, agent: begun.agent }));
   writeFileSync(join(source, 'lock.json'), JSON.stringify({ trials: locked }));
-  const never = () =>
-    readHarborJob(source)!.neverRun?.map(({ instanceId, epoch }) => `${instanceId} ${epoch}`);
-  expect(never()).toEqual(['b 2', 'c 1', 'd 1', '__proto__ 1']);
+  const never = async () =>
+    (await readForeignRun(source)).neverRun?.map(({ instanceId, epoch }) => `${instanceId} ${epoch}`);
+  expect(await never()).toEqual(['b 2', 'c 1', 'd 1', '__proto__ 1']);
   writeFileSync(join(source, 'lock.json'), 'no lock');
-  expect(never()).toEqual(['__proto__ 1', 'c 1']);
+  expect(await never()).toEqual(['__proto__ 1', 'c 1']);
 });
 
-test('what the steps of a trial used is summed; a step that does not say its cost makes the sum unknown', () => {
+test('what the steps of a trial used is summed; a step that does not say its cost makes the sum unknown', async () => {
   const step = (step_name: string, cost_usd: number | null) => ({
     ...{ step_name, agent_result: { n_input_tokens: 10, n_cache_tokens: 4, n_output_tokens: 2, cost_usd } },
   });
@@ -231,7 +231,7 @@ test('what the steps of a trial used is summed; a step that does not say its cos
   const conversation = join(source, 'trial-1/steps/two/agent');
   mkdirSync(conversation, { recursive: true });
   writeFileSync(join(conversation, 'trajectory.json'), JSON.stringify(ATIF));
-  const [, summed, unknown] = readHarborJob(source)!.instances;
+  const [, summed, unknown] = (await readForeignRun(source)).instances;
   expect(summed).toMatchObject({ costNano: 750_000_000, steps: 1 });
   expect(summed!.calls[0]).toMatchObject({ inputTokens: 12, cacheReadTokens: 8, outputTokens: 4 });
   expect(summed!.messages).toHaveLength(3);
@@ -285,13 +285,13 @@ test('further trials of a task are epochs in the order in which they began; othe
   expect(opened.run('theirs').status).toBe('incomplete');
 });
 
-test('tasks of one name from two places are two tasks', () => {
+test('tasks of one name from two places are two tasks', async () => {
   const dir = job([
     trialOf('x/a__a-1', rewards(1)),
     trialOf('y/a__a-1', rewards(0)),
     trialOf('x/b', rewards(0)),
   ]);
-  const read = readHarborJob(dir);
+  const read = await readForeignRun(dir);
   expect(read?.instances.map((i) => [i.instanceId, i.epoch])).toEqual([
     ['b', 1],
     ['x__a__a-1', 1],
@@ -299,15 +299,15 @@ test('tasks of one name from two places are two tasks', () => {
   ]);
 });
 
-test('a damaged trial is a problem with its file; another folder is no job', () => {
+test('a damaged trial is a problem with its file; another folder is no job', async () => {
   const dir = job([trialOf('a__a-1', rewards(1)), trialOf('a__a-1', rewards(0))]);
-  expect(readHarborJob(dir)?.warnings).toEqual([]);
-  expect(readHarborJob(dir)?.verdicts.get('a__a-1')?.verdict).toBe('resolved');
-  expect(readHarborJob(dir)?.verdicts.get('a__a-1 2 ')?.verdict).toBe('unresolved');
+  expect((await readForeignRun(dir)).warnings).toEqual([]);
+  expect((await readForeignRun(dir)).verdicts.get('a__a-1')?.verdict).toBe('resolved');
+  expect((await readForeignRun(dir)).verdicts.get('a__a-1 2 ')?.verdict).toBe('unresolved');
   writeFileSync(join(dir, 'trial-1', 'result.json'), '{"task_name":');
-  expect(readHarborJob(dir)?.problems.join()).toMatch(/trial-1\/result\.json: it is not JSON/);
-  expect(readHarborJob(join(dir, 'trial-0'))).toBeNull();
-  const odd = readHarborJob(job([trialOf('a__a-1', rewards(7))]));
+  expect((await readForeignRun(dir)).problems.join()).toMatch(/trial-1\/result\.json: it is not JSON/);
+  expect(await recogniseSource(join(dir, 'trial-0'))).toBeNull();
+  const odd = await readForeignRun(job([trialOf('a__a-1', rewards(7))]));
   expect(odd?.verdicts.get('a__a-1')).toMatchObject({
     verdict: 'resolved',
     reward: null,

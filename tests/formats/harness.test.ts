@@ -5,12 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { ForeignVerdicts } from '../../src/formats/foreignFormat.ts';
-import {
-  runFromInstanceReport,
-  runFromInstanceReports,
-  runFromReport,
-} from '../../src/formats/harness/reports.ts';
-import { verdictsIn } from '../../src/formats/verdicts.ts';
+import { readForeignRun } from '../../src/formats/formats.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'swebatch-reports-'));
 afterAll(() => rmSync(home, { recursive: true }));
@@ -20,7 +15,6 @@ function write(path: string, value: unknown): string {
   writeFileSync(file, typeof value === 'string' ? value : JSON.stringify(value));
   return file;
 }
-const statedIn = (path: string): ForeignVerdicts => verdictsIn(path).verdicts;
 const said = (verdicts: ForeignVerdicts) =>
   Object.fromEntries([...verdicts].map(([id, v]) => [id, v.verdict]));
 
@@ -34,13 +28,13 @@ describe('a run report', () => {
     failure_reasons: { 'a__a-2': 'missing_module' },
     schema_version: 2,
   };
-  test('of the harness, with the predictions beside it', () => {
+  test('of the harness, with the predictions beside it', async () => {
     const path = write('h/vendor__model-1.5.night.json', report);
     write('h/preds.json', {
       'a__a-1': { instance_id: 'a__a-1', model_name_or_path: 'vendor/model-1.5', model_patch: 'diff one' },
     });
-    const verdicts = statedIn(path);
-    const imported = runFromReport(path, verdicts);
+    const imported = await readForeignRun(path);
+    const { verdicts } = imported;
     expect(imported.instances.map((i) => [i.instanceId, i.modelPatch, i.exitReason])).toEqual([
       ['a__a-1', 'diff one', 'submitted'],
       ['a__a-2', null, 'submitted'],
@@ -48,29 +42,29 @@ describe('a run report', () => {
       ['a__a-4', null, 'submitted'],
     ]);
     expect(imported.instances[0]!.model).toBe('vendor/model-1.5');
-    expect(imported.warnings).toEqual([]);
+    expect(imported.warnings).toEqual([expect.stringMatching(/^its own number is 1 of 5 = 20\.0 %/)]);
     expect(verdicts.get('a__a-2')).toMatchObject({ reason: 'missing_module', grader: 'harness' });
   });
-  test('without predictions says that patches are not known, and reads the model from its name', () => {
+  test('without predictions says that patches are not known, and reads the model from its name', async () => {
     const path = write('alone/vendor__model-1.5.night.json', report);
-    const imported = runFromReport(path, statedIn(path));
+    const imported = await readForeignRun(path);
     expect(imported.warnings.join()).toContain('imported without patches');
     expect(imported.instances[0]!.model).toBe('vendor__model-1.5');
   });
-  test('of sb-cli: what is pending is left out, what failed is no verdict', () => {
+  test('of sb-cli: what is pending is left out, what failed is no verdict', async () => {
     const path = write('sb/swe-bench_verified__test__r.json', {
       resolved_ids: ['a__a-1'],
       unresolved_ids: [],
       pending_ids: ['a__a-2'],
       failed_ids: ['a__a-3'],
     });
-    const verdicts = statedIn(path);
+    const { instances, verdicts } = await readForeignRun(path);
     expect(said(verdicts)).toEqual({ 'a__a-1': 'resolved', 'a__a-2': 'pending', 'a__a-3': 'error' });
     expect(verdicts.get('a__a-1')!.grader).toBe('sb-cli');
-    expect(runFromReport(path, verdicts).instances.map((i) => i.instanceId)).toEqual(['a__a-1', 'a__a-3']);
+    expect(instances.map((i) => i.instanceId)).toEqual(['a__a-1', 'a__a-3']);
   });
-  test('that is none is refused with the reason', () => {
-    expect(() => verdictsIn(write('odd.json', { hello: 1 }))).toThrow('no resolved_ids');
+  test('that is none is refused with the reason', async () => {
+    await expect(readForeignRun(write('odd.json', { hello: 1 }))).rejects.toThrow('no resolved_ids');
   });
 });
 
@@ -83,7 +77,7 @@ test("the harness's instance folders: keyed or not, with patches; an unreadable 
   write(`${base}/a__a-2/report.json`, { patch_successfully_applied: true, resolved: false });
   write(`${base}/a__a-3/report.json`, '');
   write(`${base}/a__a-4/run_instance.log`, 'patch failed');
-  const imported = runFromInstanceReports(join(home, 'logs'));
+  const imported = await readForeignRun(join(home, 'logs'));
   const { verdicts } = imported;
   expect(said(verdicts)).toEqual({
     'a__a-1': 'resolved',
@@ -95,7 +89,7 @@ test("the harness's instance folders: keyed or not, with patches; an unreadable 
   expect(verdicts.get('a__a-1')!.report).toContain('"resolved":true');
   expect(verdicts.get('a__a-3')!.report).toBeNull();
   write('none/README.md', 'no report here');
-  expect((await runFromInstanceReports(join(home, 'none'))).instances).toEqual([]);
+  expect((await readForeignRun(join(home, 'none'))).instances).toEqual([]);
 });
 
 test('a copied folder is about the instance that its report names; one report.json alone is one instance', async () => {
@@ -103,13 +97,12 @@ test('a copied folder is about the instance that its report names; one report.js
   write('copies/a__a-1.first-try/report.json', { 'a__a-1': inner });
   write('copies/a__a-2/report.json', inner);
   write('copies/a__a-2/patch.diff', 'diff two');
-  expect(said((await runFromInstanceReports(join(home, 'copies'))).verdicts)).toEqual({
+  expect(said((await readForeignRun(join(home, 'copies'))).verdicts)).toEqual({
     'a__a-1': 'resolved',
     'a__a-2': 'resolved',
   });
-  const one = await runFromInstanceReport(join(home, 'copies/a__a-2/report.json'));
-  expect(one?.instances.map((i) => [i.instanceId, i.modelPatch])).toEqual([['a__a-2', 'diff two']]);
-  const copy = await runFromInstanceReport(join(home, 'copies/a__a-1.first-try/report.json'));
-  expect(said(copy!.verdicts)).toEqual({ 'a__a-1': 'resolved' });
-  expect(await runFromInstanceReport(write('h/other.json', { resolved_ids: [] }))).toBeNull();
+  const one = await readForeignRun(join(home, 'copies/a__a-2/report.json'));
+  expect(one.instances.map((i) => [i.instanceId, i.modelPatch])).toEqual([['a__a-2', 'diff two']]);
+  const copy = await readForeignRun(join(home, 'copies/a__a-1.first-try/report.json'));
+  expect(said(copy.verdicts)).toEqual({ 'a__a-1': 'resolved' });
 });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
-import { readInspectLogs } from '../../src/formats/inspect/inspect.ts';
+import { readForeignRun, recogniseSource } from '../../src/formats/formats.ts';
 import { importResults, openResults } from '../../src/index.ts';
 import { openStore } from '../../src/store/open.ts';
 import { zipBytes } from '../support/foreign/zipBytes.ts';
@@ -121,7 +121,7 @@ test('planned samples that are not there are missing; a broken sample has the ve
       }),
     ]),
   ]);
-  const read = await readInspectLogs(path);
+  const read = await readForeignRun(path);
   expect(read?.warnings.join('\n')).toMatch(
     /samples\/a__a-1_epoch_1\.json: it is not JSON: .*; its summary is used\n.*1 of 1 trials.*\nmissing of 4 trials: 3 that never ran/,
   );
@@ -131,7 +131,7 @@ test('planned samples that are not there are missing; a broken sample has the ve
 });
 
 test('a log that was never finished is read from its journal; scores are words, limits and attachments are read', async () => {
-  const read = await readInspectLogs(
+  const read = await readForeignRun(
     log([
       part('_journal/start.json', { version: 2, eval: header().eval }),
       part('samples/a__a-1_epoch_1.json', sample('a__a-1', { limit: { type: 'token', limit: 5 } })),
@@ -170,13 +170,13 @@ test('logs of a folder are arms; of a task that was repeated the newest counts; 
   log(one(of('a', '1', '2026-01-02')), '2.eval', dir);
   log(one(of('b', '2', '2026-01-01')), '3.eval', dir);
   writeFileSync(join(dir, 'other.json'), '{}');
-  const read = await readInspectLogs(dir);
+  const read = await readForeignRun(dir);
   expect(read?.warnings[0]).toMatch(/1\.eval is left out: a newer log repeats its task/);
   expect(read?.instances.map((i) => i.arm)).toEqual(['a', 'b']);
   expect(read?.problems).toEqual([]);
-  expect(await readInspectLogs(join(dir, 'other.json'))).toBeNull();
+  expect(await recogniseSource(join(dir, 'other.json'))).toBeNull();
   copyFileSync(join(LOGS, 'made.json'), join(dir, 'plain.json'));
-  expect((await readInspectLogs(join(dir, 'plain.json')))?.instances).toHaveLength(10);
+  expect((await readForeignRun(join(dir, 'plain.json')))?.instances).toHaveLength(10);
 });
 
 test.each<[string, (path: string) => void, RegExp]>([
@@ -207,5 +207,5 @@ test.each<[string, (path: string) => void, RegExp]>([
 ])('an archive that is %s is a problem with its name', async (_what, write, message) => {
   const path = join(folder(), 'x.eval');
   write(path);
-  expect((await readInspectLogs(path))?.problems.join()).toMatch(message);
+  expect((await readForeignRun(path))?.problems.join()).toMatch(message);
 });

@@ -4,7 +4,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readMiniRun, reasonOf } from '../../src/formats/miniSweAgent/miniSweAgent.ts';
+import { readForeignRun } from '../../src/formats/formats.ts';
+import { reasonOf } from '../../src/formats/miniSweAgent/miniSweAgent.ts';
 import { trajectoryJson } from '../../src/formats/miniSweAgent/writeTrajectory.ts';
 import { exitClassOf } from '../../src/outcome.ts';
 import { attemptRecords } from '../../src/store/records/attemptBodies.ts';
@@ -71,8 +72,8 @@ describe('a folder of version 2', () => {
     write('v2/broken/broken.traj.json', '{');
   });
 
-  test('gives exit reasons, money and tokens', () => {
-    const { instances, warnings } = readMiniRun(join(home, 'v2'));
+  test('gives exit reasons, money and tokens', async () => {
+    const { instances, warnings } = await readForeignRun(join(home, 'v2'));
     expect(
       instances.map((i) => [i.instanceId, i.exitReason, exitClassOf(i.exitReason), i.modelPatch, i.costNano]),
     ).toEqual([
@@ -102,7 +103,7 @@ describe('a folder of version 2', () => {
   });
 });
 
-test('version 1 wrote the exception as the patch of a failed instance: it is none', () => {
+test('version 1 wrote the exception as the patch of a failed instance: it is none', async () => {
   write('v1/preds.json', {
     'a-1': { model_name_or_path: 'm', instance_id: 'a-1', model_patch: 'RetryError[...]' },
   });
@@ -111,7 +112,7 @@ test('version 1 wrote the exception as the patch of a failed instance: it is non
     messages: [],
     trajectory_format: 'mini-swe-agent-1',
   });
-  expect(readMiniRun(join(home, 'v1')).instances[0]).toMatchObject({
+  expect((await readForeignRun(join(home, 'v1'))).instances[0]).toMatchObject({
     exitReason: 'model_unavailable',
     modelPatch: '',
     submission: null,
@@ -130,42 +131,42 @@ describe('a folder that is damaged or half there', () => {
     trajectory_format: 'mini-swe-agent-1.1',
     instance_id: id,
   });
-  const read = (folder: string) => {
-    const { instances, warnings } = readMiniRun(join(home, folder));
+  const read = async (folder: string) => {
+    const { instances, warnings } = await readForeignRun(join(home, folder));
     return { rows: instances.map((i) => [i.instanceId, i.exitReason, i.modelPatch]), warnings, instances };
   };
 
-  test('a preds.json that ends in the middle costs no trajectory: their submissions are taken, and it is said', () => {
+  test('a preds.json that ends in the middle costs no trajectory: their submissions are taken, and it is said', async () => {
     write('torn/preds.json', '{"a-1": {"model_name_or_path": "m", "inst');
     write('torn/a-1/a-1.traj.json', submitted('a-1', 'diff --git a/x b/x\n'));
-    const { rows, warnings } = read('torn');
+    const { rows, warnings } = await read('torn');
     expect(rows).toEqual([['a-1', 'submitted', 'diff --git a/x b/x\n']]);
     expect(warnings.join()).toMatch(/torn\/preds\.json cannot be read .*submissions of the trajectories/);
   });
-  test('a line of all_preds.jsonl that is none is left out by its number', () => {
+  test('a line of all_preds.jsonl that is none is left out by its number', async () => {
     write(
       'lines/all_preds.jsonl',
       '{"instance_id": "a-1", "model_patch": "diff --git a/x b/x\\n"}\n{"instance_id": "a-2", "mod\n{"model_patch": ""}\n',
     );
-    const { rows, warnings } = read('lines');
+    const { rows, warnings } = await read('lines');
     expect(rows).toEqual([['a-1', 'submitted', 'diff --git a/x b/x\n']]);
     expect(warnings.join('\n')).toContain('all_preds.jsonl:2 cannot be read');
     expect(warnings.join('\n')).toContain('a prediction cannot be used: instance_id');
   });
-  test('a list of predictions is read as the harness reads it, and rows without an id have their key', () => {
+  test('a list of predictions is read as the harness reads it, and rows without an id have their key', async () => {
     write('list/preds.json', [{ instance_id: 'a-1', model_patch: 'diff --git a/x b/x\n' }]);
     write('keys/preds.json', { 'a-1': { model_patch: 'diff --git a/x b/x\n' } });
     for (const folder of ['list', 'keys'])
-      expect(read(folder).rows).toEqual([['a-1', 'submitted', 'diff --git a/x b/x\n']]);
+      expect((await read(folder)).rows).toEqual([['a-1', 'submitted', 'diff --git a/x b/x\n']]);
   });
-  test('a damaged trajectory keeps its prediction; without one nothing is claimed of it; a whole copy wins', () => {
+  test('a damaged trajectory keeps its prediction; without one nothing is claimed of it; a whole copy wins', async () => {
     write('half/preds.json', {
       'a-1': { instance_id: 'a-1', model_patch: 'diff --git a/x b/x\n' },
       'a-2': { instance_id: 'a-2', model_patch: '' },
     });
     for (const id of ['a-1', 'a-2', 'a-3']) write(`half/${id}/${id}.traj.json`, '{"info": {');
     write('half/backup/a-3.traj.json', submitted('a-3', 'diff --git a/y b/y\n'));
-    const { rows, instances } = read('half');
+    const { rows, instances } = await read('half');
     expect(rows).toEqual([
       ['a-1', 'submitted', 'diff --git a/x b/x\n'],
       ['a-2', 'cancelled', ''],
@@ -173,11 +174,11 @@ describe('a folder that is damaged or half there', () => {
     ]);
     expect(instances[1]!.errorMessage).toContain('the trajectory cannot be read');
   });
-  test('a trajectory saved in mid-run never said how it ended', () => {
+  test('a trajectory saved in mid-run never said how it ended', async () => {
     write('mid/a-1/a-1.traj.json', { ...submitted('a-1', ''), info: { exit_status: '', submission: '' } });
-    expect(read('mid').rows).toEqual([['a-1', 'cancelled', '']]);
+    expect((await read('mid')).rows).toEqual([['a-1', 'cancelled', '']]);
   });
-  test('a prediction that is not what the trajectory submitted is told; that of a limit is kept where it is a patch', () => {
+  test('a prediction that is not what the trajectory submitted is told; that of a limit is kept where it is a patch', async () => {
     write('other/preds.json', {
       'a-1': { instance_id: 'a-1', model_patch: 'diff --git a/new b/new\n' },
       'a-2': { instance_id: 'a-2', model_patch: 'diff --git a/kept b/kept\n' },
@@ -185,7 +186,7 @@ describe('a folder that is damaged or half there', () => {
     write('other/a-1/a-1.traj.json', submitted('a-1', 'diff --git a/old b/old\n'));
     const limit = submitted('a-2', '');
     write('other/a-2/a-2.traj.json', { ...limit, info: { ...limit.info, exit_status: 'LimitsExceeded' } });
-    const { rows, warnings } = read('other');
+    const { rows, warnings } = await read('other');
     expect(rows).toEqual([
       ['a-1', 'submitted', 'diff --git a/new b/new\n'],
       ['a-2', 'limit_cost', 'diff --git a/kept b/kept\n'],
@@ -215,7 +216,7 @@ test('our own export reads back as it was', async () => {
   });
   for (const attempt of attemptRecords(db, runId))
     write('own/trajectories/a__a-1/a__a-1.traj.json', await trajectoryJson(attempt));
-  const [found] = readMiniRun(join(home, 'own')).instances;
+  const [found] = (await readForeignRun(join(home, 'own'))).instances;
   expect(found).toMatchObject({
     instanceId: 'a__a-1',
     exitReason: 'submitted',
@@ -228,7 +229,7 @@ test('our own export reads back as it was', async () => {
 const shared = join(import.meta.dirname, '..', '..', '..', '..', 'shared', 'data', 'trajectories');
 test.skipIf(!existsSync(shared))(
   '100 published trajectories: statuses, patches and costs agree with their summary (needs the shared data folder)',
-  () => {
+  async () => {
     const folder = join(home, 'published');
     mkdirSync(folder);
     execFileSync('tar', ['xzf', join(shared, 'mini-swe-agent-1.15.0-verified-100.tar.gz'), '-C', folder]);
@@ -243,7 +244,7 @@ test.skipIf(!existsSync(shared))(
         completion_tokens: number;
       }
     >;
-    const { instances } = readMiniRun(folder);
+    const { instances } = await readForeignRun(folder);
     const withFile = instances.filter((i) => i.file !== null);
     expect(withFile).toHaveLength(100);
     for (const i of withFile) {
@@ -264,13 +265,17 @@ test.skipIf(!existsSync(shared))(
   },
 );
 
-test('a prediction with a patch and no trajectory was submitted; without a patch its environment never started', () => {
+test('a prediction with a patch and no trajectory was submitted; without a patch its environment never started', async () => {
   write('alone/preds.json', {
     'a-1': { instance_id: 'a-1', model_patch: 'diff --git a/x b/x\n' },
     'a-2': { instance_id: 'a-2', model_patch: 'docker: no such image' },
   });
   expect(
-    readMiniRun(join(home, 'alone')).instances.map((i) => [i.instanceId, i.exitReason, i.modelPatch]),
+    (await readForeignRun(join(home, 'alone'))).instances.map((i) => [
+      i.instanceId,
+      i.exitReason,
+      i.modelPatch,
+    ]),
   ).toEqual([
     ['a-1', 'submitted', 'diff --git a/x b/x\n'],
     ['a-2', 'env_start_failed', ''],

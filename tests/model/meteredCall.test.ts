@@ -66,7 +66,7 @@ test('a call whose attempt ends first is lost; an answer that still comes gets i
   expect(tally).toMatchObject({ spentNano: 0, costNano: 0 });
 });
 
-test('a share that was not used is given back: before the request, and where it comes after the end', async () => {
+test('a share that was not used is given back: at the end, where it comes after the end, and where another is asked for', async () => {
   const granted = bench();
   granted.grant();
   await granted.call.wanted(40, undefined, nobody);
@@ -77,6 +77,11 @@ test('a share that was not used is given back: before the request, and where it 
   late.grant();
   await wanted;
   for (const { said } of [granted, late]) expect(said).toEqual(['reserved 40', 'settled 0']);
+  const twice = bench();
+  twice.grant();
+  await twice.call.wanted(40, undefined, nobody);
+  await twice.call.wanted(30, undefined, nobody);
+  expect(twice.said).toEqual(['reserved 40', 'settled 0', 'reserved 30']);
 });
 
 test.each([

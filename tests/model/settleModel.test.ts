@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { modelConfigSchema } from '../../src/model/modelConfig.ts';
 import { createModelFactory } from '../../src/model/modelFactory.ts';
-import { baseUrlOf, dialectNameOf, PROVIDERS, sentModel } from '../../src/model/names.ts';
+import { namedModel, PROVIDERS } from '../../src/model/names.ts';
 import { settleModel } from '../../src/model/settleModel.ts';
 
 const settle = (settings: Record<string, unknown>, env: Record<string, string> = {}, litellm = false) =>
@@ -12,7 +12,7 @@ const facts = (settings: Record<string, unknown>, env: Record<string, string> = 
   const settled = settle(settings, env, litellm);
   if (!settled.ok) return `${settled.message}; ${settled.fix}`;
   const { model } = settled;
-  return [dialectNameOf(model), sentModel(model), baseUrlOf(model), model.api_key_env];
+  return [namedModel(model).dialect, namedModel(model).sentAs, namedModel(model).address, model.api_key_env];
 };
 
 describe('names', () => {

@@ -3,7 +3,6 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { EnvironmentFactory } from '../../src/environment/environment.ts';
 import type { EvaluationResult } from '../../src/grading/gradingFrame.ts';
-import { keepJudged } from '../../src/run/attempt/judgedBeside.ts';
 import { createStepGrading } from '../../src/run/grader/gradeTrial.ts';
 import type { PlannedTrial } from '../../src/run/plannedTrial.ts';
 import { openedRun } from './openedRun.ts';
@@ -22,9 +21,9 @@ test('a removal that takes long holds up no attempt, is awaited at the end of th
   } as unknown as EnvironmentFactory;
   const trial = { arm: { environmentFactory, row: {} }, label: {} } as unknown as PlannedTrial;
   const verdict = { outcome: 'ungradable' } as EvaluationResult;
-  const stepGrading = createStepGrading(run);
+  const stepGrading = createStepGrading({ ...run, ensureGraded: undefined }, () => {});
   const work = JSON.stringify([{ image: 'work:stuck' }, { image: null }, { image: 'work:free' }]);
-  await keepJudged({ ...run, stepGrading }, trial, '', work, verdict);
+  stepGrading.judged(trial, { patch: '', work, verdict });
   expect(asked).toEqual(['work:stuck', 'work:free']);
 
   let closed = false;

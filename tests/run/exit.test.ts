@@ -4,7 +4,8 @@ import type { AgentResult } from '../../src/agent/contract.ts';
 import { EnvironmentError } from '../../src/environment/environment.ts';
 import { pullError } from '../../src/environment/places/pullFailure.ts';
 import { EXIT_REASONS } from '../../src/outcome.ts';
-import { endingOfError, endingOfResult, StopReason } from '../../src/run/exit.ts';
+import { StopReason } from '../../src/run/control/stop.ts';
+import { endingOfError, endingOfResult } from '../../src/run/exit.ts';
 
 const result = (more: Partial<AgentResult>): AgentResult => ({
   exitStatus: 'LimitsExceeded',

@@ -27,10 +27,11 @@ export function openedRun({ store = freshStore(), ...more }: Partial<Run> = {}):
     arms: new Map(),
     instances: new Map(),
     trials: [],
-    ...{ engine: undefined, images: undefined, disk: undefined, grader: null, ensureGraded: undefined },
+    ...{ engine: undefined, images: undefined, disk: undefined, grader: null },
     stepGrading: {
       request: () => Promise.reject(new Error('nothing is graded here')),
-      discard: () => {},
+      judged: () => {},
+      drain: async () => {},
       close: async () => {},
     },
     exporter: { written: new Map(), attemptEnded: () => {}, flush: async () => {} },

@@ -38,11 +38,6 @@ const WRONG: readonly Case[] = [
   ['messages of the user', { settings: kwargs({ messages: [] }) }, /model_kwargs\.messages is not sent/],
   ['a stream among the parameters', { config: ['model.model_kwargs.stream=true'] }, /set model\.stream/],
   [
-    'an address that is none',
-    { settings: { model: { base_url: 'localhost:8000' } } },
-    /not an http\(s\) URL/,
-  ],
-  [
     'an address of another protocol',
     { settings: { model: { base_url: 'ftp://h/v1' } } },
     /not an http\(s\) URL/,
@@ -81,12 +76,6 @@ const WRONG: readonly Case[] = [
     { settings: { model: { model_class: 'nobody' } } },
     /model_class "nobody"/,
   ],
-  ['an agent that is not there', { settings: { agent: { agent_class: './no.ts' } } }, /agent of arm/],
-  [
-    'an environment that is not there',
-    { settings: { environment: { environment_class: 'podmanx' } } },
-    /environment_class "podmanx" is not known/,
-  ],
   [
     'several engines',
     { settings: { environment: { hosts: [{ host: 'ssh://lab1', slots: 8 }] } } },
@@ -98,9 +87,6 @@ const WRONG: readonly Case[] = [
     /no\.ts/,
   ],
   ['a parameter out of range', { settings: kwargs({ temperature: 9 }) }, /temperature/],
-  ['an unknown prefix', { models: ['athropic/claude-x'] }, /no provider is known by the prefix/],
-  ['a model without a price, with a limit', { models: ['my-model'] }, /no price for "my-model"/],
-  ['an unknown key', { config: ['agent.step_limits=3'] }, /step_limits/],
   [
     'one arm of two',
     arms(

@@ -105,7 +105,8 @@ const address = await new Promise<string>((listening) =>
 afterAll(() => void withoutImages.close());
 
 test.each<[what: string, wrong: Wrong, message: RegExp, closes: string[]]>([
-  ['a row that is no instance', { row: {} }, /instance_id/, ['model', 'environment']],
+  // Read before anything is opened.
+  ['a row that is no instance', { row: {} }, /instance_id/, []],
   [
     'a second arm that cannot be started',
     { agents: [{}, { agent_class: './absent.ts' }] },

@@ -118,7 +118,7 @@ async function serve(
   const problem = keyProblem(shared, open, attemptKeyOf(request.headers, target));
   if (problem !== null) {
     open.core.note(`gateway: ${problem} was refused`);
-    open.core.refuses(problem);
+    open.core.noteRefusal(problem);
     leaveBody(request, response);
     const message = `${problem}: the key is the one in the environment of this attempt`;
     refuse(response, route.dialect, 'authentication', message);
@@ -179,7 +179,7 @@ async function call(
     answer = core.ask({ dialect, operation, model, query, body: reading.body, headers: request.headers });
   } catch (error) {
     reading.release();
-    core.refuses(`it broke here: ${errorText(error)}`);
+    core.noteRefusal(`it broke here: ${errorText(error)}`);
     throw error;
   }
   answer.ended(reading.release);
@@ -207,7 +207,7 @@ export function createGateway({
       if (open) void serve(shared, open, request, response).catch(() => response.destroy());
       else response.destroy();
     },
-    (socket, why) => bySocket.get(socket)?.core.refuses(why),
+    (socket, why) => bySocket.get(socket)?.core.noteRefusal(why),
   );
   return {
     open(spec) {
@@ -239,7 +239,7 @@ function refuseRequest(
     why,
   }: { readonly dialect: DialectName; readonly refusal: Refusal; readonly why: string },
 ): void {
-  open.core.refuses(why);
+  open.core.noteRefusal(why);
   if (request.method === 'POST') open.spec.onRefused?.(why);
   leaveBody(request, response);
   refuse(response, dialect, refusal, why);
@@ -292,7 +292,7 @@ const UPGRADE_REFUSED = (() => {
 /** A request for something else than an answer, a tunnel for example, is refused before anybody else sees it. */
 function serverFor(
   onRequest: (request: IncomingMessage, response: ServerResponse) => void,
-  refuses: (socket: Duplex, why: string) => void,
+  noteRefusal: (socket: Duplex, why: string) => void,
 ): Server {
   const server = createServer(
     {
@@ -305,20 +305,21 @@ function serverFor(
     onRequest,
   );
   server.on('upgrade', (_request, socket) => {
-    refuses(socket, NO_WEBSOCKETS);
+    noteRefusal(socket, NO_WEBSOCKETS);
     socket.end(UPGRADE_REFUSED);
   });
   server.on('connect', ({ url = '' }, socket) => {
-    refuses(socket, `a tunnel to ${url.slice(0, 200)}: the gateway is no proxy`);
+    noteRefusal(socket, `a tunnel to ${url.slice(0, 200)}: the gateway is no proxy`);
     socket.end(emptyAnswer('405 Method Not Allowed'));
   });
   server.on('checkExpectation', ({ headers, socket }, response) => {
-    refuses(socket, `a request that expects ${String(headers.expect).slice(0, 40)}`);
+    noteRefusal(socket, `a request that expects ${String(headers.expect).slice(0, 40)}`);
     response.writeHead(417, { connection: 'close' }).end();
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     // Else the connection broke, and nothing was asked on it.
-    if (error.code?.startsWith('HPE_')) refuses(socket, `what was sent is no HTTP/1: ${errorText(error)}`);
+    if (error.code?.startsWith('HPE_'))
+      noteRefusal(socket, `what was sent is no HTTP/1: ${errorText(error)}`);
     if (socket.writable) socket.end(emptyAnswer('400 Bad Request'));
     else socket.destroy();
   });

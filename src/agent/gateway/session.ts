@@ -55,7 +55,7 @@ export interface SessionCore {
   /** No call that has not begun is made any more. */
   refuse(why: string): void;
   /** A request that was refused outside of it. */
-  refuses(why: string): void;
+  noteRefusal(why: string): void;
   state(): GatewaySummary;
   close(): Promise<GatewaySummary>;
 }
@@ -78,7 +78,7 @@ interface Session {
   readonly signal: AbortSignal;
   readonly streamed: WeakSet<Answer>;
   readonly out: Set<Promise<void>>;
-  readonly told: Set<string>;
+  readonly noted: Set<string>;
   calls: number;
   /** The program asked for an answer, and not for counts of tokens alone. */
   asked: boolean;
@@ -108,21 +108,21 @@ const refused = (refusal: 'payment' | 'bad_request', message: string): Answer =>
 /** Notes may come in any number and length from what a program asks for; the record takes so many. */
 const [LONGEST_NOTE, MOST_NOTES] = [500, 50];
 
-function note({ spec, told }: Session, text: string): void {
+function note({ spec, noted }: Session, text: string): void {
   const short = text.length > LONGEST_NOTE ? `${text.slice(0, LONGEST_NOTE)}…` : text;
-  if (told.has(short) || told.size > MOST_NOTES) return;
-  told.add(short);
-  spec.onNote?.(told.size > MOST_NOTES ? 'gateway: more notes were left out' : short);
+  if (noted.has(short) || noted.size > MOST_NOTES) return;
+  noted.add(short);
+  spec.onNote?.(noted.size > MOST_NOTES ? 'gateway: more notes were left out' : short);
 }
 
-function makeNoMore(session: Session, message: string): void {
+function endCalls(session: Session, message: string): void {
   session.over ??= message;
   for (const call of session.open)
     if (!call.metered?.isOut()) call.stopWaiting.abort(new CallNotMade(session.over));
 }
 
 function stop(session: Session, why: GatewayEnd, message: string): void {
-  makeNoMore(session, message);
+  endCalls(session, message);
   session.end.resolve(why);
 }
 
@@ -266,7 +266,7 @@ function begin(session: Session, ask: SessionRequest, allowed: Allowed): Answer 
   return answer;
 }
 
-function refuses(session: Session, why: string): void {
+function noteRefusal(session: Session, why: string): void {
   if (!session.asked) session.refusal ??= why;
 }
 
@@ -274,7 +274,7 @@ function ask(session: Session, asked: SessionRequest): Answer {
   const answer = answerTo(session, asked);
   const outcome = answer.outcome();
   if (outcome?.kind === 'error') session.spec.onRefused?.(outcome.message);
-  if (outcome?.kind === 'error') refuses(session, outcome.message);
+  if (outcome?.kind === 'error') noteRefusal(session, outcome.message);
   return answer;
 }
 
@@ -335,7 +335,7 @@ export function createSessionCore(spec: SessionSpec, wire: Wire): SessionCore {
     signal: spec.signal ? AbortSignal.any([spec.signal, aborter.signal]) : aborter.signal,
     streamed: new WeakSet(),
     out: new Set(),
-    told: new Set(),
+    noted: new Set(),
     calls: 0,
     asked: false,
     answered: false,
@@ -347,11 +347,11 @@ export function createSessionCore(spec: SessionSpec, wire: Wire): SessionCore {
     ask: (asked) => ask(session, asked),
     isStreamed: (answer) => session.streamed.has(answer),
     note: (text) => note(session, text),
-    refuse: (why) => makeNoMore(session, why),
-    refuses: (why) => refuses(session, why),
+    refuse: (why) => endCalls(session, why),
+    noteRefusal: (why) => noteRefusal(session, why),
     state: () => summaryOf(session),
     async close() {
-      makeNoMore(session, OVER);
+      endCalls(session, OVER);
       await within(Promise.all(session.out), LAST_CALLS_MS);
       aborter.abort(new DOMException(OVER, 'AbortError'));
       await Promise.all(session.out);

@@ -155,23 +155,19 @@ export function retryAfterMs(
 
 /** Collects things that were opened one after the other and must be closed on every way out. */
 export interface Closing {
-  /** Closed after all that was added before. */
+  /** Closed before all that was added before it. */
   add(close: () => unknown): void;
-  /** Closed after all of the others; of several, the one that was added first comes last. */
-  addLast(close: () => unknown): void;
   /** Each is closed, whatever becomes of the others. Rejects afterwards with the first failure. */
   closeAll(): Promise<void>;
 }
 
 export function createClosing(): Closing {
   const toClose: (() => unknown)[] = [];
-  const last: (() => unknown)[] = [];
   return {
     add: (close) => void toClose.push(close),
-    addLast: (close) => void last.unshift(close),
     async closeAll() {
       const failures: unknown[] = [];
-      for (const close of [...toClose.splice(0), ...last.splice(0)]) {
+      for (const close of toClose.splice(0).reverse()) {
         try {
           await close();
         } catch (error) {

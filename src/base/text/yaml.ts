@@ -27,7 +27,7 @@ export class YamlError extends Error {
 
 /** A template may have as many characters; the shipped configurations have 20,000. */
 const LONGEST = 1_000_000;
-/** A hundred times as deep as a configuration goes; deeper by far, reading takes seconds. */
+/** A hundred times as deep as a configuration goes; deeper by far, reading takes seconds. Observed with LONGEST: tests/long/worstText.test.ts. */
 const DEEPEST = 500;
 
 /** How many brackets are open at most; those in quotes and templates count too, where they close again. */

@@ -243,8 +243,8 @@ async function check(options: Options): Promise<number> {
   return found.unfit.length > 0 ? EXIT.gate : EXIT.done;
 }
 
-/** The results of earlier calibrations of a results root; nothing where there is none. */
-function standingsIn(root: string): Iterable<Calibrated> {
+/** Results of earlier calibrations of a results root; nothing where there is none. */
+function standingsIn(root: string): readonly Calibrated[] {
   if (!existsSync(databasePath(root))) return [];
   using store = openForReading(root);
   return [...goldStandings(store).values()];

@@ -28,8 +28,8 @@ import {
   exportPredictionsFile,
   exportRecord,
   exportTrajectories,
-  partFolder,
 } from '../../run/record/exportRun.ts';
+import { partFolder } from '../../run/record/partFolder.ts';
 import { recordedTrials } from '../../run/record/recordedReplies.ts';
 import { recordingOf } from '../../run/record/recording.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';

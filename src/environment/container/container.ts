@@ -189,43 +189,18 @@ async function supervise(
   }
 }
 
-/** An opened container becomes the agent's environment when it is ready, and is removed where it does not get ready. `notes` come until then. */
-export async function environmentWhenReady(
-  container: Container,
-  channels: Channels,
-  notes: readonly string[],
-  ready: () => Promise<
-    Omit<EnvironmentInfo, 'containerId' | 'transport' | 'notes'> & {
-      readonly config: EnvironmentConfig;
-      readonly snapshot: GitSnapshot | TreeSnapshot | undefined;
-    }
-  >,
-): Promise<Environment> {
-  try {
-    const { config, snapshot, ...of } = await ready();
-    const { transport } = channels.worker ?? channels.own;
-    const info = { ...of, containerId: container.id, transport, notes };
-    const names = container.unkept && (await seenInside(channels.own, 'names')).names;
-    return environmentIn(container, channels, config, snapshot, info, names);
-  } catch (error) {
-    for (const channel of [channels.own, channels.worker]) channel?.close();
-    await container.remove();
-    throw error;
-  }
-}
-
 /** What the agent and the runner hold: a started container behind the Environment contract. */
-function environmentIn(
+export async function environmentIn(
   container: Container,
   { own, worker }: Channels,
   config: EnvironmentConfig,
   snapshot: GitSnapshot | TreeSnapshot | undefined,
   info: EnvironmentInfo,
-  names = '',
-): Environment {
+): Promise<Environment> {
   const { watch, listen, keep, beside, watchWrites, putBack, serviceLogs, unkept, systemChanges } = container;
   let closing: Promise<void> | undefined;
   const doorways: Doorway[] = [];
+  const names = unkept && (await seenInside(own, 'names')).names;
   // Nobody else's processes are an agent's: what the image started itself goes on where it is another user's.
   const { execute, killAll } = worker ?? own;
   const others = new Map<string, Promise<Channel>>();
@@ -257,11 +232,11 @@ function environmentIn(
   return completeEnvironment({
     info,
     execute,
-    ...(container.as && {
-      as: (user: string): Pick<Environment, 'execute'> => ({
+    as:
+      container.as &&
+      ((user) => ({
         execute: async (command, options) => (await channelOf(user)).execute(command, options),
-      }),
-    }),
+      })),
     templateVars: () => ({
       ...unameVars(),
       cwd: config.cwd,
@@ -293,48 +268,47 @@ function environmentIn(
     getFile: (path) => orDeath(container.getFile(path).then((content) => content ?? missing(path))),
     putFiles: async (files) => (files.length > 0 ? orDeath(container.put(files)) : undefined),
     getFiles: (path, maxBytes, whole) => orDeath(filesAt(container, path, maxBytes, whole)),
-    ...(putBack && { putBack: (image, path) => orDeath(putBack(image, path)) }),
-    ...(watchWrites && { watchWrites: (folders) => orDeath(watchWrites(folders)) }),
-    ...(serviceLogs && { serviceLogs }),
-    ...(keep && {
-      async keepWork(kept = {}) {
+    putBack: putBack && ((image, path) => orDeath(putBack(image, path))),
+    watchWrites: watchWrites && ((folders) => orDeath(watchWrites(folders))),
+    serviceLogs,
+    keepWork:
+      keep &&
+      (async (kept = {}) => {
         if (!kept.running) await killAll();
         return orDeath(keep(kept), 'keeping the work');
-      },
-    }),
-    ...(unkept && {
-      unkept: async () =>
-        (await orDeath(unkept(), 'looking at what can be kept')) ?? unkeptInside(own, names),
-    }),
-    ...(systemChanges && { systemChanges: () => orDeath(systemChanges(), 'listing what was changed') }),
+      }),
+    unkept:
+      unkept &&
+      (async () =>
+        (await orDeath(unkept(), 'looking at what can be kept')) ?? unkeptInside(own, names ?? '')),
+    systemChanges: systemChanges && (() => orDeath(systemChanges(), 'listing what was changed')),
     leftRunning: own.left,
-    ...(beside && {
-      async beside(putBack) {
+    beside:
+      beside &&
+      (async (putBack) => {
         const started = await orDeath(beside(putBack), 'opening it for a verifier');
+        const { startProcess } = started;
         // Whoever worked here may have reached the supervisor.
         const transport = await createPlainExecTransport(
-          started.startProcess,
+          startProcess,
           config.interpreter,
           putScript(container),
         );
-        const { keep: _, beside: __, as: ___, ...rest } = container;
+        const { keep: _, beside: __, as: ___, unkept: ____, ...rest } = container;
         const same = { ...rest, ...started, remove: async () => {} };
-        const notes = { ...info, transport: transport.name };
-        return {
-          ...environmentIn(same, { own: createChannel(transport, config, same) }, config, undefined, notes),
-          runsBeside: true,
-        };
-      },
-    }),
-    ...(listen && {
-      async listen(port, onConnection) {
+        const channels = { own: createChannel(transport, config, same) };
+        const told = { ...info, transport: transport.name };
+        return { ...(await environmentIn(same, channels, config, undefined, told)), runsBeside: true };
+      }),
+    listen:
+      listen &&
+      (async (port, onConnection) => {
         const doorway = await orDeath(listen(port, onConnection), 'opening a port');
-        // One that comes after the end is nobody's.
+        // A doorway that comes after the end is nobody's.
         if (closing !== undefined) await doorway.close();
         doorways.push(doorway);
         return doorway;
-      },
-    }),
+      }),
     close() {
       closing ??= (async () => {
         own.close();

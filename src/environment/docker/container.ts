@@ -41,10 +41,7 @@ interface ContainerOptions {
   readonly devices?: Docker.DeviceRequest[] | undefined;
   /** Somebody in it is not root: of the image's USER, or whom the task names. */
   readonly others?: boolean;
-  /** Bytes of the storage driver's own quota; 0 where it has none. */
-  readonly storageBytes: number;
   readonly programVolume?: string | undefined;
-  readonly watch: EngineWatch;
   readonly discard: Discard;
   readonly beforeStart?: ((container: Docker.Container) => Promise<void>) | undefined;
   /** As noNetwork.ts says. */
@@ -56,7 +53,7 @@ interface ContainerOptions {
 /** Removes a container, now or as soon as the engine does. Never rejects. */
 export type Discard = (container: Docker.Container) => Promise<void>;
 
-type SpecOptions = Omit<ContainerOptions, 'request' | 'watch' | 'discard'> & {
+type SpecOptions = Omit<ContainerOptions, 'request' | 'discard'> & {
   readonly request: Pick<StartRequest, 'owner' | 'instanceId'>;
 };
 
@@ -106,7 +103,6 @@ export function containerSpec(options: SpecOptions, name: string): Docker.Contai
       ...(config.pids_limit > 0 ? { PidsLimit: config.pids_limit } : {}),
       ...(config.cpus > 0 ? { NanoCpus: Math.round(config.cpus * NANO) } : {}),
       ...(mounts.length > 0 ? { Mounts: mounts } : {}),
-      ...(options.storageBytes > 0 ? { StorageOpt: { size: String(options.storageBytes) } } : {}),
     },
   };
 }
@@ -118,64 +114,47 @@ const programMount = (volume: string): Docker.MountSettings => ({
   ReadOnly: true,
 });
 
-const CREATE_TRIES = 3;
 /** For a daemon that has locked up; a slow one is the slot's to judge (`run.stall.start_s`), grading has no other limit. */
 const START_LIMIT_MS = 600_000;
 
-/** Creates and starts; tries again with a new name when the daemon says 409 or 5xx, and leaves no ghost behind. */
+/** Creates and starts one, and leaves no ghost behind. */
 export async function createContainer(docker: Docker, options: ContainerOptions): Promise<Docker.Container> {
-  let last: unknown;
-  for (let attempt = 0; attempt < CREATE_TRIES; attempt += 1) {
-    options.request.signal?.throwIfAborted();
-    const name = `swebatch-${options.request.instanceId.slice(0, 60)}-${randomBytes(6).toString('hex')}`;
-    try {
-      // One that goes away for a while is waited for here, where nothing is lost yet.
-      if (attempt > 0) await options.watch.back(options.request.signal);
-      const container = await daemonAnswer(
-        docker.createContainer(containerSpec(options, name)),
-        START_LIMIT_MS,
+  const { request, image, place, config, discard } = options;
+  request.signal?.throwIfAborted();
+  const name = `swebatch-${request.instanceId.slice(0, 60)}-${randomBytes(6).toString('hex')}`;
+  let made: Docker.Container | undefined;
+  try {
+    made = await daemonAnswer(docker.createContainer(containerSpec(options, name)), START_LIMIT_MS);
+    await place?.connect(made);
+    await options.beforeStart?.(made);
+    await daemonAnswer(made.start(), START_LIMIT_MS);
+    return made;
+  } catch (error) {
+    const { status, text, daemonGone } = readFault(error);
+    // An answer that never came may still have made a container: its name is ours alone.
+    if (made || status === undefined || status >= 500) await discard(made ?? docker.getContainer(name));
+    if (error instanceof EnvironmentError) throw error;
+    if (status === 404 && /no such image/i.test(text))
+      throw new EnvironmentError('image_missing', `image ${image} vanished: ${text}`, { cause: error });
+    if (daemonGone)
+      throw new EnvironmentError(
+        'daemon_lost',
+        `the Docker daemon does not answer: ${text}; start it and resume`,
+        { cause: error },
       );
-      try {
-        await options.place?.connect(container);
-        await options.beforeStart?.(container);
-        await daemonAnswer(container.start(), START_LIMIT_MS);
-        return container;
-      } catch (error) {
-        await options.discard(container);
-        throw error;
-      }
-    } catch (error) {
-      last = error;
-      const fault = readFault(error);
-      // An answer that never came may still have made a container: its name is ours alone.
-      if (fault.status === undefined || fault.status >= 500) await options.discard(docker.getContainer(name));
-      if (fault.status === 404 && /no such image/i.test(fault.text))
-        throw new EnvironmentError('image_missing', `image ${options.image} vanished: ${fault.text}`, {
-          cause: error,
-        });
-      if (fault.daemonGone && attempt > 0)
-        throw new EnvironmentError(
-          'daemon_lost',
-          `the Docker daemon does not answer: ${fault.text}; start it and resume`,
-          { cause: error },
-        );
-      const again = fault.daemonGone || fault.status === 409 || (fault.status ?? 0) >= 500;
-      if (!again) break;
-    }
+    // Only the image says which users it has, so no check before the run can find this one.
+    const noUser = config.user !== undefined && /unable to find (user|group)/i.test(text);
+    throw new EnvironmentError(
+      'start_failed',
+      `the container of ${request.instanceId} did not start: ${text}${noUser ? `; environment.user is "${config.user}": name one that the images have` : ''}`,
+      {
+        evidence: { image, daemon: text },
+        cause: error,
+        // T-36: a name that is taken, and an engine that is confused.
+        ...(noUser ? { sub: REFUSED_OPTION } : { again: status === 409 || (status ?? 0) >= 500 }),
+      },
+    );
   }
-  const { text } = readFault(last);
-  const { user } = options.config;
-  // Only the image says which users it has, so no check before the run can find this one.
-  const noUser = user !== undefined && /unable to find (user|group)/i.test(text);
-  throw new EnvironmentError(
-    'start_failed',
-    `the container of ${options.request.instanceId} did not start: ${text}${noUser ? `; environment.user is "${user}": name one that the images have` : ''}`,
-    {
-      evidence: { image: options.image, daemon: text },
-      cause: last,
-      ...(noUser ? { sub: REFUSED_OPTION } : {}),
-    },
-  );
 }
 
 interface LivingContainer {

@@ -1,9 +1,8 @@
-/** The Docker environment: one container an attempt. This file is the factory; dockerStart.ts makes a container ready for the agent. */
+/** The Docker driver: one container an attempt, from its image to its removal. */
 
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
-import { createTurnstile, type Turnstile } from '../../base/async/room.ts';
 import { WORK_IMAGES } from '../../base/imageReference.ts';
 import type { Services } from '../../base/services.ts';
 import { plural } from '../../base/text/numbers.ts';
@@ -12,16 +11,19 @@ import {
   type Channels,
   type Container,
   channelAs,
-  environmentWhenReady,
   type OwnConfig,
   openChannels,
   openFolders,
   ownConfig,
 } from '../container/container.ts';
-import { createPreparedStarts } from '../container/preparedStarts.ts';
-import { createRemovals } from '../container/removals.ts';
+import {
+  createContainerFactory,
+  type Driver,
+  type FactoryParts,
+  type OpenedContainer,
+} from '../container/containerFactory.ts';
 import { refuseUnlessAllowed, sealInside } from '../container/sealedHistory.ts';
-import { phasesOf, setUp } from '../container/setup.ts';
+import { phasesOf } from '../container/setup.ts';
 import { createEgressDoor, type EgressDoor, type EgressWays, reachedByProxy } from '../egress/egressDoor.ts';
 import {
   type Doorway,
@@ -40,7 +42,7 @@ import type { StartProcess } from '../exec/transport.ts';
 import { ownerLabels, WORK_LABELS } from '../owner.ts';
 import { engineClient } from '../places/chosenEngine.ts';
 import { daemonAnswer, ifThere, readFault, withDaemonRetry } from '../places/dockerFault.ts';
-import { createEngineWatch, type EngineWatch } from '../places/engineWatch.ts';
+import type { EngineWatch } from '../places/engineWatch.ts';
 import type { EnsureImage, ImageFacts } from '../places/imageJobs.ts';
 import { createFactoryPulls } from '../places/imageService.ts';
 import {
@@ -54,14 +56,7 @@ import {
 import { createProgramVolumes, type ProgramVolumes } from '../programs/programVolume.ts';
 import { createRelayLine } from '../relay/relayLine.ts';
 import { containerFiles, createContainer, type Discard, deathOf, restartContainer } from './container.ts';
-import {
-  createDiskWatch,
-  createQuotaProbe,
-  lookAtLayer,
-  type QuotaProbe,
-  takenBytes,
-  writtenBytes,
-} from './diskWatch.ts';
+import { createDiskWatch, lookAtLayer, takenBytes, writtenBytes } from './diskWatch.ts';
 import { deviceRequests } from './gpus.ts';
 import {
   entryLabel,
@@ -83,111 +78,87 @@ export interface DockerFactory extends EnvironmentFactory {
   readonly docker: Docker;
 }
 
-const CONCURRENT_STARTS = 8;
-/** More would only wait for the daemon, and each is a container beside those of the slots. */
-const MAX_PREPARED = CONCURRENT_STARTS;
-
 /** For a caller that has no watch of its own. */
 const SHORT_OUTAGE_MS = 30_000;
-/** An engine that goes away in every one of them is not waited for again. */
-const STARTS = 5;
 
 /** The connection to the engine was cut, whatever the container did meanwhile. */
 const cutOff = (error: unknown): boolean =>
   readFault(error).daemonGone ||
   isLoss(error) ||
-  (error instanceof EnvironmentError && readFault(error.cause).daemonGone) ||
-  (error instanceof EnvironmentError && error.code === 'died' && error.evidence.while === HARNESS);
+  (error instanceof EnvironmentError &&
+    (readFault(error.cause).daemonGone || (error.code === 'died' && error.evidence.while === HARNESS)));
 
 export function createDockerFactory(
   config: EnvironmentConfig,
   options: DockerFactoryOptions = {},
 ): DockerFactory {
   const docker = engineClient(options.docker);
-  const closing = new AbortController();
-  const watch = options.watch ?? createEngineWatch({ ping: () => docker.ping(), limitMs: SHORT_OUTAGE_MS });
+  const factory = createContainerFactory({
+    ...options,
+    kind: 'docker',
+    ping: () => docker.ping(),
+    outageMs: SHORT_OUTAGE_MS,
+    driver: (parts) => dockerDriver(docker, config, options, parts),
+  });
+  return { ...factory, docker };
+}
 
+function dockerDriver(
+  docker: Docker,
+  config: EnvironmentConfig,
+  options: DockerFactoryOptions,
+  { watch, discard: removed, inTurn }: FactoryParts,
+): Driver {
   const pulls = createFactoryPulls(docker, {
     pull: config.pull,
     platform: config.platform,
     stallMs: config.pull_timeout * 1000,
   });
-  const ensureFrom = options.images ?? pulls.ensure;
-  const ensure: EnsureImage = (image, asks) => ensureFrom(config.image ?? image, asks);
-
-  const removals = createRemovals({ watch, warn: options.onWarning, graceMs: options.graceMs });
+  const ensureNamed = options.images ?? pulls.ensure;
   const discard: Discard = (container) => {
     const id = container.id.slice(0, 12);
-    return removals.discard({
+    return removed({
       name: `container ${id}`,
       remove: () => removalOf(container),
       byHand: `docker rm -f ${id}`,
       freedBy: FREED_BY,
     });
   };
-
   const parked = new Set<RunningServices>();
   const dismiss: DockerShared['dismiss'] = ({ name, remove }) =>
-    removals.discard({
+    removed({
       name,
       remove: async () => ((await remove()) ? 'gone' : 'refused'),
       byHand: `docker rm -f $(docker ps -aq --filter label=${servicesLabel(name)})`,
     });
-  const shared = {
+  const shared: DockerShared = {
     docker,
-    ensureNamed: ensureFrom,
+    config,
+    options,
+    ensure: (image, asks) => ensureNamed(config.image ?? image, asks),
+    ensureNamed,
     parked,
     dismiss,
     watch,
     discard,
-    config,
-    options,
-    ensure,
-    starting: createTurnstile(CONCURRENT_STARTS),
+    inTurn,
     sealer: createSealer(docker),
     programs: createProgramVolumes(docker, discard),
-    quotaBytes: createQuotaProbe(docker, config.disk),
     hasLoopback: createLoopbackProbe(docker),
   };
-  const begin = async (request: StartRequest): Promise<Environment> => {
-    for (let tried = 1; ; tried++) {
-      try {
-        return await startEnvironment(shared, request);
-      } catch (error) {
-        if (!cutOff(error) || request.signal?.aborted || tried === STARTS) throw error;
-        // Nothing of the agent's has run: once the engine is back the start is made again from its beginning.
-        await watch.back(request.signal);
-      }
-    }
-  };
-  const prepared = createPreparedStarts(begin, options.maxPrepared ?? MAX_PREPARED);
-
   return {
-    kind: 'docker',
-    docker,
-    prepare: prepared.prepare,
-    awayMs: () => 0,
-    async start(request) {
-      if (closing.signal.aborted)
-        throw new EnvironmentError('start_failed', 'the environment factory is closed');
-      return prepared.take(request) ?? begin(request);
-    },
+    open: (request, notes) => openAttempt(shared, request, notes),
+    cutOff,
     holdsWork: (image) => holdsWork(docker, image),
     systemChanges: (image) => changesIn(docker, image),
     discardWork: (image) => discardWork(docker, image),
     async close() {
-      closing.abort();
-      await prepared.close();
       // Nobody judges what they stayed for any more.
-      await Promise.all([...parked].map((services) => shared.dismiss(services)));
+      await Promise.all([...parked].map((services) => dismiss(services)));
       await pulls.close();
-      await removals.close();
-      if (!options.watch) watch.close();
     },
   };
 }
-
-// The way from an image to an environment the agent may use: image, sealed image, container, setup, verification, snapshot.
 
 /** What a program sets when it makes a Docker factory, beside the user's configuration. */
 export interface DockerFactoryOptions
@@ -211,9 +182,8 @@ interface DockerShared<C = EnvironmentConfig> {
   readonly config: C;
   readonly options: DockerFactoryOptions;
   readonly ensure: EnsureImage;
-  readonly starting: Turnstile;
+  readonly inTurn: FactoryParts['inTurn'];
   readonly sealer: Sealer;
-  readonly quotaBytes: QuotaProbe;
   readonly hasLoopback: ReturnType<typeof createLoopbackProbe>;
   readonly programs: ProgramVolumes;
   readonly watch: EngineWatch;
@@ -225,11 +195,15 @@ interface DockerShared<C = EnvironmentConfig> {
   readonly dismiss: (services: Pick<RunningServices, 'name' | 'remove'>) => Promise<void>;
 }
 
-async function startEnvironment(arm: DockerShared, request: StartRequest): Promise<Environment> {
+/** A container of the sealed image, beside its services. */
+async function openAttempt(
+  arm: DockerShared,
+  request: StartRequest,
+  notes: string[],
+): Promise<OpenedContainer> {
   const { signal, owner, container: needs } = request;
   const { docker, options, sealer, programs } = arm;
   const phase = phasesOf(request);
-  phase('pull');
   const image = await arm.ensure(request.image, { signal, waits: () => phase('pull') });
   const { id, architecture } = image;
   // What the task itself asks for goes before the configuration of its arm.
@@ -254,35 +228,20 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
   const asked = ownConfig(arm.config, needs, folder);
   const config = { ...asked, env: { ...asked.env, ...door?.variables } };
   const shared = { ...arm, config };
-  const notes: string[] = [];
   if (config.platform === undefined && !runsHere(architecture))
     notes.push(`the image is for ${architecture}: it runs emulated, if at all`);
-  let history: HistoryState = 'skipped';
   /** Ends the start, unless leaky images are allowed. */
-  const unsealed = (reason: string) => {
-    history = 'failed';
+  const unsealed = (reason: string): HistoryState => {
     notes.push(`history failed: ${reason}`);
     refuseUnlessAllowed(config, request, reason);
+    return 'failed';
   };
-  let sealed: Awaited<ReturnType<Sealer['seal']>> | undefined;
   // What lies in a volume is in no image that is made of the container: there each container is sealed for itself.
   const inVolumes = (image.volumes ?? []).length > 0;
-  if (config.seal_history && !inVolumes) {
-    phase('seal');
-    // The image is committed from this container: no variable of this run's configuration may be in it for other runs.
-    const bare = { ...shared, config: { ...config, env: {} }, options: { ...options, quietEnv: false } };
-    sealed = await sealer.seal(image, config, async () => {
-      const { container, channels } = await openContainer(bare, request, image, [], { phase: 'seal' });
-      return {
-        container,
-        channel: channels.own,
-        asRoot: () => channelAs('0', container, config, channels.own),
-      };
-    });
-    history = sealed.state;
-    if (sealed.state === 'failed') unsealed(sealed.reason);
-    else if (sealed.state === 'absent') notes.push(`history absent: ${sealed.reason}`);
-  }
+  const sealed = config.seal_history && !inVolumes ? await sealedImage(shared, request, image) : undefined;
+  let history: HistoryState = sealed?.state ?? 'skipped';
+  if (sealed?.state === 'failed') history = unsealed(sealed.reason);
+  else if (sealed?.state === 'absent') notes.push(`history absent: ${sealed.reason}`);
   const made = sealed?.state === 'sealed' ? sealed : undefined;
   if (options.program) phase('unpack');
   const program = options.program && (await programs.ensure(options.program, image, owner));
@@ -302,46 +261,69 @@ async function startEnvironment(arm: DockerShared, request: StartRequest): Promi
     if (beside) await arm.dismiss(beside);
     throw error;
   });
-  const { channels, enter } = opened;
+  const { channels } = opened;
   const container = beside ? withServices(opened.container, beside, arm) : opened.container;
-  const environment = await environmentWhenReady(container, channels, notes, async () => {
-    await container.put(openFolders(needs));
-    await beside?.ready();
-    door?.setup();
-    await door?.open(container.listen!);
-    const entered = await enter();
-    if (made) {
-      phase('verify');
-      const verified = await sealer.verify(channels.own.harness, config, made, {
-        baseCommit: request.baseCommit,
-        untouched: !entry && !beside && !request.putBack,
-      });
-      notes.push(...verified.notes);
-      if (verified.reason !== undefined) unsealed(verified.reason);
-    }
-    if (config.seal_history && inVolumes) {
+  let entered: RunningEntry | undefined;
+  return {
+    container,
+    channels,
+    known: made?.snapshot,
+    async ready() {
+      await container.put(openFolders(needs));
+      await beside?.ready();
+      door?.setup();
+      await door?.open(container.listen!);
+      entered = await opened.enter();
+      return config;
+    },
+    async seal() {
+      if (made) {
+        phase('verify');
+        const verified = await sealer.verify(channels.own.harness, config, made, {
+          baseCommit: request.baseCommit,
+          untouched: !entry && !beside && !request.putBack,
+        });
+        notes.push(...verified.notes);
+        return verified.reason === undefined ? history : unsealed(verified.reason);
+      }
+      if (!inVolumes) return history;
       phase('seal');
       const asRoot = () => channelAs('0', container, config, channels.own);
-      history = await sealInside(channels.own.harness, config, request, notes, asRoot);
-    }
-    const known = made?.snapshot;
-    const snapshot = await setUp(channels, config, request, { snapshot: options.snapshot, known });
-    // By now it had as long as the task's own commands took.
-    const failed = await entered?.failure();
-    if (failed !== undefined && !entry!.own.worked)
-      throw new EnvironmentError(
-        'setup_failed',
-        `${failed}; start the image by itself to see what it prints`,
-      );
-    if (failed !== undefined) notes.push(failed);
-    await beside?.check();
-    signal?.throwIfAborted();
-    const named = config.image ?? request.image;
-    door?.work();
-    const volumes = volumesOf(image, beside);
-    return { kind: 'docker', image: named, imageDigest: image.digest, history, volumes, config, snapshot };
+      return sealInside(channels.own.harness, config, request, notes, asRoot);
+    },
+    async check() {
+      // By now it had as long as the task's own commands took.
+      const failed = await entered?.failure();
+      if (failed !== undefined && !entry!.own.worked)
+        throw new EnvironmentError(
+          'setup_failed',
+          `${failed}; start the image by itself to see what it prints`,
+        );
+      if (failed !== undefined) notes.push(failed);
+      await beside?.check();
+      const named = config.image ?? request.image;
+      return { image: named, imageDigest: image.digest, volumes: volumesOf(image, beside) };
+    },
+    within(environment) {
+      door?.work();
+      return door ? door.within(environment) : environment;
+    },
+  };
+}
+
+/** The image is committed from a container of its own: no variable of this run's configuration may be in it for other runs. */
+function sealedImage(shared: DockerShared<OwnConfig>, request: StartRequest, image: ImageFacts) {
+  const { config, options, sealer } = shared;
+  phasesOf(request)('seal');
+  const bare = { ...shared, config: { ...config, env: {} }, options: { ...options, quietEnv: false } };
+  return sealer.seal(image, config, async () => {
+    const { container, channels } = await openContainer(bare, request, image, [], { phase: 'seal' });
+    return {
+      container,
+      channel: channels.own,
+      asRoot: () => channelAs('0', container, config, channels.own),
+    };
   });
-  return door ? door.within(environment) : environment;
 }
 
 const namesBeside = (services: Services | undefined): string[] => [
@@ -453,7 +435,7 @@ async function openContainer(
   } = {},
 ): Promise<OpenContainer> {
   const { program: programVolume, entry, beside, door, phase = 'start' } = more;
-  const { docker, config, options, quotaBytes, hasLoopback, watch, discard, starting } = shared;
+  const { docker, config, options, hasLoopback, watch, discard, inTurn } = shared;
   const { quietEnv = true, capAdd = [] } = options;
   const beforeStart = request.putBack && putBackFrom(shared, request, request.putBack);
   const place = beside?.place;
@@ -470,22 +452,12 @@ async function openContainer(
     quietEnv,
     capAdd,
     programVolume,
-    watch,
     discard,
     beforeStart,
     place,
   };
   const since = watch.mark();
-  const turn = inTurn(starting, request, phase);
-  const handle = await turn(async () => {
-    const storageBytes = await quotaBytes.bytes();
-    try {
-      return await createContainer(docker, { ...spec, storageBytes });
-    } catch (error) {
-      if (storageBytes === 0 || !quotaBytes.refused(error)) throw error;
-      return createContainer(docker, { ...spec, storageBytes: 0 });
-    }
-  });
+  const handle = await inTurn(request, phase, () => createContainer(docker, spec));
   const lifetimeS = parseDuration(config.container_timeout);
   const starterAs = (user?: string) => processStarter(handle, undefined, watch.suspect, user);
   const startProcess = starterAs();
@@ -570,21 +542,6 @@ async function openContainer(
   return { container, channels: await openChannels(container, config, notes, more.worker), enter };
 }
 
-/** Work of the engine in turn. Waiting for that is the phase `queue`, which has no deadline; then `phase` goes on. */
-const inTurn =
-  (starting: Turnstile, { signal, onPhase }: StartRequest, phase: string) =>
-  <T>(work: () => Promise<T>): Promise<T> => {
-    let waited = false;
-    const begin = (): Promise<T> => {
-      if (waited) onPhase?.(phase);
-      return work();
-    };
-    return starting(begin, signal, () => {
-      waited = true;
-      onPhase?.('queue');
-    });
-  };
-
 // A port inside of a container without network. A second container shares its network namespace and nothing else: the agent can connect to
 // the relay there, and can neither see nor end it. The connections come out over the relay's attached streams.
 
@@ -596,14 +553,10 @@ async function startRelay(
   port: number,
   onConnection: (connection: Duplex) => void,
 ): Promise<Doorway> {
-  const { docker, starting, discard } = shared;
+  const { docker, inTurn, discard } = shared;
   try {
     // The attempt's phase by then is that of its program.
-    return await inTurn(
-      starting,
-      request,
-      'program',
-    )(async () => {
+    return await inTurn(request, 'program', async () => {
       const reach = { NetworkMode: `container:${containerId}` };
       const of = { args: [String(port)], user: '65534:65534', reach };
       const container = await createOwnContainer(docker, 'relay', request, of);

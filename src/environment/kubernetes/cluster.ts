@@ -453,6 +453,7 @@ export function apiError(error: unknown, what: string): EnvironmentError {
   const fix = FIXES[meaning];
   return new EnvironmentError(CODES[meaning], `${what}: ${text}${fix ? `; ${fix}` : ''}`, {
     evidence: { cluster: meaning, status: status ?? null, answer: text },
+    again: meaning === 'again',
     cause: error,
   });
 }

@@ -1,24 +1,14 @@
-/** The Kubernetes environment: one pod an attempt. The factory, and how a pod becomes ready for the agent. */
+/** The driver of pods: one pod an attempt. */
 import type { V1Pod } from '@kubernetes/client-node';
-import pLimit from 'p-limit';
+import { createTurnstile } from '../../base/async/room.ts';
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
 import { errorText } from '../../base/text/errorText.ts';
-import { completeFactory } from '../capabilities.ts';
-import { type Container, environmentWhenReady, openFolders, ownConfig } from '../container/container.ts';
-import { createPreparedStarts } from '../container/preparedStarts.ts';
-import { createRemovals } from '../container/removals.ts';
+import { type Container, openFolders, ownConfig } from '../container/container.ts';
+import { createContainerFactory, type OpenedContainer } from '../container/containerFactory.ts';
 import { sealInside } from '../container/sealedHistory.ts';
-import { phasesOf, setUp } from '../container/setup.ts';
-import {
-  type Environment,
-  EnvironmentError,
-  type EnvironmentFactory,
-  type HistoryState,
-  isLoss,
-  type StartRequest,
-} from '../environment.ts';
+import { phasesOf } from '../container/setup.ts';
+import { EnvironmentError, type EnvironmentFactory, isLoss, type StartRequest } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
-import { createEngineWatch } from '../places/engineWatch.ts';
 import type { Removed } from '../places/leftovers.ts';
 import { createProgramSpools } from '../programs/packageTar.ts';
 import { type Cluster, connectCluster, readApiFault } from './cluster.ts';
@@ -36,14 +26,10 @@ export interface KubernetesOptions extends PodOptions {
   readonly maxPrepared?: number;
 }
 
-const CONCURRENT_CREATES = 8;
 /** Each more only makes all of them slower. */
 const CONCURRENT_PROGRAMS = 4;
-const MAX_PREPARED = 8;
 /** An API server that is started anew is back before; attempts wait so long for it, and then for the run to be resumed. */
 const OUTAGE_MS = 600_000;
-/** An API server that is started anew cuts one start off, perhaps the next one too. */
-const STARTS = 5;
 
 /** Rejects with ClusterConfigError when no cluster can be asked; asks none. */
 export async function createKubernetesFactory(
@@ -52,53 +38,33 @@ export async function createKubernetesFactory(
 ): Promise<EnvironmentFactory> {
   const clusterConfig = clusterOf(config);
   const cluster = options.cluster ?? (await connectCluster(clusterConfig));
-  const closing = new AbortController();
-  const watch = createEngineWatch({ ping: pingOf(cluster), limitMs: OUTAGE_MS });
-  const removals = createRemovals({ watch, warn: options.onWarning, graceMs: options.graceMs });
-  const shared: PodShared = {
-    cluster,
-    config,
-    clusterConfig,
-    options,
-    watch,
-    discard: (name) =>
-      removals.discard({
-        name: `pod ${name}`,
-        remove: () => removed(cluster, name),
-        byHand: `kubectl -n ${cluster.namespace} delete pod ${name}`,
-      }),
-    starting: pLimit(CONCURRENT_CREATES),
-    filling: pLimit(CONCURRENT_PROGRAMS),
-    spools: createProgramSpools(),
-  };
-  const network = createNetworkCheck(shared);
-  const begin = async (request: StartRequest): Promise<Environment> => {
-    for (let tried = 1; ; tried += 1) {
-      try {
-        return await startPod(shared, network, request);
-      } catch (error) {
-        if (!isLoss(error) || request.signal?.aborted || tried === STARTS) throw error;
-        // Nothing of the agent's has run: the start is made again from its beginning.
-        await watch.back(request.signal);
-      }
-    }
-  };
-  const prepared = createPreparedStarts(begin, options.maxPrepared ?? MAX_PREPARED);
-  return completeFactory({
+  return createContainerFactory({
+    ...options,
     kind: 'kubernetes',
-    prepare: prepared.prepare,
-    awayMs: watch.awayMs,
-    async start(request) {
-      if (closing.signal.aborted)
-        throw new EnvironmentError('start_failed', 'the environment factory is closed');
-      return prepared.take(request) ?? begin(request);
-    },
-    async close() {
-      closing.abort();
-      await prepared.close();
-      await removals.close();
-      await shared.spools.close();
-      watch.close();
+    ping: pingOf(cluster),
+    outageMs: OUTAGE_MS,
+    driver: ({ watch, discard, inTurn }) => {
+      const shared: PodShared = {
+        ...{ cluster, config, clusterConfig, options, watch, inTurn },
+        discard: (name) =>
+          discard({
+            name: `pod ${name}`,
+            remove: () => removed(cluster, name),
+            byHand: `kubectl -n ${cluster.namespace} delete pod ${name}`,
+          }),
+        filling: createTurnstile(CONCURRENT_PROGRAMS),
+        spools: createProgramSpools(),
+      };
+      const network = createNetworkCheck(shared);
+      return {
+        open: (request, notes) => openAttempt(shared, network, request, notes),
+        cutOff: isLoss,
+        // Nothing of a pod is kept.
+        holdsWork: async () => false,
+        systemChanges: async () => undefined,
+        discardWork: async () => undefined,
+        close: shared.spools.close,
+      };
     },
   });
 }
@@ -125,50 +91,49 @@ async function removed(cluster: Pick<Cluster, 'deletePod'>, name: string): Promi
   }
 }
 
-/** The way from an image to an environment the agent may use: pod, history sealed and verified inside, setup, start tree. */
-async function startPod(arm: PodShared, network: NetworkCheck, request: StartRequest): Promise<Environment> {
+/** A pod with its services, and its program on the way while the history is sealed. */
+async function openAttempt(
+  arm: PodShared,
+  network: NetworkCheck,
+  request: StartRequest,
+  notes: string[],
+): Promise<OpenedContainer> {
   const { signal, container: needs } = request;
   const phase = phasesOf(request);
-  phase('pull');
   const shared = { ...arm, config: ownConfig(arm.config, needs && forPod(needs)) };
   const image = shared.config.image ?? request.image;
-  const notes: string[] = [];
   if (shared.config.network === 'none') notes.push(...(await network.closed(image, request)));
   const opened = await openPod(shared, request, image, notes, needs?.services);
   const { channels, relay } = opened;
   const services = needs?.services && servicesOfPod(shared, request, opened.container.id, needs.services);
   const own: Container = { ...opened.container, watchWrites: async () => ({ refused: POD_TELLS_NOTHING }) };
   const container = services ? amongServices(own, services, shared) : own;
-  // On its way while the history is sealed.
   const program = relay?.bringProgram(signal);
   program?.done.catch(() => undefined);
-  return environmentWhenReady(container, channels, notes, async () => {
-    await services?.ready();
-    await makeOpenFolders(container, needs, notes);
-    const config = needs?.cwd === 'image' ? { ...shared.config, cwd: await folderOf(opened) } : shared.config;
-    let history: HistoryState = 'skipped';
-    if (config.seal_history) {
+  return {
+    container,
+    channels,
+    async ready() {
+      await services?.ready();
+      await makeOpenFolders(container, needs, notes);
+      return needs?.cwd === 'image' ? { ...shared.config, cwd: await folderOf(opened) } : shared.config;
+    },
+    seal(config) {
       phase('seal');
-      history = await sealInside(opened.channels.own.harness, config, request, notes);
-    }
-    const snapshot = await setUp(channels, config, request, { snapshot: arm.options.snapshot });
-    if (program) {
-      phase('pull');
-      await Promise.race([program.begun, program.done]);
-      phase('unpack');
-      await program.done;
-    }
-    await services?.check();
-    signal?.throwIfAborted();
-    return {
-      kind: 'kubernetes',
-      image,
-      imageDigest: digestOf(opened.pod) ?? image,
-      history,
-      config,
-      snapshot,
-    };
-  });
+      return sealInside(channels.own.harness, config, request, notes);
+    },
+    async check() {
+      if (program) {
+        phase('pull');
+        await Promise.race([program.begun, program.done]);
+        phase('unpack');
+        await program.done;
+      }
+      await services?.check();
+      return { image, imageDigest: digestOf(opened.pod) ?? image };
+    },
+    within: (environment) => environment,
+  };
 }
 
 /** A command in a pod runs as whoever its container runs as, and what an image starts itself does not run there. */

@@ -61,34 +61,24 @@ export async function openPod(
   return { pod, container, channels: await openChannels(container, config, notes), relay };
 }
 
-const TRIES = 5;
 const NO_ROOM_MS = 5000;
 
-/** Makes pods until one runs. */
 async function runningPod(
   shared: PodShared,
   request: StartRequest,
   image: string,
   services: Services | undefined,
 ): Promise<V1Pod> {
-  const { signal } = request;
-  let last: PodFault | undefined;
-  for (let tried = 0; tried < TRIES; tried += 1) {
-    if (tried > 0) await sleep(500 * 2 ** tried, signal);
-    const name = await shared.starting(() => madePod(shared, request, image, services));
-    try {
-      const outcome = await untilRunning(shared, request, name);
-      if ('pod' in outcome) return outcome.pod;
-      last = outcome.fault;
-    } catch (error) {
-      await shared.discard(name);
-      throw error;
-    }
+  const name = await shared.inTurn(request, 'pull', () => madePod(shared, request, image, services));
+  try {
+    const outcome = await untilRunning(shared, request, name);
+    if ('pod' in outcome) return outcome.pod;
     const events = await shared.cluster.eventsOf(name).catch(() => []);
+    throw faultError(outcome.fault, { image, pod: name, events });
+  } catch (error) {
     await shared.discard(name);
-    if (!last.again) throw faultError(last, { image, pod: name, events });
+    throw error;
   }
-  throw faultError(last!, { image });
 }
 
 /** A quota that is used up is waited for as room on a node is. Resolves to the pod's name. */
@@ -98,10 +88,10 @@ async function madePod(
   image: string,
   services: Services | undefined,
 ): Promise<string> {
-  const { cluster, config, clusterConfig, options, watch } = shared;
+  const { cluster, config, clusterConfig, options } = shared;
   const { quietEnv = true, capAdd = [] } = options;
   const sidecar = options.relay ? { program: options.program !== undefined } : undefined;
-  for (let again = 0; ; ) {
+  for (;;) {
     request.signal?.throwIfAborted();
     const name = podName(request.instanceId);
     const of = { name, image, config, cluster: clusterConfig, request, quietEnv, capAdd, sidecar };
@@ -112,18 +102,13 @@ async function madePod(
       return name;
     } catch (error) {
       const { meaning, status } = readApiFault(error);
-      if (meaning === 'no_room') {
-        request.onPhase?.('pull');
-        await sleep(NO_ROOM_MS, request.signal);
-        continue;
-      }
-      // An answer that never came may still have made the pod: its name is ours alone.
-      if (status === undefined || status >= 500) await shared.discard(name);
-      again += 1;
-      if ((meaning !== 'away' && meaning !== 'again') || again >= TRIES)
+      if (meaning !== 'no_room') {
+        // An answer that never came may still have made the pod: its name is ours alone.
+        if (status === undefined || status >= 500) await shared.discard(name);
         throw apiError(error, `the pod of ${request.instanceId} could not be made`);
-      if (meaning === 'away') await watch.back(request.signal);
-      await pause(200 * again, request.signal);
+      }
+      request.onPhase?.('pull');
+      await sleep(NO_ROOM_MS, request.signal);
     }
   }
 }

@@ -265,8 +265,11 @@ function imageFault(said: string, name: string): PodState | undefined {
 }
 
 export const faultError = (fault: PodFault, evidence: Record<string, unknown>): EnvironmentError => {
-  const { code, message, sub, fromWithin = false } = fault;
-  return new EnvironmentError(code, message, { ...(sub !== undefined && { sub }), fromWithin, evidence });
+  const { code, message, sub, fromWithin = false, again = false } = fault;
+  return new EnvironmentError(code, message, {
+    ...(sub !== undefined && { sub }),
+    ...{ fromWithin, again, evidence },
+  });
 };
 
 /** undefined while the pod runs and can be reached; else the error that ends the attempt. */

@@ -67,11 +67,12 @@ export function podRelay(shared: PodShared, name: string, death: Death): PodRela
     const choice = chooseVariant(wanted, await image());
     if (!choice.ok) throw new EnvironmentError('start_failed', choice.message, { sub: 'wrong_env' });
     const spooled = await shared.spools.ensure(choice.variant);
-    await shared.filling(async () => {
-      signal?.throwIfAborted();
+    const fill = () => {
       begin();
-      await putProgram(start, PROGRAM_FOLDER, spooled, signal);
-    });
+      return putProgram(start, PROGRAM_FOLDER, spooled, signal);
+    };
+    // `begun` says it.
+    await shared.filling(fill, signal, () => undefined);
   };
   return {
     bringProgram(signal) {

@@ -1,5 +1,6 @@
 /** What all pods of one factory share. */
-import type { LimitFunction } from 'p-limit';
+import type { Turnstile } from '../../base/async/room.ts';
+import type { FactoryParts } from '../container/containerFactory.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { EngineWatch } from '../places/engineWatch.ts';
 import type { ProgramSpools } from '../programs/packageTar.ts';
@@ -25,9 +26,9 @@ export interface PodShared {
   readonly config: EnvironmentConfig;
   readonly clusterConfig: ClusterConfig;
   readonly options: PodOptions;
-  readonly starting: LimitFunction;
+  readonly inTurn: FactoryParts['inTurn'];
   /** Programs on their way into pods. */
-  readonly filling: LimitFunction;
+  readonly filling: Turnstile;
   readonly spools: ProgramSpools;
   readonly watch: EngineWatch;
   /** Removes a pod, now or as soon as the API server answers. Never rejects. */

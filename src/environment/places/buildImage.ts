@@ -9,14 +9,14 @@ import { errorText } from '../../base/text/errorText.ts';
 import { type BuildFile, recipeOf } from './buildRecipes.ts';
 
 const MEMORY_BYTES = 8 * 2 ** 30;
-/** Of the log, in a message: its end says what failed. */
+/** Characters of the log in a message: its end says what failed. */
 const SHOWN = 1500;
-/** Of the log, in its file. */
+/** Characters of the log in its file. */
 const KEPT = 4 * 2 ** 20;
 
-/** By its beginning a failed build is known from a failed pull. */
-/** What the engine's client puts before a refusal: "(HTTP code 400) unexpected - unknown instruction: RUNN". */
+/** The engine's client puts this before a refusal: "(HTTP code 400) unexpected - unknown instruction: RUNN". */
 const ANSWER = /^\(HTTP code \d{3}\) [\w ]{1,40} - /;
+/** Tells a failed build from a failed pull. */
 const BUILD_FAILED = 'the build failed';
 
 interface BuildLine {
@@ -68,7 +68,7 @@ async function follow(
   return error;
 }
 
-/** What an engine says of long work: a JSON object in each line. */
+/** Lines of an engine about long work, a JSON object each. */
 export async function eachObject<Line>(
   stream: NodeJS.ReadableStream,
   heard: (line: Line) => void,
@@ -142,7 +142,7 @@ async function keepLog(dir: string, image: string, log: string): Promise<void> {
 }
 
 /**
- * What BuildKit says of a build: messages of moby.buildkit.v1.StatusResponse in base64, of which the names of steps, their errors and the output of
+ * BuildKit's words about a build: messages of moby.buildkit.v1.StatusResponse in base64, of which the names of steps, their errors and the output of
  * their commands are read. The decoder of the client library gives the output as base64.
  */
 

@@ -1,11 +1,11 @@
-/** How images that no registry has are built. Their names are hashes of what they are built from, so one name means one recipe everywhere. */
+/** Recipes of images that no registry has. Their names are hashes of what they are built from, so one name means one recipe everywhere. */
 
 export interface BuildFile {
   /** Below the folder that is built, with "/". */
   readonly path: string;
   readonly content: Uint8Array;
   readonly executable: boolean;
-  /** It is a folder that holds nothing. */
+  /** An empty folder. */
   readonly isFolder?: boolean;
 }
 
@@ -18,7 +18,7 @@ export interface BuildRecipe {
   /** The stage that is the image; absent: the last. */
   readonly target?: string;
   readonly args?: Readonly<Record<string, string>>;
-  /** What it starts from, where that may be built as well. */
+  /** The image that it starts from, where that may be built as well. */
   readonly from?: string;
 }
 

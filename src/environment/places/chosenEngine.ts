@@ -9,13 +9,13 @@ type EngineFinder = () => Docker.DockerOptions | undefined;
 let ofProcess: EngineFinder = () => undefined;
 const ofWork = new AsyncLocalStorage<EngineFinder>();
 
-/** For the whole process. Called when a client is first needed, so that verbs without containers never look for an engine. May throw. */
+/** The finder of the whole process. Called when a client is first needed, so that verbs without containers never look for an engine. May throw. */
 export function chooseEngine(finder: EngineFinder): void {
   ofProcess = finder;
 }
 
 /**
- * For this work and everything it calls, including modules of the user that make clients without being given variables. So two
+ * The finder of this work and everything it calls, including modules of the user that make clients without being given variables. So two
  * runs of one process can use different engines.
  */
 export const withEngine = <T>(finder: EngineFinder, work: () => T): T => ofWork.run(finder, work);

@@ -64,7 +64,7 @@ interface MeasuredDiskOptions {
 
 /** A pull of 100 MB/s takes 1.5 GB in this time. */
 const AGAIN_MS = 15_000;
-/** What was measured longer ago says nothing. */
+/** An older measurement says nothing. */
 const KEPT_MS = 5 * 60_000;
 const LIMIT_MS = 20_000;
 /** An image may have no `df`, or be gone. */

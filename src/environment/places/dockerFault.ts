@@ -1,4 +1,4 @@
-/** What the Docker client throws, read into facts: status, daemon gone, container gone. */
+/** Errors of the Docker client, read into facts: status, daemon gone, container gone. */
 
 import { z } from 'zod';
 import { retry, within } from '../../base/async/timer.ts';

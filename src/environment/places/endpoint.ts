@@ -319,7 +319,7 @@ export type EngineConnection =
   | {
       readonly ok: true;
       readonly docker: Docker;
-      /** For `createDockerFactory({docker: …})`. */
+      /** Options of `createDockerFactory({docker: …})`. */
       readonly options: Docker.DockerOptions;
       /** "DOCKER_HOST", "Docker context …": what decided. */
       readonly source: string;

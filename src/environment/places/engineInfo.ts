@@ -17,7 +17,7 @@ interface LimitFacts {
 
 const CDI_GPU = /^nvidia\.com\/gpu=(?!all$)/;
 
-/** By the ids of the Container Device Interface; `any` where NVIDIA's own runtime chooses, which names none. */
+/** Ids of the Container Device Interface; `any` where NVIDIA's own runtime chooses, which names none. */
 function gpusOf({
   Runtimes,
   DiscoveredDevices,
@@ -77,7 +77,7 @@ const infoSchema = z
 export type EngineInfo =
   | ({
       readonly ok: true;
-      /** How far its clock is ahead of ours, at least; 0 where it tells no time. */
+      /** Milliseconds that its clock is ahead of ours, at least; 0 where it tells no time. */
       readonly clockAheadMs: number;
     } & Readonly<Omit<z.infer<typeof infoSchema>, 'time'>>)
   | { readonly ok: false; readonly message: string };
@@ -93,9 +93,9 @@ interface Answer {
   readonly answer: Promise<{ readonly facts: unknown; readonly answeredAt: number }>;
 }
 
-/** By address, because every part of a run makes its own client. */
+/** Answers by address, because every part of a run makes its own client. */
 const kept = new Map<unknown, Answer>();
-/** For this answer the engine starts runc, containerd and docker-init: 36 ms of processor time, and a run of three trials asked 16 times. */
+/** The engine starts runc, containerd and docker-init for an answer: 36 ms of processor time, and a run of three trials asked 16 times. */
 const KEPT_MS = 10_000;
 
 /** A client that a test made has none: it stands for itself. */
@@ -120,7 +120,7 @@ function ask(docker: Docker, again: boolean): Answer {
   return asked;
 }
 
-/** What an engine says of itself, in its own words. Nothing of it changes while the engine runs, so an answer is good for ten seconds. */
+/** An engine's facts about itself, in its own words. Nothing of them changes while the engine runs, so an answer is good for ten seconds. */
 export const engineFacts = async (docker: Docker): Promise<unknown> =>
   (await daemonAnswer(ask(docker, false).answer)).facts;
 

@@ -9,10 +9,10 @@ import { engineClient } from './chosenEngine.ts';
 import { daemonAnswer } from './dockerFault.ts';
 
 interface EngineListener {
-  away?(reason: string): void;
-  back?(awayMs: number): void;
-  /** It was away for longer than the limit. */
-  lost?(reason: string): void;
+  away(reason: string): void;
+  back(awayMs: number): void;
+  /** The engine was away for longer than the limit. */
+  lost(reason: string): void;
 }
 
 /** The longest wait between two looks. */
@@ -78,7 +78,7 @@ export function createEngineWatch({
   async function waitUntilBack(first: string, began: number): Promise<void> {
     since = began;
     try {
-      tell((listener) => listener.away?.(first));
+      tell((listener) => listener.away(first));
       let reason: string | undefined = first;
       for (let wait = FIRST_LOOK_MS; reason !== undefined; wait = Math.min(wait * 2, LOOK_MS)) {
         if (limitMs > 0 && now() - began >= limitMs) throw giveUp(reason);
@@ -90,7 +90,7 @@ export function createEngineWatch({
       lastBack = now();
       since = undefined;
     }
-    tell((listener) => listener.back?.(now() - began));
+    tell((listener) => listener.back(now() - began));
   }
 
   function giveUp(reason: string): EnvironmentError {
@@ -98,7 +98,7 @@ export function createEngineWatch({
     const minutes = limitMs / 60_000;
     const waited = minutes < 1 ? `${Math.round(minutes * 60)} s` : `${Math.round(minutes)} min`;
     const error = lostError(`${reason}; it was waited for ${waited} (run.stall.engine_s)`);
-    tell((listener) => listener.lost?.(error.message));
+    tell((listener) => listener.lost(error.message));
     return error;
   }
 
@@ -130,7 +130,7 @@ export function createEngineWatch({
   };
 }
 
-/** Of the engine that is used where nobody names one. */
+/** The watch of the process's engine. */
 export function watchEngine(limitS: number): EngineWatch {
   const docker = engineClient();
   return createEngineWatch({ ping: () => docker.ping(), limitMs: limitS * 1000 });

@@ -39,7 +39,7 @@ export function chooseEvictions(policy: ImagePolicy, facts: EvictionFacts, needB
     return oldest(candidates, Math.max(held - policy.bytes, needBytes));
   }
   if (!facts.among) return candidates;
-  // What was fetched for other runs is not this run's to remove, unless its disk is full.
+  // Images of other runs are not this run's to remove, unless its disk is full.
   const ours = new Set(facts.among.map(imageKey));
   const [mine, others] = [true, false].map((is) =>
     candidates.filter(({ image }) => ours.has(imageKey(image)) === is),
@@ -79,7 +79,7 @@ export interface CollectOptions {
 export async function collectImages(options: CollectOptions): Promise<Collected> {
   const { engine, book, now, needBytes = 0, dryRun = false, among } = options;
   const { id: engineId } = await engine.info();
-  // The book is read before the engine: an image that arrives between the two must not look removed.
+  // The book is read before the engine: an image that arrives between the two must not look removed (collect.test.ts).
   const own = await book.own(engineId);
   const [needed, list] = await Promise.all([book.needed(), engine.list()]);
   const byName = new Map(list.flatMap((image) => image.tags.map((tag) => [tag, image.id] as const)));
@@ -91,7 +91,7 @@ export async function collectImages(options: CollectOptions): Promise<Collected>
       (image.includes('@') ? (await engine.inspect(image))?.id : undefined);
     if (id !== undefined) ids.set(image, id);
   }
-  // An attempt runs in the sealed copy of its image: both are in use, and space is freed only when both are removed.
+  // An attempt runs in the sealed copy of its image: both are in use, and space is freed only when both are removed (registry.test.ts).
   const inUse = new Set(
     list.filter((image) => image.containers > 0).flatMap(({ id, sealedFrom }) => [id, sealedFrom ?? id]),
   );

@@ -47,9 +47,9 @@ export interface OwnImage {
 export type ImageBook = ReturnType<typeof openImageBook>;
 
 interface BookProcess {
-  /** Of the file that says what this process needs. */
+  /** Name of the file with what this process needs. */
   readonly name: string;
-  /** Of the process that such a file names. */
+  /** Whether the process lives that such a file names. */
   readonly liveness: (name: string) => Liveness;
 }
 
@@ -117,7 +117,7 @@ export function openImageBook(stateDir: string, self: BookProcess = ownProcess()
       // A file that is half written would look like images that nobody needs.
       await writeAtomically(mine, images.join('\n'));
     },
-    /** What all living processes need. */
+    /** Images that some living process needs. */
     async needed(): Promise<ReadonlySet<string>> {
       const needed = new Set<string>();
       const names = await readdir(needDir).catch(whenMissing<string[]>([]));
@@ -136,7 +136,7 @@ export function openImageBook(stateDir: string, self: BookProcess = ownProcess()
   };
 }
 
-/** A line cut by a crash is skipped: at worst an image is kept that could go. */
+/** A line that kill -9 cut is skipped: at worst an image is kept that could go (pure.test.ts). */
 function readLine(text: string): AnyLine | undefined {
   try {
     return lineSchema.parse(JSON.parse(text));

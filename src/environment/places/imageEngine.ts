@@ -15,7 +15,7 @@ export interface LocalImage {
   readonly digests: readonly string[];
   readonly os: string;
   readonly architecture: string;
-  /** Who its programs run as; '' for root. */
+  /** The user of its programs; '' for root. */
   readonly user: string;
   readonly volumes?: readonly string[];
   /** Bytes on disk, layers shared with other images included. */
@@ -23,7 +23,7 @@ export interface LocalImage {
   readonly layers: readonly string[];
 }
 
-/** One line of the engine's pull stream. */
+/** A line of the engine's pull stream. */
 export interface PullEvent {
   readonly layer?: string | undefined;
   readonly status: string;
@@ -190,7 +190,7 @@ async function pull(docker: Docker, request: PullRequest): Promise<void> {
   }
 }
 
-/** What the derived image of a sealed history says of itself, so that it is found again and goes with its source. */
+/** Labels of the derived image of a sealed history, by which it is found again and goes with its source. */
 export const SEALED_LABELS = {
   version: 'swebatch.sealed.version',
   source: 'swebatch.sealed.source',

@@ -1,5 +1,5 @@
 /**
- * How images get ready on an engine: one job for each image, however many trials ask for it. They share its end.
+ * Jobs that get images ready on an engine: one for each image, however many trials ask for it. They share its end.
  *
  *   wanted ──┬─> here       the engine has it
  *            ├─> failed     it has no name, or nothing is to be pulled (environment.pull: never)
@@ -34,7 +34,7 @@ import { type PullContext, type PullEventForPeople, type PullProgress, pullImage
 export interface ImageJobsOptions extends Omit<PullContext, 'onEvent' | 'inTurn' | 'waits'> {
   readonly pull: 'never' | 'missing' | 'always';
   readonly onEvent?: ((event: ImageEvent) => void) | undefined;
-  /** Where pulled images are remembered as ours. */
+  /** The book in which pulled images are ours. */
   readonly book?: ImageBook;
   /** Waits until the disk has room, and asks the policy to make some. */
   readonly beforePull?: (signal: AbortSignal) => Promise<void>;
@@ -49,32 +49,32 @@ export interface ReadyImage {
   /** Repo digest, else the id: what is recorded. */
   readonly digest: string;
   readonly architecture: string;
-  /** Who its programs run as; '' for root. */
+  /** The user of its programs; '' for root. */
   readonly user: string;
-  /** Of its own instructions and those that it inherits; what lies there is no part of an image that is made of its container. */
+  /** Volumes of its own instructions and those that it inherits; files there are no part of an image that is made of its container. */
   readonly volumes?: readonly string[];
   readonly pulled: boolean;
   readonly from: string;
   readonly bytes: number;
   /** Time of the pull alone; for the record, charged to nobody. */
   readonly pullMs: number;
-  /** What people should hear: emulation. */
+  /** Words for people: emulation. */
   readonly warnings: readonly string[];
 }
 
 export type ImageFacts = Pick<ReadyImage, 'id' | 'digest' | 'architecture' | 'user' | 'volumes' | 'pulled'>;
 
-/** How the start of a container gets its image onto the engine. Resolves to what the engine has under that name, however it got there. */
+/** The way of a container's start to its image. Resolves to what the engine has under that name, however it got there. */
 export type EnsureImage = (image: string, asks: ImageAsk) => Promise<ImageFacts>;
 
-interface ImageAsk {
+export interface ImageAsk {
   /** Ends the wait, with its reason; the pull itself goes on for the others. */
   readonly signal: AbortSignal | undefined;
   /** Said before the wait, and again when something moves: the clocks of an attempt stand still meanwhile. */
   readonly waits: () => void;
 }
 
-/** What the jobs have to say as it happens. */
+/** Events of the jobs, as they happen. */
 export type ImageEvent =
   | PullEventForPeople
   | { readonly type: 'started'; readonly image: string }
@@ -91,8 +91,6 @@ interface Job {
   held: { readonly id: string; readonly as: string } | undefined;
   progress: PullProgress | undefined;
 }
-
-export type ImageJobs = ReturnType<typeof createImageJobs>;
 
 export function createImageJobs(options: ImageJobsOptions) {
   const { engine, config, clock, platform, book } = options;
@@ -126,7 +124,7 @@ export function createImageJobs(options: ImageJobsOptions) {
     }
   }
 
-  /** An image that is here may have been removed since, by the policy or by hand, or built anew. */
+  /** An image that is here may have been removed since, by the policy or by hand, or built anew (imageJobs.test.ts). */
   async function lookAgain(job: Job | undefined): Promise<void> {
     if (job?.held === undefined) return;
     const local = await engine.inspect(job.held.as).catch((error: unknown) => {
@@ -223,7 +221,7 @@ export function createImageJobs(options: ImageJobsOptions) {
       const fact = { engine: engineId, image: heldAs, id: local.id, digest, bytes: local.size };
       await book?.pulled({ ...fact, at: clock.now() });
     }
-    // The engine takes an image of another platform without a word when its name has only one.
+    // The engine takes an image of another platform without a word when its name has only one (T-34, registry.test.ts).
     const warnings = await warningsOf(image, local, false);
     return { ...readyOf(image, heldAs, local, digest, warnings), pulled: true, from, bytes, pullMs };
   }
@@ -301,7 +299,7 @@ export function createImageJobs(options: ImageJobsOptions) {
     status: () => ({
       active: inState('pulling', 'building').map(({ image, progress }) => ({ image, progress })),
       waiting: inState('asked').length,
-      /** What is paused the longest; `registry`: whose refusal it is. */
+      /** The longest pause; `registry`: whose refusal it is. */
       paused: paused && paused.until > clock.now() ? paused : undefined,
     }),
     /** Stops all pulls. */

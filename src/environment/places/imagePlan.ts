@@ -17,7 +17,7 @@ export interface ImagePlan {
   readonly images: readonly PlannedImage[];
   readonly here: number;
   readonly toPull: number;
-  /** Of those to pull, how many were not asked about: their part of the bytes is estimated from the others. */
+  /** Images to pull that were not asked about: their part of the bytes is estimated from the others. */
   readonly estimated: number;
   /** Layers shared by several images counted once. */
   readonly downloadBytes: number;
@@ -26,7 +26,7 @@ export interface ImagePlan {
   readonly unknown: readonly { readonly image: string; readonly problem: string }[];
 }
 
-/** Those that are not here, and come. */
+/** Images that are not here, and come. */
 export const toPullOf = ({ images }: Pick<ImagePlan, 'images'>): string[] =>
   images.flatMap(({ image, state }) => (state === 'to_pull' ? [image] : []));
 

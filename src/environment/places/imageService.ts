@@ -115,10 +115,10 @@ export function createImageService(
       // Nobody has an attempt yet, whose clocks would stand still.
       return (await jobs.ensure(image, { signal, waits: () => undefined })).warnings;
     },
-    /** Whether something may start now: the disk may have filled up since `ready`. */
+    /** False where the disk has filled up since `ready`. */
     hasRoom: async (): Promise<boolean> => (await disk.check()).open,
     freeBytes,
-    /** Where the engine keeps its layers, on this machine; undefined when that is not known. */
+    /** The folder of the engine's layers, on this machine; undefined when that is not known. */
     layersDir: () => layersDir().catch(() => undefined),
     /** The images that queued trials and gradings of this process still need. */
     need: book.need,
@@ -133,7 +133,7 @@ export function createImageService(
       return config.policy === 'keep' ? { removed: [], kept: [] } : collect();
     },
     collect,
-    /** What swebatch pulled onto this engine. */
+    /** Images that swebatch pulled onto this engine. */
     async own() {
       const needed = new Set([...(await book.needed())].map(imageKey));
       const stateOf = async ({ image, id }: OwnImage) => {
@@ -210,7 +210,7 @@ export function createFactoryPulls(
       try {
         return await jobs.ensure(image, asks);
       } catch (error) {
-        // It may be built or pulled by hand before the next start.
+        // A person may build or pull it before the next start.
         jobs.evict(image);
         throw error;
       }

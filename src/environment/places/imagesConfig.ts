@@ -1,4 +1,4 @@
-/** What a user may set under `images:`. 0 means off for every limit. */
+/** Settings under `images:`. 0 means off for every limit. */
 import { z } from 'zod';
 import { runtime } from '../../base/fieldClass.ts';
 import { setting } from '../../base/plausible.ts';

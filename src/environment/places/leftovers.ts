@@ -1,5 +1,5 @@
 /**
- * What processes that are dead left on an engine: containers whose owner is provably dead, and end states that were kept as images. Nothing of
+ * Leftovers of dead processes on an engine: containers whose owner is provably dead, and end states that were kept as images. Nothing of
  * another live run, nothing of another machine, and nothing without our labels is touched.
  */
 
@@ -111,7 +111,7 @@ export async function reap(
       how: await removalOf(docker.getContainer(orphan.id), options.limitMs),
     })),
   );
-  // What a dead process was filling may be half there; another one that uses it keeps it.
+  // A volume that a dead process was filling may be half full; another process that uses it keeps it.
   for (const { fills } of orphans)
     if (fills !== undefined) await removeProgramVolume(docker, fills).catch(() => false);
   return {
@@ -124,7 +124,7 @@ export async function reap(
   };
 }
 
-/** What frees a container that its engine does not answer for any more, in the words of a person's command. */
+/** A person's way to free a container that its engine does not answer for any more. */
 export const FREED_BY =
   'where "ps -eo pid,stat,args" on the host of the engine shows a stopped (T) "runc init", "kill -9" of it frees the container';
 
@@ -241,7 +241,7 @@ async function serviceParts(docker: Docker, machine: MachineFacts, limitMs?: num
   ];
 }
 
-/** What dead processes left of services beside their containers, which are removed before. */
+/** Networks and volumes of services of dead processes; their containers are removed before. */
 export async function reapServiceParts(
   docker: Docker,
   options: { dryRun?: boolean; machine?: MachineFacts; limitMs?: number } = {},
@@ -301,7 +301,7 @@ async function leftNow(run: RecordedRun, images: readonly string[]): Promise<Lef
   );
   return {
     containers: containers.map((container) => container.Names[0]?.replace(/^\//, '') ?? container.Id),
-    images: images.map(localName).filter((image) => names.has(image)),
+    images: [...new Set(images.map(localName))].filter((image) => names.has(image)),
   };
 }
 
@@ -364,7 +364,7 @@ export async function listWorkImages(
   });
 }
 
-/** What the services of an end state are called; undefined where it has none, or is gone. */
+/** The name of an end state's services; undefined where it has none, or is gone. */
 export async function servicesOfWork(docker: Docker, image: string): Promise<string | undefined> {
   const labels = await labelsOfImage(docker, image);
   return labels?.[WORK_LABELS.owner + LABELS.services.slice('swebatch.'.length)] || undefined;
@@ -373,7 +373,7 @@ export async function servicesOfWork(docker: Docker, image: string): Promise<str
 /** Only what `keepWork` made; one that is gone already is no error. */
 export async function discardWork(docker: Docker, image: string): Promise<void> {
   if (!image.startsWith(`${WORK_IMAGES}:`)) return;
-  // They stayed for whoever judges it.
+  // Services stayed for the judge of it.
   const services = await servicesOfWork(docker, image);
   if (services !== undefined && !(await removeServices(docker, services)))
     throw new Error(`the services ${services} of ${image} could not be removed`);

@@ -22,7 +22,7 @@ export const PULL_FAILURES = {
 export type PullFailureKind = keyof typeof PULL_FAILURES;
 
 const MESSAGES: readonly (readonly [PullFailureKind, RegExp])[] = [
-  // What its log says is no word of a registry.
+  // Its log is no word of a registry.
   ['build_failed', /^the build failed: /],
   ['rate_limited', /toomanyrequests|too many requests|rate limit|HTTP (?:status:? )?429/i],
   ['disk_full', /no space left on device|disk quota exceeded/i],
@@ -69,7 +69,7 @@ interface PullFailureFacts {
   readonly hasCredentials: boolean;
   readonly platform?: string | undefined;
   readonly engineMessage: string;
-  /** It was here already. */
+  /** The image was here already. */
   readonly local?: boolean;
 }
 

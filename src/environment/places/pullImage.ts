@@ -45,7 +45,7 @@ export interface PullContext {
     login: RegistryLogin | undefined,
   ) => Promise<number | undefined>;
   readonly onEvent: (event: PullEventForPeople) => void;
-  /** One of the pulls that may go on at a time. Waits between tries are outside of it. */
+  /** A turn among the pulls that may go on at a time. Waits between tries are outside of it. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
   /** Said before each wait. */
   readonly waits: () => void;
@@ -122,7 +122,7 @@ async function tryEach(
     const login = await context.loginOf(reference.registry);
     const result = await tryOnce(image, reference, login, context, signal);
     if (result.ok) return settle(image, reference, result.progress, context);
-    // An engine that is gone is not the registry's fault: what this throws is reported as daemon_lost.
+    // An engine that is gone is not the registry's fault (T-35): what this throws is reported as daemon_lost.
     if (last) await context.engine.answers();
     const { kind, message } = result;
     round.push({ kind, message, reference, hasCredentials: login !== undefined });
@@ -131,7 +131,7 @@ async function tryEach(
   return round;
 }
 
-/** With mirrors each place has something to say. */
+/** Each place has something to say. */
 const wordsOf = (round: readonly Failed[]): string =>
   round.length === 1
     ? round[0]!.message
@@ -261,7 +261,7 @@ const mb = (bytes: number) => (bytes / 1e6).toFixed(1);
 
 export interface PullProgress {
   readonly downloadedBytes: number;
-  /** Of the layers whose size is known so far; grows while the engine still asks. */
+  /** Bytes of the layers whose size is known so far; grows while the engine still asks. */
   readonly totalBytes: number;
   readonly layersDone: number;
   readonly layers: number;
@@ -273,7 +273,7 @@ interface Layer {
   done: boolean;
 }
 
-/** Lines of the engine that show no work: while it only repeats these, the pull stands still. */
+/** Lines of the engine that show no work: while it only repeats these, the pull stands still (T-34, registry.test.ts). */
 const IDLE = /^(Retrying in|Waiting)/;
 
 /** Adds up the engine's pull events, layer by layer. */
@@ -342,7 +342,7 @@ export interface PullBook {
   take(ask: PullAsk): number;
 }
 
-/** For one process. */
+/** A book of one process. */
 export function ownPullBook(): PullBook {
   const begunOf = new Map<string, number[]>();
   return {
@@ -382,7 +382,7 @@ export function pullThrottle(limits: {
       // Pulls that ran side by side are refused together: that is one refusal.
       const alreadyKnown = now < before.until;
       const growing = Math.min(FIRST_PAUSE_MS * 2 ** before.times, LONGEST_PAUSE_MS);
-      // "Now", or a moment that has passed, and refused all the same: asking at once again would go on for ever.
+      // "Now", or a moment that has passed, and refused all the same: asking at once again would go on for ever (imageJobs.test.ts).
       const pause = resetMs !== undefined && resetMs > 0 ? resetMs : alreadyKnown ? 0 : growing;
       const until = Math.max(before.until, now + pause);
       refusals.set(registry, { until, times: before.times + (alreadyKnown ? 0 : 1) });

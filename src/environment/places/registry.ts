@@ -106,7 +106,7 @@ async function authorize(header: string, repository: string, options: Asking): P
   const scope = fields.scope ?? `repository:${repository}:pull`;
   const service = fields.service ? { service: fields.service } : {};
   const refresh = login?.identitytoken;
-  // What a helper or a login by browser leaves is exchanged as OAuth has it; a password goes in a header.
+  // A token of a helper or a login by browser is exchanged as OAuth has it; a password goes in a header.
   const form = new URLSearchParams({ grant_type: 'refresh_token', client_id: 'swebatch', ...service, scope });
   if (refresh !== undefined) form.set('refresh_token', refresh);
   else for (const [name, value] of Object.entries({ ...service, scope })) url.searchParams.set(name, value);
@@ -232,7 +232,7 @@ export const askManifest = (
 /** Built on the engine: nobody knows its size before, and no registry is asked. */
 const BUILT_HERE: ManifestAnswer = { ok: true, digest: '', layers: [], platforms: [] };
 
-/** What is asked of the registries of an image, mirrors first, with the logins that the docker CLI keeps. */
+/** Questions to the registries of an image, mirrors first, with the logins that the docker CLI keeps. */
 export function createRegistryQuestions({
   config,
   platform,

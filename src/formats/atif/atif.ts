@@ -157,7 +157,7 @@ const filesIn = (source: string): string[] =>
         .map((file) => join(source, file));
 
 /** Of several files of one instance each is an epoch, in the order of their paths. */
-export function readAtifFiles(source: string): ForeignRun {
+function readAtifFiles(source: string): ForeignRun {
   const problems: string[] = [];
   const found = filesIn(source).flatMap((path) => {
     const read = readIfThere(path, readAtif, problems);

@@ -421,7 +421,7 @@ function neverRun(folder: string, trials: readonly Trial[], attempts: number): T
 }
 
 /** Null for another kind of folder. */
-export function readHarborJob(folder: string): ForeignRun | null {
+function readHarborJob(folder: string): ForeignRun | null {
   const job = readIfThere(join(folder, 'result.json'), readHarborJobResult);
   if (!job) return null;
   const problems: string[] = [];

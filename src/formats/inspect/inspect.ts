@@ -72,9 +72,6 @@ const logsIn = (source: string): string[] =>
         .sort()
         .map((name) => join(source, name));
 
-/** A JSON log is read as a whole; the .eval format is there for larger ones. */
-const MOST_JSON = 256 * 1024 * 1024;
-
 /** A log, or why it cannot be read; null for a file of another kind. */
 async function readLog(path: string): Promise<InspectLog | string | null> {
   if (!/\.(?:eval|json)$/.test(path)) return null;
@@ -84,8 +81,6 @@ async function readLog(path: string): Promise<InspectLog | string | null> {
     const read = await readEvalFile(path);
     return typeof read === 'string' ? `${path}: ${read}` : { path, ...read };
   }
-  if (statSync(path).size > MOST_JSON)
-    return `${path} is longer than 256 MB: "inspect log convert" makes an .eval file of it`;
   const read = readInspectJson(readForeignFile(path));
   if (read.ok) return { path, ...read.value, warnings: [] };
   return read.fault === 'damaged' ? `${path}: ${read.message}` : null;
@@ -171,13 +166,9 @@ function armNames(logs: readonly InspectLog[]): ReadonlyMap<InspectLog, string> 
   return new Map(logs.map((log, at) => [log, names[at]!]));
 }
 
-/** No dataset has more; a header is somebody else's claim. */
-const MOST_PLANNED = 1_000_000;
-
 function plannedIn({ header }: InspectLog, arm: Pick<TrialIdentity, 'arm'>): TrialIdentity[] {
   const ids = (header.eval.dataset.sample_ids ?? []).filter((id) => instanceIdProblem(id) === null);
   const epochs = header.eval.config.epochs ?? 1;
-  if (ids.length * epochs > MOST_PLANNED) return [];
   return ids.flatMap((instanceId) => epochsOf({ instanceId, ...arm }, epochs));
 }
 

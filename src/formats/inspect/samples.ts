@@ -233,7 +233,7 @@ const headerSchema = z.looseObject({
     model: z.string(),
     created: z.string().default(''),
     dataset: z.looseObject({ sample_ids: z.array(id).nullish(), samples: count }).default({}),
-    config: z.looseObject({ epochs: z.number().int().min(1).max(10_000).nullish() }).default({}),
+    config: z.looseObject({ epochs: z.number().int().min(1).max(1000).nullish() }).default({}),
     packages: z.record(z.string(), z.string()).default({}),
     scorers: z.array(z.looseObject({ name: z.string() })).nullish(),
   }),

@@ -20,6 +20,7 @@ import {
   spanOf,
   UNKNOWN_MODEL,
 } from '../foreignFormat.ts';
+import { MOST_UNREADABLE } from '../predictions.ts';
 import { SourceError } from '../sourceError.ts';
 import { withPrinted, withReport, withReportNear } from '../verdicts.ts';
 import { readHistory } from './history.ts';
@@ -150,9 +151,6 @@ function instanceOf(row: Row, id: string, file: string): ForeignInstance {
     file,
   });
 }
-
-/** A file with more of them was never one of these. */
-const MOST_UNREADABLE = 1000;
 
 interface Rows {
   readonly rows: ReadonlyMap<

@@ -4,7 +4,7 @@ import type { Dialect } from '../dialects/dialect.ts';
 import { DIALECTS } from '../dialects/dialects.ts';
 import { ModelConfigError } from '../model.ts';
 import type { ModelConfig } from '../modelConfig.ts';
-import { type CloudName, cloudNameOf, dialectNameOf } from '../names.ts';
+import { type CloudName, namedModel } from '../names.ts';
 import { type Cloud, CredentialError, missingText } from './cloud.ts';
 
 /** Each is loaded with the first model that it serves. */
@@ -14,8 +14,8 @@ const CLOUDS: Readonly<Record<CloudName, () => Promise<Cloud>>> = {
   vertex_ai: async () => (await import('./vertex.ts')).vertex,
 };
 
-export async function cloudOf(config: Parameters<typeof cloudNameOf>[0]): Promise<Cloud | null> {
-  const name = cloudNameOf(config);
+export async function cloudOf(config: Parameters<typeof namedModel>[0]): Promise<Cloud | null> {
+  const name = namedModel(config).provider?.cloud;
   return name === undefined ? null : CLOUDS[name]();
 }
 
@@ -52,7 +52,7 @@ export async function missingCredentials(
   }
 }
 
-export async function dialectOf(config: Parameters<typeof dialectNameOf>[0]): Promise<Dialect> {
-  const dialect = await DIALECTS[dialectNameOf(config)].load();
+export async function dialectOf(config: Parameters<typeof namedModel>[0]): Promise<Dialect> {
+  const dialect = await DIALECTS[namedModel(config).dialect].load();
   return (await cloudOf(config))?.dialect(dialect) ?? dialect;
 }

@@ -39,7 +39,7 @@ const completionSchema = z.looseObject({
   choices: z.array(choiceSchema),
 });
 
-/** Some servers leave ids out or send arguments as an object; the answer to the call must carry the same id, so both are set here once. */
+/** Some servers leave ids out or send arguments as an object; the answer to the call must carry the same id, so both are set here once (reply.test.ts). */
 function normaliseCall(
   call: z.infer<typeof toolCallSchema>,
   index: number,

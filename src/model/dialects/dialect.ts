@@ -32,7 +32,7 @@ const WHOLE: ReadonlySet<string> = new Set([
 
 /**
  * The end that a reply lacks, as part of a sentence; null where its provider says that it is whole. Providers end replies that broke off with a word of
- * their own (`abort`, `network_error`, `OTHER`), with none, or with nothing at all: no part of such a reply is the model's word.
+ * their own (`abort`, `network_error`, `OTHER`), with none, or with nothing at all: no part of such a reply is the model's word (docs/threat-model.md, cutReplies.test.ts).
  */
 export function missingEnd({ finishReason }: AnswerFacts): string | null {
   if (finishReason === null || finishReason === '') return 'a finish reason';

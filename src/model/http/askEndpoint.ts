@@ -8,7 +8,7 @@ import { redactor, snippet } from '../../base/text/redact.ts';
 import { dialectOf } from '../clouds/chooseCloud.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import { addressWithReferences, withReferences } from '../namedCredentials.ts';
-import { baseUrlOf, sentModel } from '../names.ts';
+import { namedModel } from '../names.ts';
 import type { ProxySettings } from './proxySettings.ts';
 
 const CONNECT_MS = 5000;
@@ -73,10 +73,10 @@ export async function askEndpoint(
   const { addressUnder, createTransport, newExchange } = await import('./httpTransport.ts');
   const { kwargs, secrets } = withReferences(config.model_kwargs, variable);
   const sent = { ...config, model_kwargs: kwargs };
-  const model = sentModel(config);
+  const model = namedModel(config).sentAs;
   const apiKey = variable(config.api_key_env) ?? 'none';
   const { path, headers } = (await dialectOf(sent)).target(sent, model, apiKey);
-  const asked = addressWithReferences(baseUrlOf(config) ?? '', variable);
+  const asked = addressWithReferences(namedModel(config).address ?? '', variable);
   const redact = redactor([apiKey, ...secrets, ...asked.secrets]);
   const deadlines = { connectMs: CONNECT_MS, firstByteMs: ANSWER_MS, idleMs: ANSWER_MS, totalMs: ANSWER_MS };
   const transport = createTransport(deadlines, proxy);

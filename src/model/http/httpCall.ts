@@ -7,8 +7,8 @@ import type { Clock } from '../limits/clock.ts';
 import type { CallEnd, Limiter, Release } from '../limits/limiter.ts';
 import { rateHint, retryAfter, type Wait } from '../limits/retryAfter.ts';
 import type { RateShare, Taken } from '../limits/sharedRate.ts';
-import { backoffMs, type FailedTry, planRetry, type TryResult } from '../limits/withRetries.ts';
-import { abortError, type CallRecord, type ModelReply, type QueryOptions } from '../model.ts';
+import { backoffMs, type FailedTry, planRetry, type TryResult, withRetries } from '../limits/withRetries.ts';
+import { abortError, type CallRecord, type ModelReply, type QueryOptions, type Usage } from '../model.ts';
 import type { ModelConfig, RetryConfig } from '../modelConfig.ts';
 import { type CostOfCall, costOf, estimateNano, USUAL_MAX_OUTPUT } from '../prices.ts';
 import type { Exchange, TransportFault } from './httpTransport.ts';
@@ -159,6 +159,22 @@ function failedTry(
   };
 }
 
+/** A call with all its tries. `answered`: the conversation has had an answer, which was paid for. */
+export const untilAnswered = (
+  shared: Pick<Shared, 'limiter' | 'rates' | 'clock' | 'accepted'>,
+  call: HttpCall,
+  options: Pick<QueryOptions, 'listener' | 'signal'>,
+  answered: boolean,
+) =>
+  withRetries({
+    config: call.endpoint.config.retry,
+    clock: shared.clock,
+    signal: options.signal,
+    onBackoff: () => options.listener?.phase?.('backoff'),
+    answered,
+    ask: (tried) => tryOnce(shared, call, options, tried),
+  });
+
 /**
  * In this order: its turn at the limiter, its tokens of the minute, leave to spend (`listener.wanted`, where the caller keeps its budget), the
  * request, and its row in the ledger (`listener.ended`). What a listener throws ends the run: nothing is asked or paid past it.
@@ -231,27 +247,30 @@ const NO_COST: CostOfCall = {
   notes: [],
 };
 
+/** Tokens that nobody counted, from bytes and characters: four of them make one. */
+const tokensIn = (length: number): number => Math.ceil(length / 4);
+const uncounted = (requestBytes: number, output: number): Usage => ({
+  ...{ input: tokensIn(requestBytes), cacheRead: 0, cacheWrite: 0 },
+  ...{ output, reasoning: 0 },
+});
+
 /**
  * A rough count for an answer of which we saw only the beginning: billed for sure, but never counted by anyone. What the provider stated
  * of the prompt counts; of the answer it had stated the first token at most.
  */
 function partialCost(
   { config, dialect }: ModelEndpoint,
-  result: TryAnswer,
+  { exchange, facts, characters }: TryAnswer,
   requestBytes: number,
   at: Date,
 ): CostOfCall {
-  const { usage: stated, cacheWrite1h } = dialect.readUsage(result.facts?.rawUsage);
-  const output = Math.max(stated?.output ?? 0, Math.ceil(result.characters / 4));
-  const prompt = stated ?? { input: Math.ceil(requestBytes / 4), cacheRead: 0, cacheWrite: 0, reasoning: 0 };
-  const estimated = costOf(config, null, at, { usage: { ...prompt, output }, cacheWrite1h, notes: [] });
-  return {
-    ...estimated,
-    providerCostNano: null,
-    notes: [
-      `usage and cost estimated: the answer stopped${result.exchange.streaming ? ` after ${result.exchange.chunks} chunks` : ' before its end'}`,
-    ],
-  };
+  const { usage: stated, cacheWrite1h } = dialect.readUsage(facts?.rawUsage);
+  const output = Math.max(stated?.output ?? 0, tokensIn(characters));
+  const usage = stated ? { ...stated, output } : uncounted(requestBytes, output);
+  const estimated = costOf(config, null, at, { usage, cacheWrite1h, notes: [] });
+  const stopped = exchange.streaming ? `after ${exchange.chunks} chunks` : 'before its end';
+  const notes = [`usage and cost estimated: the answer stopped ${stopped}`];
+  return { ...estimated, providerCostNano: null, notes };
 }
 
 /** The characters of an answer, and the length that was asked for. */
@@ -265,7 +284,7 @@ function outputOf(
   config: ModelConfig,
   { characters, maxOutput }: AnswerSize,
 ): { tokens: number; note: string } {
-  const seen = Math.ceil(characters / 4);
+  const seen = tokensIn(characters);
   const usual = Math.min(maxOutput ?? USUAL_MAX_OUTPUT, USUAL_MAX_OUTPUT);
   return knownModel(config.model_name ?? '')?.reasoning === true && usual > seen
     ? { tokens: usual, note: ', with room for hidden reasoning' }
@@ -276,14 +295,7 @@ function outputOf(
 export function withEstimatedUsage(config: ModelConfig, record: CallRecord, written: AnswerSize): CallRecord {
   if (record.state !== 'ok' || record.rawUsage !== null || record.costNano !== null) return record;
   const output = outputOf(config, written);
-  const counted = {
-    input: Math.ceil(record.requestBytes / 4),
-    cacheRead: 0,
-    cacheWrite: 0,
-    output: output.tokens,
-    reasoning: 0,
-  };
-  const read = { usage: counted, cacheWrite1h: 0, notes: [] };
+  const read = { usage: uncounted(record.requestBytes, output.tokens), cacheWrite1h: 0, notes: [] };
   const { usage, costNano, priceVersion } = costOf(config, null, new Date(record.startedAt), read);
   const odd = record.notes.filter((note) => note !== 'usage missing');
   const notes = [`usage and cost estimated: the provider stated none${output.note}`, ...odd];
@@ -293,7 +305,7 @@ export function withEstimatedUsage(config: ModelConfig, record: CallRecord, writ
 /** Instructions of the provider's own stand before a request; no model reads so many tokens of them, or writes so many. */
 const [MOST_HIDDEN, MOST_WRITTEN] = [1_000_000, 10_000_000];
 
-/** Counts that cannot be of this request and this reply measure nothing. */
+/** Counts that cannot be of this request and this reply measure nothing: docs/threat-model.md promises it. */
 function measured(read: ReadUsage, { reply }: TryAnswer, requestBytes: number): ReadUsage {
   if (!read.usage) return read;
   const { input, cacheRead, cacheWrite, output } = read.usage;

@@ -16,7 +16,6 @@ import { providerError } from '../dialects/providerError.ts';
 import { type Clock, systemClock } from '../limits/clock.ts';
 import { createLimiter } from '../limits/limiter.ts';
 import { createRateShare, type RateBook, type RateShare } from '../limits/sharedRate.ts';
-import { withRetries } from '../limits/withRetries.ts';
 import {
   abortError,
   type CallRecord,
@@ -35,9 +34,9 @@ import {
 } from '../model.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import { addressWithReferences, literalsInAddress } from '../namedCredentials.ts';
-import { baseUrlOf, nameMeans, sentModel } from '../names.ts';
+import { namedModel } from '../names.ts';
 import { overridden, programOverrides } from '../parameters/programOverrides.ts';
-import { type HttpCall, type Shared, silentIsAway, tryOnce, withEstimatedUsage } from './httpCall.ts';
+import { type HttpCall, type Shared, silentIsAway, untilAnswered, withEstimatedUsage } from './httpCall.ts';
 import {
   type AnswerBody,
   addressUnder,
@@ -82,7 +81,7 @@ function maxOutput(config: ModelConfig): number | null {
 }
 
 function httpModel(shared: Shared, wire: Wire | undefined): Model {
-  const { endpoint, clock, name } = shared;
+  const { endpoint, name } = shared;
   const { config } = endpoint;
   const newWriter = () => endpoint.dialect.createWriter(endpoint.sent, endpoint.model, shared.style);
   let idle: RequestWriter | undefined = newWriter();
@@ -109,14 +108,7 @@ function httpModel(shared: Shared, wire: Wire | undefined): Model {
           silentIsAway(shared, await sendOnce({ ...endpoint, first: !answered }, body, stop)),
       };
       try {
-        return await withRetries({
-          config: config.retry,
-          clock,
-          signal,
-          onBackoff: () => options.listener?.phase?.('backoff'),
-          answered,
-          ask: (tried) => tryOnce(shared, call, options, tried),
-        });
+        return await untilAnswered(shared, call, options, answered);
       } finally {
         idle = mine;
       }
@@ -127,7 +119,7 @@ function httpModel(shared: Shared, wire: Wire | undefined): Model {
 /** A key is not needed for a server of one's own (by its name or its plain http), and is for everything else. */
 function keyFor(config: ModelConfig, apiKey: string | undefined, baseUrl: string): string {
   if (apiKey) return apiKey;
-  if (!baseUrl.startsWith('https:') || nameMeans(config)?.provider.keyOptional) return 'none';
+  if (!baseUrl.startsWith('https:') || namedModel(config).provider?.keyOptional) return 'none';
   throw new ModelConfigError(
     `no API key for ${new URL(baseUrl).host}: set $${config.api_key_env}, or name another variable with model.api_key_env`,
   );
@@ -210,7 +202,7 @@ export function createHttpFactory(options: HttpModelOptions): ModelFactory {
   if (!name) throw new ModelConfigError('no model given: use --model NAME or set model.model_name');
   checkParameters(config);
   checkExtras(sent.model_kwargs);
-  const baseUrl = baseUrlOf(config);
+  const baseUrl = namedModel(config).address;
   if (baseUrl === null) throw new ModelConfigError(`model "${name}" needs an address: set model.base_url`);
   const url = parseBaseUrl(baseUrl);
   const asked = addressWithReferences(baseUrl, options.variable ?? (() => undefined));
@@ -218,7 +210,7 @@ export function createHttpFactory(options: HttpModelOptions): ModelFactory {
   const apiKey = auth ? '' : keyFor(config, options.apiKey, baseUrl);
   const clock = options.clock ?? systemClock;
   const transport = createTransport(deadlinesOf(config), options.proxy);
-  const model = sentModel(config);
+  const model = namedModel(config).sentAs;
   const endpoint: ModelEndpoint = {
     dialect,
     send: createSender(options, sent, apiKey, asked.address, transport),
@@ -262,7 +254,7 @@ function createSender(
   baseUrl: string,
   transport: HttpTransport,
 ): ModelEndpoint['send'] {
-  const target = dialect.target(sent, sentModel(sent), apiKey);
+  const target = dialect.target(sent, namedModel(sent).sentAs, apiKey);
   const { path } = target;
   const headers = { ...target.headers, 'content-type': 'application/json' };
   // OpenAI's client would put a key of its own beside the credentials of a cloud.
@@ -430,7 +422,7 @@ function tapped(
 }
 
 /**
- * Events before the first word (a greeting, the usage so far) are no answer yet: providers without room send it too, then an error. Calls
+ * Events before the first word (a greeting, the usage so far) are no answer yet: providers without room send them too, then an error (streamOpenings.test.ts). Calls
  * of tools without arguments have no characters and are held until the end.
  */
 function watching(assembly: Assembly, onWords: () => void): Assembly {
@@ -507,8 +499,9 @@ async function forward(
   overrides: ReturnType<typeof programOverrides>,
   asked: WireRequest,
   sink: WireSink | null,
-  { signal, listener, answered = false }: WireOptions,
+  options: WireOptions,
 ): Promise<WireAnswer> {
+  const { signal, answered = false } = options;
   if (signal?.aborted) throw abortError(signal);
   const endpoint = { ...endpointFor(shared.endpoint, asked), first: !answered };
   const counts = asked.operation === 'count_tokens';
@@ -531,15 +524,7 @@ async function forward(
       return set.length === 0 ? row : { ...row, notes: [...row.notes, note] };
     },
   };
-  const response = await withRetries({
-    config: endpoint.config.retry,
-    clock: shared.clock,
-    signal,
-    onBackoff: () => listener?.phase?.('backoff'),
-    answered,
-    ask: (tried) =>
-      tryOnce(shared, call, { ...(signal && { signal }), ...(listener && { listener }) }, tried),
-  });
+  const response = await untilAnswered(shared, call, options, answered);
   const exchange = last?.exchange;
   const refused =
     !held.isOpen() && exchange?.status && exchange.status >= 400

@@ -11,7 +11,7 @@ import { stripChars } from '../../base/python/text.ts';
 import { formatDuration } from '../limits/clock.ts';
 import type { ProxySettings } from './proxySettings.ts';
 
-/** No answer of a model is this long, streamed or not: images and signatures have many bytes. A server that never stops must not fill the memory. */
+/** No answer of a model is this long, streamed or not: images and signatures have many bytes. A server that never stops must not fill the memory (faults.test.ts). */
 const MAX_REPLY_BYTES = 256 * 1024 * 1024;
 
 /** Idle connections are reused this long unless the server says otherwise; a step's command often takes longer than undici's 4 s. */
@@ -67,7 +67,7 @@ function connectFault(error: unknown, host: string, deadlines: Deadlines): Trans
   );
 }
 
-/** The fault that undici and its parser found in an answer; an answer that its own checks do not expect fails one of them. Null for all else. */
+/** The fault that undici and its parser found in an answer, or one of undici's own checks (brokenHttp.test.ts). Null for all else. */
 function brokenAnswer({ name, message }: Error, code: string): string | null {
   if (name === 'HTTPParserError')
     return /^Response does not match the HTTP\/1\.1 protocol \((.*)\)$/s.exec(message)?.[1] ?? message;
@@ -154,7 +154,7 @@ function watch(exchange: Exchange, deadlines: Deadlines) {
 }
 type Watch = ReturnType<typeof watch>;
 
-/** Some gateways compress whatever was asked for. The limit of a reply counts what comes out. */
+/** Some gateways compress whatever was asked for ("packed by a gateway", dialects.test.ts). The limit of a reply counts what comes out. */
 async function* decoded(body: Readable, { headers }: Exchange): AsyncGenerator<Buffer> {
   const encoding = headers['content-encoding'];
   const codings = codingsOf(encoding);

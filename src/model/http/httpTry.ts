@@ -69,7 +69,7 @@ export interface TryAnswer {
 /** A body as far as ledger and trajectory can hold it; the notes say what they cannot. */
 type Body = ReturnType<typeof cutNesting>;
 
-/** Some servers put a byte order mark in front, which JSON does not know. */
+/** Some servers put a byte order mark in front, which JSON does not know (dialects.test.ts). */
 const parseJson = (text: string): Body | null => {
   try {
     return cutNesting(JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text));
@@ -357,7 +357,7 @@ function parse({ event, data }: EventSourceMessage): StreamEvent {
 }
 
 /**
- * The events of a body, as they come. A body that is not an event stream at all (some gateways send plain JSON under this content type)
+ * The events of a body, as they come. A body that is not an event stream at all (plain JSON under this content type: cutReplies.test.ts)
  * gives no event; `other` hears what it was. Rejects with UnreadableEvent, and with whatever the body rejects with.
  */
 export async function* readEvents(
@@ -388,7 +388,7 @@ export async function* readEvents(
     other(plain + decoder.decode());
     return;
   }
-  // The last event of a body counts also without the empty line that should end it; one that broke off in its middle never came.
+  // The last event counts also without the empty line that should end it (lastEvent.test.ts); one that broke off in its middle never came.
   parser.feed(`${decoder.decode()}\n\n`);
   for (const event of ready) {
     if (event.data.startsWith(DONE)) return;

@@ -5,7 +5,7 @@
 import { DIALECTS, type DialectLine } from '../dialects/dialects.ts';
 import { knownModel } from '../knownModels.ts';
 import type { ModelConfig } from '../modelConfig.ts';
-import { dialectNameOf, nameMeans, sentModel } from '../names.ts';
+import { namedModel } from '../names.ts';
 import {
   type AskedParameters,
   isSet,
@@ -79,22 +79,22 @@ function askedOf(model: Model) {
   const { allowed_openai_params: allowed, extra_body: _unread, ...rest } = model.model_kwargs;
   const vouched = new Set<unknown>(Array.isArray(allowed) ? allowed : []);
   const kwargs = Object.fromEntries(Object.entries(rest).filter(([name]) => !vouched.has(name)));
-  const sent = sentModel(model as ModelConfig);
+  const { sentAs, dialect, provider } = namedModel(model);
   return {
     kwargs,
-    dialect: dialectNameOf(model as ModelConfig),
-    model: sent.split('/').at(-1)!,
+    dialect,
+    provider: provider?.prefix,
+    model: sentAs.split('/').at(-1)!,
     known: knownModel(model.model_name ?? ''),
-  } satisfies AskedParameters;
+  } satisfies AskedParameters & { provider: string | undefined };
 }
 
 /** Problems of `model_kwargs`, each parameter once. */
 function parameterProblems(model: Model): SureProblem[] {
   const asked = askedOf(model);
-  const { dialect, known } = asked;
+  const { dialect, known, provider } = asked;
   const { maker, rules: ofMaker }: DialectLine = DIALECTS[dialect];
   const itsModel = maker !== undefined && known?.maker === maker;
-  const provider = nameMeans(model as ModelConfig)?.provider.prefix;
   const own = itsModel && model.base_url === undefined && provider === maker;
   const rules = itsModel ? (ofMaker ?? []) : [];
   const seen = new Set<string>();

@@ -5,11 +5,9 @@
 import { isRecord } from '../../base/isRecord.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import type { ModelConfig } from '../modelConfig.ts';
+import { LONGEST } from './parameterRule.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
-
-/** Lengths follow from each other in some dialects, so only one that the configuration names counts. */
-const LENGTHS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'] as const;
 
 /** In the words of the provider's protocol; empty where the configuration says nothing of the kind. */
 export function programOverrides(dialect: Dialect, config: ModelConfig): Fields {
@@ -17,12 +15,13 @@ export function programOverrides(dialect: Dialect, config: ModelConfig): Fields 
   const parameters = (model_kwargs: ModelConfig['model_kwargs']): Fields =>
     dialect.parameters({ ...config, stream: false, model_kwargs }, undefined);
   const without = parameters({});
-  const named = LENGTHS.some((name) => kwargs[name] !== undefined);
+  // Lengths follow from each other in some dialects, so only one that the configuration names counts.
+  const named = LONGEST.some((name) => kwargs[name] !== undefined);
   return Object.fromEntries(
     Object.entries(parameters(kwargs)).filter(
       ([name, value]) =>
         JSON.stringify(without[name]) !== JSON.stringify(value) &&
-        (named || !(LENGTHS as readonly string[]).includes(name)),
+        (named || !(LONGEST as readonly string[]).includes(name)),
     ),
   );
 }
@@ -33,9 +32,9 @@ const WHOLE = new Set(['thinking']);
 export function overridden(body: Uint8Array, overrides: Fields): Uint8Array {
   if (Object.keys(overrides).length === 0) return body;
   const asked = JSON.parse(Buffer.from(body).toString('utf8')) as Fields;
-  const length = LENGTHS.find((name) => name in overrides);
+  const length = LONGEST.find((name) => name in overrides);
   const kept = Object.entries(asked).filter(
-    ([name]) => length === undefined || !(LENGTHS as readonly string[]).includes(name),
+    ([name]) => length === undefined || !(LONGEST as readonly string[]).includes(name),
   );
   const merged = Object.entries(overrides).map(([name, value]) => {
     const own = asked[name];

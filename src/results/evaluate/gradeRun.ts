@@ -105,45 +105,32 @@ export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evalu
   const work = { run: run.name, root, workers: config.workers, events };
   const { stop, attendant } = attended(caller, work, { onInterrupt: 'capture', graceS: GRACE_S });
   const closing = createClosing();
-  const opened = await openSuite(
-    suite,
-    {
-      store,
-      env: caller.env,
-      redactor,
-      budget: budgetOf(store, run, events),
-      note: (text) => events.emit({ type: 'note', text }),
-    },
-    closing,
-  );
-  const images = gradingImages(task, work, caller);
-  const engine = images ? watchOf(task, events) : undefined;
-  const graded = {
-    store,
-    row: run,
-    grading: config,
-    dir: pathInside(root, run.name),
-    redactor,
-    events,
-    stop,
-    suite: opened,
-    arms: new Map(arms.map((row) => [row.id, { row }])),
-    instances,
-    engine,
-    ensureGraded: images?.ensure,
-  };
-  const grader = await createGrader(graded, caller.cwd);
+  closing.add(() => attendant.end?.());
+  let ungraded: number;
   try {
+    const images = gradingImages(task, work, caller);
+    const engine = images ? watchOf(task, events) : undefined;
+    closing.add(() => engine?.close());
+    closing.add(() => images?.close());
+    const note = (text: string) => events.emit({ type: 'note', text });
+    const budget = budgetOf(store, run, events);
+    const opened = await openSuite(suite, { store, env: caller.env, redactor, budget, note }, closing);
+    const grader = await createGrader(
+      {
+        ...{ store, row: run, grading: config, dir: pathInside(root, run.name), redactor, events, stop },
+        ...{ suite: opened, instances, engine, ensureGraded: images?.ensure },
+        arms: new Map(arms.map((row) => [row.id, { row }])),
+      },
+      caller.cwd,
+    );
+    closing.add(() => grader.close());
+    closing.add(() => attendant.over?.());
     await gradeAll(task, grader, (g) => asked(g) && fits.has(g.instance_pk), attendant);
+    ungraded = grader.summary(asked).ungraded;
   } finally {
-    attendant.over?.();
-    await grader.close();
     await closing.closeAll();
-    await images?.close();
-    engine?.close();
-    attendant.end?.();
   }
-  return evaluationOf(task, grader.summary(asked).ungraded, stop.interruptedBy);
+  return evaluationOf(task, ungraded, stop.interruptedBy);
 }
 
 /** The instances whose containers the engine can give what their tasks ask for; the others are told, and stay without a verdict. */

@@ -6,7 +6,7 @@ import { isAllowList, reaches } from '../../base/allowList.ts';
 import { isOwnLoopback } from '../../base/mcpServer.ts';
 import { environmentKindOf, environmentKinds } from '../../environment/environments.ts';
 import type { Program } from '../../environment/programs/program.ts';
-import { cloudNameOf, dialectNameOf } from '../../model/names.ts';
+import { namedModel } from '../../model/names.ts';
 import { isFreeName } from '../../model/prices.ts';
 import type { Variables } from '../caller.ts';
 import type { ArmConfig } from '../plan/planRecord.ts';
@@ -141,13 +141,13 @@ function wrongModel({ agent, model, gateway }: Named, { dialect = null }: AgentK
       message: `${name} asks a provider, and ${model.model_name ?? model.model_class} has none behind it`,
       fix: 'name a model of a provider',
     };
-  const cloud = cloudNameOf(model);
+  const cloud = namedModel(model).provider?.cloud;
   if (cloud !== undefined)
     return {
       message: `${name} writes its own requests, which do not carry the credentials of ${cloud}`,
       fix: "name the maker's own address, or a gateway in front of the cloud (litellm_proxy/NAME)",
     };
-  const spoken = dialectNameOf(model);
+  const spoken = namedModel(model).dialect;
   if (dialect === null || dialect === spoken || gateway?.translate === true) return null;
   return {
     message: `${name} speaks ${dialect}, and the model is asked in ${spoken}`,

@@ -1,55 +1,85 @@
 /**
- * The environment of an attempt, from its start to its removal: the container comes up, its shell is probed, its work is captured, and it is
- * removed, each within a limit of its own.
+ * The environment of an attempt, from its start to its removal: the container comes up, its shell is probed, what is left in it is kept, and it
+ * is removed, each within a limit of its own.
  */
 import { startTimer, type Timer } from '../../base/async/timer.ts';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { makeFolder } from '../../base/files/makeFolder.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { errorText } from '../../base/text/errorText.ts';
+import type { Instance } from '../../dataset/instance.ts';
 import {
   type CapturedPatch,
   type Environment,
   EnvironmentError,
   isLoss,
-  type Kept,
+  LOGIN_SHELL,
+  WRONG_ENVIRONMENT,
 } from '../../environment/environment.ts';
 import { environmentKindOf } from '../../environment/environments.ts';
-import { imagesOfWork } from '../../grading/gradingFrame.ts';
+import { type EvaluationResult, imagesOfWork } from '../../grading/gradingFrame.ts';
 import { StorageError } from '../../store/open.ts';
 import { abandonedWorks, noteWork } from '../../store/records/evaluations.ts';
-import { probedPackageOf } from '../../suites/suites.ts';
+import type { FinishedWork } from '../../suites/suite.ts';
+import { isJudgedByState, needsOf, probedPackageOf, suiteOf } from '../../suites/suites.ts';
 import type { Run } from '../contract.ts';
+import { crashPoint } from '../control/crash.ts';
 import { orAbort } from '../control/stop.ts';
-import { type Ending, LOGIN_SHELL, WRONG_ENVIRONMENT } from '../exit.ts';
+import { type AgentEnd, patchOfAttempt } from '../exit.ts';
 import { type PlannedTrial, startRequestOf } from '../plannedTrial.ts';
 import type { AttemptJournal } from '../record/attemptJournal.ts';
 import type { Turn } from '../schedule/trialQueue.ts';
+import { openAttempt } from './suiteAttempt.ts';
 
-/** Starts a fresh environment. One that starts after the attempt has ended is closed again. */
-export async function enterEnvironment(
-  { row, suite }: Run,
+/**
+ * Starts a fresh environment, and checks it before anything is paid. One that starts after the attempt has ended is closed again; one that does
+ * not pass is removed.
+ */
+export async function startEnvironment(
+  run: Run,
   { trial, admission }: Turn,
-  { phases, number, connected }: AttemptJournal,
+  journal: AttemptJournal,
   signal: AbortSignal,
 ): Promise<Environment> {
-  phases.begin('start');
+  journal.phases.begin('start');
   // A trial whose image is not available ends like every other, with an attempt and a reason.
   if (admission?.failure) throw admission.failure;
   const starting = trial.arm.environmentFactory.start({
-    ...startRequestOf(trial, row.name, number, suite.variables),
+    ...startRequestOf(trial, run.row.name, journal.number, run.suite.variables),
     signal,
-    onPhase: (phase) => phases.begin(phase),
-    onConnection: connected,
+    onPhase: (phase) => journal.phases.begin(phase),
+    onConnection: journal.connected,
   });
-  return orAbort(starting, signal, (late) => late.close());
+  const environment = await orAbort(starting, signal, (late) => late.close());
+  try {
+    crashPoint('after_container_started');
+    journal.environmentStarted(environment.info);
+    refuseVolumes(trial.instance, environment);
+    await probeEnvironment(trial, environment, journal, signal);
+    return environment;
+  } catch (error) {
+    await removeEnvironment(run, journal, environment);
+    throw error;
+  }
+}
+
+/** A start from which no end state would come that its verifier can be given. */
+function refuseVolumes(instance: Instance, { capabilities, info: { volumes = [] } }: Environment): void {
+  const { keepsEndStates, judgedApart } = needsOf(instance);
+  const who = keepsEndStates ?? (judgedApart && `${judgedApart}, so its end state`);
+  if (!capabilities.canKeepWork || who === undefined || volumes.length === 0) return;
+  throw new EnvironmentError(
+    'start_failed',
+    `${who} would be judged without what lies in ${volumes.join(', ')}: its image says VOLUME, which no image of its container keeps; leave VOLUME out of its Dockerfile, or let its verifier share the container`,
+    { evidence: { volumes } },
+  );
 }
 
 /**
  * Checks before the first step that the shell uses the right Python environment. In a wrong one every command of the agent would run, with
  * wrong results. The check uses the same channel as the agent's commands.
  */
-export async function probeEnvironment(
+async function probeEnvironment(
   trial: PlannedTrial,
   environment: Environment,
   { phases }: AttemptJournal,
@@ -66,7 +96,7 @@ export async function probeEnvironment(
   // From the root folder, because any Python finds a package in its own checkout.
   const run = async (command: string) => {
     const done = await environment.execute(command, { cwd: '/', signal });
-    // Of a machine that is too slow, or a shell that was killed: nothing is known of the image.
+    // A machine that is too slow, or a shell that was killed, says nothing of the image.
     if (done.exitCode < 0)
       throw new EnvironmentError(
         'start_failed',
@@ -97,78 +127,112 @@ export async function probeEnvironment(
 /** A limit of 0 means none; an hour is longer than any capture or removal takes. */
 const WITHOUT_LIMIT_S = 3600;
 
-/** Captures the work for every exit reason, except when the container is gone. `lost`: the engine went away with the work in it. */
-export async function captureWork(
+/** The work of an attempt, as the record keeps it. */
+export interface LeftWork extends Omit<FinishedWork, 'judge'> {
+  /** The verdict of tests that ran before the environment went. */
+  readonly verdict: EvaluationResult | null;
+}
+
+export const NOTHING_LEFT: LeftWork = { captured: null, work: null, lost: null, verdict: null };
+
+/** Keeps what was left in the environment, as the suite of the task says, and removes the environment. `end`: null when the record broke. */
+export async function leaveEnvironment(
   run: Run,
+  turn: Turn,
   journal: AttemptJournal,
   environment: Environment,
-  ending: Ending,
-  kept: Kept,
+  end: AgentEnd | null,
+  signal: AbortSignal,
+): Promise<LeftWork> {
+  try {
+    return end === null ? NOTHING_LEFT : await keepWork(run, turn, journal, environment, end, signal);
+  } finally {
+    await removeEnvironment(run, journal, environment);
+    // From now on an agent that ignores its signal can neither spend money nor write.
+    journal.recorder.close();
+  }
+}
+
+async function keepWork(
+  run: Run,
+  { trial, onAgentDone }: Turn,
+  journal: AttemptJournal,
+  environment: Environment,
+  end: AgentEnd,
+  signal: AbortSignal,
+): Promise<LeftWork> {
+  onAgentDone();
+  crashPoint('before_capture');
+  const capture = (running: boolean) => captureWork(run, trial, journal, environment, end, running);
+  const { finish } = suiteOf(trial.instance);
+  const { judge, ...kept }: FinishedWork = finish
+    ? await finish(trial.instance, {
+        ...openAttempt(run, trial, journal, environment, signal),
+        ...{ reason: end.ending.reason, harness: run.grading.harness, capture, warn: journal.warn },
+        inTime: (work) => inTime(run, work),
+        keepFiles: (folder, files) => keepFiles(run, trial, journal, folder, files),
+      })
+    : { ...(await capture(false)), work: null };
+  if (!judge) return { ...kept, verdict: null };
+  try {
+    const { patch } = patchOfAttempt(run.config.patch, trial.arm, end, kept.captured);
+    return { ...kept, verdict: await judge(patch.modelPatch) };
+  } catch (error) {
+    if (error instanceof StorageError) throw error;
+    return { ...kept, lost: error, verdict: null };
+  }
+}
+
+/**
+ * Captures the work for every exit reason, except when the container is gone. `lost`: the engine went away with the work in it, and the patch was
+ * not submitted.
+ */
+async function captureWork(
+  run: Run,
+  { arm, instance }: PlannedTrial,
+  journal: AttemptJournal,
+  environment: Environment,
+  { ending, result }: AgentEnd,
+  running: boolean,
 ): Promise<{ readonly captured: CapturedPatch | null; readonly lost: unknown }> {
   if (ending.reason === 'env_died') return { captured: null, lost: null };
   journal.phases.begin('capture');
   try {
-    return { captured: await inTime(run, environment.capturePatch(kept)), lost: null };
+    const kept = { running, beside: arm.agent.beside_work ?? [] };
+    const captured = await inTime(run, environment.capturePatch(kept));
+    // A patch that is not graded keeps no value that was given to the task.
+    const hasValues = isJudgedByState(instance) && Object.keys(run.suite.variables).length > 0;
+    return {
+      captured: hasValues ? { ...captured, patch: run.redactor.bytes(captured.patch) } : captured,
+      lost: null,
+    };
   } catch (error) {
     if (error instanceof StorageError) throw error;
     const { message } = error as Error;
     journal.note(`the work could not be captured: ${message}`);
     journal.warn('capture failed', { message });
-    return { captured: null, lost: isLoss(error) ? error : null };
+    const isSubmitted =
+      result?.exitStatus === 'Submitted' && !arm.leavesPatch && run.config.patch !== 'captured';
+    return { captured: null, lost: isLoss(error) && !isSubmitted ? error : null };
   }
 }
 
-/** The end state of the container as an image, for tasks that are graded by it; null where it could not be kept. */
-export async function leaveWork(
-  run: Run,
-  journal: AttemptJournal,
-  environment: Environment,
-  ending: Ending,
-  kept: Kept,
-): Promise<string | null> {
-  if (ending.reason === 'env_died') return null;
-  if (!environment.capabilities.canKeepWork) {
-    journal.note(
-      `an end state is not kept in ${environment.info.kind}, so its patch is graded: what lies outside of ${environment.templateVars().cwd} is not in it`,
-    );
-    return null;
-  }
-  try {
-    return await inTime(run, environment.keepWork(kept));
-  } catch (error) {
-    const { message } = error as Error;
-    journal.note(`the end state of the container could not be kept, so its patch is graded: ${message}`);
-    journal.warn('the work could not be kept', { message });
-    return null;
-  }
-}
-
-/** Of one attempt, below the run's folder. */
-const SERVICES = 'services';
-
-/** What the services beside the container printed, as files of the attempt; a secret in them is replaced. Never throws for an engine. */
-export async function keepServiceLogs(
-  run: Run,
-  { id, label }: Pick<PlannedTrial, 'id' | 'label'>,
-  journal: AttemptJournal,
-  environment: Environment,
-): Promise<void> {
-  try {
-    const logs = await inTime(run, environment.serviceLogs());
-    if (logs.length === 0) return;
-    const below = `${SERVICES}/${label.instanceId}.${id}.${journal.number}`;
-    const folder = pathInside(run.dir, ...below.split('/'));
-    makeFolder(folder);
-    for (const { service, text } of logs)
-      await writeAtomically(pathInside(folder, `${service}.log`), run.redactor.text(text));
-    journal.note(`what its services printed is in ${below}`);
-  } catch (error) {
-    journal.warn('the logs of the services could not be kept', { message: errorText(error) });
-  }
+async function keepFiles(
+  { dir, redactor }: Run,
+  { id, label }: PlannedTrial,
+  { number }: AttemptJournal,
+  folder: string,
+  files: readonly { name: string; text: string }[],
+): Promise<string> {
+  const below = `${folder}/${label.instanceId}.${id}.${number}`;
+  const path = pathInside(dir, ...below.split('/'));
+  makeFolder(path);
+  for (const { name, text } of files) await writeAtomically(pathInside(path, name), redactor.text(text));
+  return below;
 }
 
 /** Within run.stall.capture_s by the clock of the run, which stands still while the engine is away, and within the grace of an interrupt. */
-export async function inTime<T>({ config: { stall }, stop, now }: Run, work: Promise<T>): Promise<T> {
+async function inTime<T>({ config: { stall }, stop, now }: Run, work: Promise<T>): Promise<T> {
   const seconds = Math.max(1, stall.capture_s || WITHOUT_LIMIT_S);
   const over = new AbortController();
   const began = now();
@@ -188,8 +252,8 @@ export async function inTime<T>({ config: { stall }, stop, now }: Run, work: Pro
   }
 }
 
-/** A daemon that does not answer must not hold the slot; the factory's close waits for the removal once more. */
-export async function removeEnvironment(
+/** T-35: a daemon that does not answer must not hold the slot; the factory's close waits for the removal once more. */
+async function removeEnvironment(
   { config: { stall }, stop }: Run,
   journal: AttemptJournal,
   environment: Environment,
@@ -197,7 +261,7 @@ export async function removeEnvironment(
   try {
     journal.phases.begin('stop');
   } catch (error) {
-    // The container is removed even when the phase cannot be recorded; another write throws the storage error.
+    // T-53: the container is removed even when the phase cannot be recorded; another write throws the storage error.
     if (!(error instanceof StorageError)) throw error;
   }
   const limitS = stall.stop_s || WITHOUT_LIMIT_S;

@@ -11,7 +11,7 @@ interface BreakerConfig {
   readonly window: number;
   /** No non-empty patch among this many first finished trials pauses with a diagnosis; 0 turns this rule off. */
   readonly emptyPatches: number;
-  /** Of the run; default: several. */
+  /** Instances of the run; default: several. */
   readonly instances?: number;
 }
 
@@ -23,11 +23,11 @@ export interface JudgedAttempt {
   readonly patchBytes: number;
   /** The request was rejected, and no call of the model had succeeded yet. */
   readonly beforeAnyAnswer?: boolean;
-  /** Nobody listened at the address of its model. */
+  /** The address of its model had no listener. */
   readonly unreachable?: boolean;
   /** A module of the user's threw, or returned what nobody can use. */
   readonly ofModule?: boolean;
-  /** Whose request it was; arms are asked apart. */
+  /** The arm of the request; arms are asked apart. */
   readonly arm?: string;
   readonly image?: string;
   /** The package that a probe looked for in the image and did not find. */

@@ -8,7 +8,7 @@ import { formatCost, type NanoDollars } from '../../money.ts';
 import type { Store } from '../../store/open.ts';
 import { type RunRow, spentNano } from '../../store/records/runs.ts';
 import type { RunEvents } from '../events.ts';
-import { StopReason } from '../exit.ts';
+import { StopReason } from './stop.ts';
 
 export type RunBudget = ReturnType<typeof createBudget>;
 

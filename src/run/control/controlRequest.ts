@@ -1,8 +1,8 @@
-/** What may be asked of a run while it works: the words, and what each of them takes. Pure. */
+/** Requests to a run while it works: their words, and the value that each takes. Pure. */
 import { MOST } from '../../base/plausible.ts';
 import { dollarsToNano } from '../../money.ts';
 
-/** What each command takes, as its handler gets it. */
+/** The value of each command, as its handler gets it. */
 export interface ControlValues {
   pause: null;
   resume: null;
@@ -15,7 +15,7 @@ export interface ControlValues {
 }
 export type ControlCommand = keyof ControlValues;
 
-/** Who asks waits so long, and then takes the request back: what is older surprises everybody. */
+/** A request is waited for so long, and then taken back: an older one would surprise everybody. */
 export const REQUEST_HOLDS_MS = 60_000;
 
 /** A request that cannot be carried out; the message is the answer. */

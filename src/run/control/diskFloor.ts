@@ -1,5 +1,5 @@
 /**
- * Keeps a run from filling the disk of its own record. Below the floor, running instances are stopped and captured, and a reserve file is
+ * Keeps a run from filling the disk of its own record (T-33). Below the floor, running instances are stopped and captured, and a reserve file is
  * deleted so that the record can be written. With enough room again, the run goes on.
  */
 import { closeSync, existsSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';

@@ -20,7 +20,7 @@ import { setRunBudget } from '../../store/records/runs.ts';
 import { leaveOutTrial, trialById } from '../../store/records/trials.ts';
 import type { Run } from '../contract.ts';
 import type { RunEvents } from '../events.ts';
-import { type Ending, StopReason } from '../exit.ts';
+import type { Ending } from '../exit.ts';
 import { idsMeant } from '../namedTrials.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 import type { TrialQueue } from '../schedule/trialQueue.ts';
@@ -33,7 +33,7 @@ import {
   readControl,
 } from './controlRequest.ts';
 import type { Pauses } from './pauses.ts';
-import type { RecordFailure } from './stop.ts';
+import { type RecordFailure, StopReason } from './stop.ts';
 
 /** How soon a request of a person is seen. */
 const LOOK_MS = 250;
@@ -118,7 +118,7 @@ async function cancelOne({ trials, store }: Run, cancels: Cancels, id: string): 
   return `${instanceId} ended by itself before it could be cancelled${reason ? `: ${reason}` : ''}`;
 }
 
-/** One trial that has not ended; of several the numbers are said. */
+/** The trial that is meant and has not ended; of several the numbers are said. */
 function chosen(
   trials: readonly PlannedTrial[],
   id: string,

@@ -4,7 +4,7 @@
  * over when its owner is provably dead.
  */
 
-import { closeSync, linkSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeFolder } from '../../base/files/makeFolder.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
@@ -24,7 +24,7 @@ export interface LockHolder {
   readonly since: string;
 }
 
-/** By hand: a list of runs reads locks too, and loads nothing that takes longer than its answer. */
+/** Checked by hand: a list of runs reads locks too, and loads nothing that takes longer than its answer. */
 function isHolder(value: unknown): value is LockHolder {
   const { pid, pidStart, pidNamespace = '', bootId, host, since } = recordOf(value);
   return (
@@ -65,48 +65,34 @@ export function takeLock(
         holder,
         message: `the run is locked by pid ${holder.pid} on ${holder.host} since ${holder.since}; wait for it or stop it. If that process is gone, remove ${path}`,
       };
-    // The holder is dead, or the file unreadable, which no lock of ours ever is.
+    // The holder is dead (T-51), or the file is no lock of ours (lock.test.ts).
     rmSync(path, { force: true });
     if (create(path, me)) return mine(holder);
     throw new Error(`cannot take the lock ${path}: another program keeps making it`);
   });
 }
 
-/** Errors of file systems without hard links. */
-const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EXDEV']);
-
-/** Written elsewhere and linked into place, so that nobody sees half a lock, even after a crash or on a full disk. */
+/** On a full disk there is no lock at all (T-51). A crash before it is written leaves an empty one, which counts as dead. */
 function create(path: string, me: LockHolder): boolean {
-  const draft = `${path}.${me.pid}-${me.pidStart}`;
-  const text = JSON.stringify(me);
+  let file: number;
   try {
-    writeFileSync(draft, text);
-    linkSync(draft, path);
-    return true;
-  } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST') return false;
-    if (NO_LINKS.has(code)) return createWithoutLinks(path, text);
-    throw error;
-  } finally {
-    rmSync(draft, { force: true });
-  }
-}
-
-/** A crash between the two steps leaves an empty lock, which counts as dead. */
-function createWithoutLinks(path: string, text: string): boolean {
-  try {
-    const file = openSync(path, 'wx');
-    writeSync(file, text);
-    closeSync(file);
-    return true;
+    file = openSync(path, 'wx');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw error;
   }
+  try {
+    writeFileSync(file, JSON.stringify(me));
+    return true;
+  } catch (error) {
+    rmSync(path, { force: true });
+    throw error;
+  } finally {
+    closeSync(file);
+  }
 }
 
-/** Who wrote the lock; null where there is none that can be read. */
+/** The holder that the lock names; null where no lock can be read. */
 function readHolder(path: string): LockHolder | null {
   try {
     const read: unknown = JSON.parse(readFileSync(path, 'utf8'));

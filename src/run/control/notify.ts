@@ -47,7 +47,7 @@ function runCommand(command: string, input: string): Promise<string | null> {
     const child = spawn(command, { shell: true, stdio: ['pipe', 'ignore', 'ignore'] });
     child.on('error', (error) => resolve(error.message));
     child.on('close', (code, signal) => resolve(code === 0 ? null : `it ended with ${code ?? signal}`));
-    // A command may ignore its input.
+    // A command may end without reading its input (notify.test.ts).
     child.stdin.on('error', () => {});
     child.stdin.end(`${input}\n`);
   });

@@ -4,14 +4,16 @@
  */
 import { nameWithoutModel } from '../../agent/agents.ts';
 import type { RunConfig } from '../../config/configSchema.ts';
+import { WRONG_ENVIRONMENT } from '../../environment/environment.ts';
 import { didYouMean } from '../../model/prices.ts';
 import { type ExitReason, exitClassOf } from '../../outcome.ts';
 import { isJudgedByState } from '../../suites/suites.ts';
 import type { Run } from '../contract.ts';
-import { ENGINE_LOST, type Ending, HOST_FLOOR, pullMayHelp, StopReason, WRONG_ENVIRONMENT } from '../exit.ts';
+import { ENGINE_LOST, type Ending, HOST_FLOOR, pullMayHelp } from '../exit.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 import type { Delays, TrialQueue } from '../schedule/trialQueue.ts';
 import { createBreaker } from './breaker.ts';
+import { StopReason } from './stop.ts';
 
 /** An image that is gone does not come back by itself: other instances are asked at once whether theirs are there. */
 const waitMayHelp = ({ reason, detail }: Ending): boolean =>
@@ -19,7 +21,7 @@ const waitMayHelp = ({ reason, detail }: Ending): boolean =>
   reason !== 'env_image_build_failed' &&
   (reason !== 'env_image_pull_failed' || pullMayHelp(detail));
 
-/** Its container is judged itself, or its agent is not expected to work. */
+/** A trial whose container is judged, or whose agent is not expected to work, says nothing by its patch. */
 const saysNothingByPatch = ({ arm, instance }: PlannedTrial): boolean =>
   isJudgedByState(instance) || nameWithoutModel(arm.agent.agent_class) !== undefined;
 
@@ -79,7 +81,7 @@ export function createPauses(
       if (was) events.emit({ type: 'resumed', reason: 'a person lets the run go on' });
       return { was, heldBy: holds.held().map((why) => WAITS_FOR[why]) };
     },
-    /** It was waited for long enough: nothing new starts in this sitting. */
+    /** The engine was waited for long enough: nothing new starts in this sitting. */
     engineLost(reason: string) {
       events.emit({ type: 'breaker', reason });
       stop.stopStarting('env_died', reason);
@@ -156,9 +158,9 @@ function createJudge(
   ) => {
     // The machine's disk says nothing about the instances.
     if (ending.detail === HOST_FLOOR) return;
-    // Nor does the engine that was away, which is waited for.
+    // The engine that was away says nothing of them either, and is waited for.
     if (ending.detail === ENGINE_LOST) return;
-    // Nor does what an agent did to its own container.
+    // An end that an agent made of its own container is that agent's alone.
     if (ending.byAgent && exitClassOf(ending.reason) === 'infra') return;
     const missing = ending.detail === WRONG_ENVIRONMENT ? ending.evidence?.package : null;
     const decision = breaker.note({
@@ -182,7 +184,7 @@ function createJudge(
       failing = trial.arm.row.name;
       pause(decision.reason, ending.reason, waitMayHelp(ending));
     } else if (decision.do === 'resume') {
-      // It is over. Another arm's good end tells nothing about the arm that failed.
+      // The failure is over. Another arm's good end tells nothing about the arm that failed.
       if (trial.arm.row.name === failing) probes = 0;
       queue.allSlots();
       events.emit({ type: 'resumed', reason: decision.reason });

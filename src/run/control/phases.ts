@@ -6,7 +6,7 @@
 import { startTimer } from '../../base/async/timer.ts';
 import type { RunConfig } from '../../config/configSchema.ts';
 import type { ArmRuntime } from '../arms.ts';
-import { StopReason } from '../exit.ts';
+import { StopReason } from './stop.ts';
 
 /** Phases of waiting, which do not count as work of the attempt. */
 const NOT_WORKING: ReadonlySet<string> = new Set(['queue', 'pull', 'rate_wait', 'backoff']);
@@ -48,7 +48,7 @@ export function trackPhases(sink: PhaseSink, options: PhaseOptions) {
     name = '';
   };
   const reached = () => (name === '' ? since : now());
-  /** Checks the clock when the timer fires, because a process that was stopped meanwhile has waited for less. */
+  /** The clock is checked when the timer fires: a process that was stopped meanwhile has waited for less (T-63). */
   const watch = (phase: string, limit: number, ms: number) => {
     timer = setTimer(() => {
       const left = limit - (now() - progress);
@@ -129,7 +129,7 @@ const realTicks = (look: () => void) => {
 };
 
 /**
- * Monotonic time during which this process was running. While it is stopped (SIGSTOP, a suspended machine, a paused virtual one) it cannot
+ * Monotonic time during which this process was running (T-63). While it is stopped (SIGSTOP, a suspended machine, a paused virtual one) it cannot
  * read answers, so that time must not count against any limit.
  */
 export function awakeClock(

@@ -18,8 +18,22 @@ import {
   runningAttempts,
   trialsNeverEnded,
 } from '../../store/records/trials.ts';
+import type { Tell } from '../caller.ts';
 import { choosePatch } from '../exit.ts';
-import { partFolder } from '../record/exportRun.ts';
+import { partFolder } from '../record/partFolder.ts';
+
+/** Call only while holding the run's lock. Says what was recovered. */
+export function recover(store: Store, root: string, row: RunRow, tell: Tell): void {
+  refuseLostRecords(store, row, pathInside(root, row.name));
+  const { trials, possiblyBilled } = recoverRun(store, row.id, new Date().toISOString());
+  if (trials === 0) return;
+  const billed =
+    possiblyBilled > 0 ? `, and ${possiblyBilled} model call(s) were possibly billed without a record` : '';
+  tell({
+    level: 'note',
+    text: `${trials} trial(s) were running when the last process ended; they are pending again${billed}`,
+  });
+}
 
 /** Call only while holding the run's lock, so that no process works on these trials. */
 export function recoverRun(store: Store, runId: number, endedAt: string) {
@@ -56,10 +70,10 @@ export function recoverRun(store: Store, runId: number, endedAt: string) {
 }
 
 /**
- * A trajectory is written only after its attempt is durably recorded. One without a record means that the database is older: its
+ * T-53: a trajectory is written only after its attempt is durably recorded, so a trajectory without a record means that the database is older: its
  * write-ahead log was deleted, or an earlier copy put back. Continuing would silently run and pay for these trials again.
  */
-export function refuseLostRecords(store: Store, run: RunRow, dir: string): void {
+function refuseLostRecords(store: Store, run: RunRow, dir: string): void {
   const parts = new Map<string, string>();
   const partOf = (arm: string, epoch: number): string => {
     const key = `${epoch} ${arm}`;

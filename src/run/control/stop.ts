@@ -8,7 +8,18 @@ import { startTimer } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import type { ExitReason } from '../../outcome.ts';
 import { StorageError } from '../../store/open.ts';
-import { StopReason } from '../exit.ts';
+
+/** Why our own AbortSignal fired. */
+export class StopReason extends Error {
+  override readonly name = 'StopReason';
+  readonly reason: ExitReason;
+  readonly detail: string | null;
+  constructor(reason: ExitReason, message: string, detail: string | null = null) {
+    super(message);
+    this.reason = reason;
+    this.detail = detail;
+  }
+}
 
 export type StopLadder = ReturnType<typeof createStopLadder>;
 
@@ -79,7 +90,7 @@ export function createStopLadder(options: StopOptions) {
     },
     /** One press of Ctrl-C or one SIGTERM. Returns the sentence to show. */
     interrupt(signalName: string): string {
-      // Of two signals that wait together the kernel may hand over the later one first, so "ctl stop --now" is Ctrl-C in either order.
+      // Two signals that wait together may be handed over in either order (stop.test.ts): "ctl stop --now" is Ctrl-C in both.
       if (interruptedBy === null || (interruptedBy === 'SIGTERM' && signalName === 'SIGINT'))
         interruptedBy = signalName;
       why ??= { reason: 'cancelled', message: `interrupted by ${signalName}` };
@@ -100,7 +111,7 @@ export function createStopLadder(options: StopOptions) {
 export type RecordFailure = ReturnType<typeof createRecordFailure>;
 
 /**
- * When the record cannot be kept, nothing new starts, running attempts end as by a second interrupt, and the first error is thrown at the
+ * When the record cannot be kept (T-53), nothing new starts, running attempts end as by a second interrupt, and the first error is thrown at the
  * end, after an orderly shutdown.
  */
 export function createRecordFailure(stop: StopLadder) {

@@ -39,9 +39,10 @@ import type { RunEvents, TrialLabel } from '../events.ts';
 import { recordedEnvironment } from '../plan/planRecord.ts';
 import type { PlannedInstance, PlannedTrial } from '../plannedTrial.ts';
 import { connectionRecord } from '../record/connectionRecord.ts';
+import { writeGradedFiles } from '../record/verdicts.ts';
 import type { OpenSuite } from './judge.ts';
 
-/** What gradings need of a run. `Run` is more than that; `evaluate` opens this alone. */
+/** The run that is graded: `evaluate` opens this alone. */
 export interface GradedRun {
   /** The record of the results root. */
   readonly store: Store;
@@ -53,7 +54,7 @@ export interface GradedRun {
   readonly redactor: Redactor;
   readonly events: RunEvents;
   readonly stop: StopLadder;
-  /** What tasks may have of this machine. */
+  /** Variables and a judge that tasks may have of this machine. */
   readonly suite: OpenSuite;
   readonly arms: ReadonlyMap<number, { readonly row: ArmRow }>;
   readonly instances: ReadonlyMap<number, PlannedInstance>;
@@ -125,7 +126,7 @@ export async function gradeTrial(
   return { label, gradable: true, result };
 }
 
-/** Of the attempt, as far as the record has it. */
+/** The trajectory of the attempt, as far as the record has it. */
 const trajectoryOf =
   ({ store }: Pick<GradedRun, 'store'>, attemptId: number) =>
   async (): Promise<Uint8Array> => {
@@ -206,12 +207,30 @@ export function createDiscards({ events }: Pick<GradedRun, 'events'>) {
 
 export type StepGrading = ReturnType<typeof createStepGrading>;
 
-/** Verifications while an attempt goes on. What they run in is made when the first is asked for: most suites have none. */
-export function createStepGrading(run: GradedRun) {
+/** Gradings while an attempt goes on. What they run in is made when the first is asked for: most suites have none. */
+export function createStepGrading(run: GradedRun, warn: (text: string) => void) {
   let made: Promise<EnvironmentFactory> | undefined;
   const discards = createDiscards(run);
+  const files: Promise<void>[] = [];
   return {
-    discard: discards.begin,
+    /** Once the record has the verdict: the folder that the harness would write, and no end state that nobody asks for any more. */
+    judged(
+      { arm, label }: PlannedTrial,
+      {
+        patch,
+        work,
+        verdict,
+      }: { readonly patch: string; readonly work: string | null; readonly verdict: EvaluationResult },
+    ): void {
+      if (work !== null) discards.begin(arm.environmentFactory, work);
+      const written = writeGradedFiles(run, { model: arm.row.model, model_patch: patch }, label, verdict);
+      const failed = (error: unknown) =>
+        warn(`${label.instanceId}: what its verdict leaves could not be put in order: ${errorText(error)}`);
+      files.push(written.catch(failed));
+    },
+    async drain(): Promise<void> {
+      await Promise.all(files);
+    },
     async request(
       { id, instance, arm, label }: PlannedTrial,
       {

@@ -2,29 +2,17 @@
  * Grades predictions as they arrive, in fresh containers, beside the agents' slots and with its own concurrency. A verdict is keyed by
  * patch and spec: what is graded already is not graded again, and nothing is overwritten.
  */
-import { gzipSync } from 'node:zlib';
 import PQueue from 'p-queue';
-import { pathInside } from '../../base/files/pathInside.ts';
-import type { Redactor } from '../../base/text/redact.ts';
 import { isLoss } from '../../environment/environment.ts';
-import { instanceFolder, writeInstanceLogs } from '../../formats/harness/logFolders.ts';
-import { LOG_HOLDS_SECRET } from '../../grading/doubts/doubts.ts';
-import type { EvaluationResult } from '../../grading/gradingFrame.ts';
 import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
 import type { Outcome } from '../../outcome.ts';
 import { StorageError } from '../../store/open.ts';
-import {
-  type Gradable,
-  gradableTrial,
-  gradableTrials,
-  insertEvaluation,
-  verdictsOf,
-} from '../../store/records/evaluations.ts';
+import { type Gradable, gradableTrial, gradableTrials, verdictsOf } from '../../store/records/evaluations.ts';
 import { abandonGradingCalls } from '../../store/records/modelCalls.ts';
 import { planGrading } from '../../suites/suites.ts';
 import { crashPoint } from '../control/crash.ts';
 import { FREE_OUTAGES } from '../exit.ts';
-import { partFolder } from '../record/exportRun.ts';
+import { tellVerdict, writeGradedFiles, writeVerdict } from '../record/verdicts.ts';
 import { createDiscards, type GradedRun, gradeTrial, gradingFactory, type Verdict } from './gradeTrial.ts';
 
 export interface GradingSummary {
@@ -102,7 +90,8 @@ export async function createGrader(run: GradedRun, cwd: string) {
 
   async function keep(gradable: Gradable, verdict: Verdict): Promise<void> {
     const { label, result } = verdict;
-    recordVerdict(run, gradable, verdict);
+    writeVerdict(run, gradable, result);
+    tellVerdict(run, label, result);
     if (verdict.gradable) {
       crashPoint('graded');
       files = files.then(() => writeGradedFiles(run, gradable, label, result)).catch(noteBroken);
@@ -194,94 +183,4 @@ function tellStanding({ store, row, events }: GradedRun, only: Choice = all): vo
       type: 'note',
       text: `${stand} verdict${stand === 1 ? ' stands' : 's stand'}: the end state that was judged is removed with the verdict, so only a new attempt can be graded`,
     });
-}
-
-const bit = (value: boolean | null): number | null => (value === null ? null : value ? 1 : 0);
-
-const UNDECIDED: ReadonlySet<Outcome> = new Set<Outcome>(['infra', 'ungradable', 'timeout']);
-
-/** Records a verdict, then emits its event. */
-export function recordVerdict(
-  run: Pick<GradedRun, 'store' | 'row' | 'redactor' | 'events'>,
-  of: JudgedWork,
-  { label, result }: Verdict,
-): void {
-  writeVerdict(run, of, result);
-  tellVerdict(run, label, result);
-}
-
-export type JudgedWork = Pick<Gradable, 'trial_id' | 'attempt_id' | 'model' | 'patch_sha256'>;
-
-const messageOf = ({ errorMessage }: EvaluationResult, redactor: Redactor): string | null =>
-  errorMessage === null ? null : redactor.text(errorMessage);
-
-export function writeVerdict(
-  { store, row, redactor }: Pick<GradedRun, 'store' | 'row' | 'redactor'>,
-  g: JudgedWork,
-  result: EvaluationResult,
-): void {
-  // It lies in a file that only its owner can read.
-  const flags = result.log !== null && redactor.contains(result.log) ? [LOG_HOLDS_SECRET] : [];
-  insertEvaluation(store, {
-    run_id: row.id,
-    trial_id: g.trial_id,
-    attempt_id: g.attempt_id,
-    instance_id: result.instanceId,
-    model: g.model,
-    patch_sha256: g.patch_sha256,
-    spec_hash: result.specHash,
-    harness: result.harness,
-    outcome: result.outcome,
-    resolved: bit(result.resolved),
-    resolved_strict: bit(result.resolvedStrict),
-    reward: result.reward ?? null,
-    // Whoever writes rewards names them.
-    rewards: result.rewards === undefined ? null : redactor.json(JSON.stringify(result.rewards)),
-    // Both are evidence, so neither is changed: the report has only names of the dataset, and a log with a secret is flagged.
-    report: result.report === null ? null : JSON.stringify(result.report),
-    log: result.log === null ? null : gzipSync(result.log),
-    apply_method: result.applyMethod,
-    exit_code: result.exitCode,
-    infra_reason: result.infraReason,
-    suspicion: redactor.json(JSON.stringify([...result.suspicion, ...flags])),
-    error_message: messageOf(result, redactor),
-    network: result.network,
-    limits: result.limits === null ? null : JSON.stringify(result.limits),
-    image_digest: result.imageDigest,
-    source: 'native',
-    started_at: result.startedAt.toISOString(),
-    duration_ms: result.durationMs,
-  });
-}
-
-export function tellVerdict(
-  { redactor, events }: Pick<GradedRun, 'redactor' | 'events'>,
-  label: Verdict['label'],
-  result: EvaluationResult,
-): void {
-  const message = messageOf(result, redactor);
-  events.emit({
-    type: 'graded',
-    trial: label,
-    outcome: result.outcome,
-    resolved: result.resolved,
-    durationMs: result.durationMs,
-    ...(message !== null && UNDECIDED.has(result.outcome) && { message }),
-  });
-}
-
-/** The harness's folder for one graded prediction: logs/run_evaluation/<run>/<model>/<id>/. */
-export async function writeGradedFiles(
-  { store, row, dir, redactor }: Pick<GradedRun, 'store' | 'row' | 'dir' | 'redactor'>,
-  { model, model_patch }: Pick<Gradable, 'model' | 'model_patch'>,
-  { arm, epoch }: Pick<Verdict['label'], 'arm' | 'epoch'>,
-  result: EvaluationResult,
-): Promise<void> {
-  // The harness leaves no folder for a prediction that it never ran.
-  if (result.outcome === 'empty_patch' || result.outcome === 'ungradable') return;
-  const part = pathInside(dir, partFolder(store, row, arm, epoch));
-  const runLog = result.runLog.map((line) => ({ ...line, message: redactor.text(line.message) }));
-  const secret = result.log !== null && redactor.contains(result.log);
-  const folder = instanceFolder(part, row.name, model, result.instanceId);
-  await writeInstanceLogs(folder, { ...result, runLog }, model_patch, secret);
 }

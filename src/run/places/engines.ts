@@ -38,7 +38,7 @@ export function engineSilent(reason: string, env: Variables, problems: readonly 
   });
 }
 
-/** For clients; undefined leaves the default socket to dockerode. */
+/** Options of clients; undefined leaves the default socket to dockerode. */
 export function engineOptions(env: Variables) {
   const { options, source } = requireEngine(env);
   return source === 'default' ? undefined : options;

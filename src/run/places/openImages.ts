@@ -47,7 +47,7 @@ function sharedPulls(store: Store): PullBook {
   };
 }
 
-/** For grading outside of a run. Connects to the engine when the first image is needed, because there may be nothing to grade. */
+/** Images of a grading outside of a run. Connects to the engine when the first image is needed, because there may be nothing to grade. */
 export function openGradingImages(
   env: Variables,
   arms: readonly ArmConfig[],

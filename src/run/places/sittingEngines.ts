@@ -1,4 +1,4 @@
-/** What dead processes left on the engine and in other places: removed before a sitting, and by `swebatch clean`. */
+/** Leftovers of dead processes on the engine and in other places: removed before a sitting, and by `swebatch clean`. */
 import { errorText } from '../../base/text/errorText.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import type { Reaped } from '../../environment/environmentKind.ts';
@@ -69,7 +69,7 @@ interface OrphanWork {
   readonly removed: readonly WorkImage[];
   /** Orphans that the engine would not remove, because a container of theirs is there. */
   readonly failed: readonly WorkImage[];
-  /** Of an owner that lives or cannot be judged from here, of a trial that can still be graded, or of no attempt in the record. */
+  /** End states of an owner that lives or cannot be judged from here, of a trial that can still be graded, or of no attempt in the record. */
   readonly kept: readonly WorkImage[];
 }
 
@@ -98,7 +98,7 @@ function isNeedless({ name, container, owner }: WorkImage, store: Store): boolea
       )
     );
   } catch {
-    // What cannot be read may name it.
+    // A name that cannot be read may be its.
     return false;
   }
 }
@@ -113,7 +113,7 @@ export async function cleanWork(
   const orphans = all.filter((image) => store !== undefined && isNeedless(image, store));
   const kept = all.filter((image) => !orphans.includes(image));
   if (dryRun) return { orphans, removed: [], failed: [], kept };
-  // What is still there afterwards has failed, whatever was said of it: an engine may go on with a removal that took too long.
+  // An end state that is still there afterwards has failed, whatever was said of it: an engine may go on with a removal that took too long.
   for (const { name } of orphans) await discardWork(docker, name).catch(() => undefined);
   const left = new Set((await listWorkImages(docker, machine)).map(({ name }) => name));
   return {
@@ -131,7 +131,7 @@ interface CleanedPlaces {
   readonly needsDefault: boolean;
 }
 
-/** What dead processes left on the default engine and in every place that the record names. `store`: as of `cleanWork`. */
+/** Leftovers of dead processes on the default engine and in every place that the record names. `store`: as of `cleanWork`. */
 export async function cleanPlaces(
   env: Variables,
   store: Store | undefined,

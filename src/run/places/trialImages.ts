@@ -112,7 +112,7 @@ export function createTrialImages({
   return {
     /** Trials that may wait for an image beside those in slots. */
     ahead,
-    /** It was on the engine when the sitting began: nobody waits long for it. */
+    /** The image was on the engine when the sitting began: nobody waits long for it. */
     isHere: (image: string): boolean => here.has(image),
     /** Ends the sitting: removes what the policy allows, including images that a container just used. */
     finish(): Promise<void> {

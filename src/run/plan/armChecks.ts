@@ -1,7 +1,6 @@
 /**
- * Checks whether an arm can work: a model is named, its key is set, its price is known, its modules and replies can be loaded,
- * its endpoint answers as far as that can be known without paying.
- * `run` and `resume` refuse before anything is made or paid; `doctor` shows every result.
+ * Findings about what an arm works with: its model is named, its key is set, its price is known, its modules and replies can be loaded, and its
+ * endpoint answers as far as that can be known without paying.
  */
 
 import { findAgent } from '../../agent/agents.ts';
@@ -21,7 +20,7 @@ import {
   referencesInAddress,
   replacedCredential,
 } from '../../model/namedCredentials.ts';
-import { cloudNameOf, nameMeans } from '../../model/names.ts';
+import { namedModel } from '../../model/names.ts';
 import { didYouMean, isFreeName, NO_PRICE_FIX, priceKnown } from '../../model/prices.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import { agentProblem } from '../agents/armAgent.ts';
@@ -114,7 +113,7 @@ export async function judgeFindings({ suite, ...facts }: PlanFacts): Promise<Fin
   const judge = suite?.judge;
   if (!judge) return [];
   const what = 'model of suite.judge';
-  const cloud = cloudNameOf(judge);
+  const cloud = namedModel(judge).provider?.cloud;
   if (judge.model_class !== 'openai' || isFreeName(judge.model_name))
     return [bad(what, 'tests ask a provider, and there is none behind it', 'name a model of a provider')];
   if (cloud !== undefined)
@@ -162,7 +161,7 @@ function referenceFindings({ name, model }: ArmModel, env: Variables): Finding[]
   });
 }
 
-/** What the client refuses is refused before anything is recorded. */
+/** The client refuses its options before anything is recorded. */
 async function clientFindings(what: string, model: ModelConfig, env: Variables): Promise<Finding[]> {
   if (model.model_class !== 'openai' || isFreeName(model.model_name)) return [];
   const apiKey = variable(env, model.api_key_env);
@@ -236,7 +235,7 @@ async function keyFinding({ name, model }: ArmModel, env: Variables): Promise<Fi
   if (model.base_url) return good(what, `not set; ${model.base_url} may not need one`);
   return missing(
     what,
-    `$${model.api_key_env} is not set${nameMeans(model) ? '' : didYouMean(model)}`,
+    `$${model.api_key_env} is not set${namedModel(model).provider ? '' : didYouMean(model)}`,
     `export ${model.api_key_env}=..., or name another variable in model.api_key_env`,
   );
 }
@@ -271,7 +270,7 @@ const asksSomebody = ({ model }: ArmModel): boolean =>
   model.model_class === 'openai' &&
   model.model_name !== undefined &&
   !isFreeName(model.model_name) &&
-  cloudNameOf(model) === undefined;
+  namedModel(model).provider?.cloud === undefined;
 
 /** An address that the configuration or a variable names. */
 const atOwnAddress = ({ model }: ArmModel): boolean =>

@@ -48,7 +48,7 @@ import {
   variableClauses,
 } from './taskChecks.ts';
 
-/** What tasks are checked against. A check is asked of each entry of what it needs: where no agent works, there is no arm. */
+/** Facts that tasks are checked against. A check is asked of each entry of the fact that it needs: where no agent works, there is no arm. */
 export interface TaskFacts {
   readonly run: readonly { readonly graded: boolean }[];
   /** Empty where no engine answers, or nothing is asked of one. */
@@ -75,7 +75,7 @@ const check = <Needs extends keyof TaskFacts>(
   clause: TaskCheck<Needs>['clause'],
 ): TaskCheck => ({ name, needs, clause: clause as TaskCheck['clause'] });
 
-/** Of a task that nothing before it refuses, `grader` is asked for a verdict. */
+/** The last check, `grader`, is asked of tasks that no other refuses. */
 const TASK_CHECKS: readonly TaskCheck[] = [
   check('processors', 'engine', ({ processors = 0 }, { cpus }) =>
     cpus > 0 && processors > cpus
@@ -122,14 +122,14 @@ const TASK_CHECKS: readonly TaskCheck[] = [
 export interface TaskRefusal {
   /** The name of the check. */
   readonly check: string;
-  /** What the task cannot: run here, or get a verdict. */
+  /** `run`: the task cannot run here. `verdict`: it runs, and gets none. */
   readonly of: 'run' | 'verdict';
   readonly why: string;
 }
 
 export type TaskRow = (Pick<HeldRow, 'instance'> | RowInFile) & { readonly refused?: string };
 
-/** Why a task cannot run here or gets no verdict, each reason once. Rows that stay in a file are of kinds that ask for nothing, and are read for a verdict alone. */
+/** Reasons why a task cannot run here or gets no verdict, each once. Rows that stay in a file are of kinds that ask for nothing, and are read for a verdict alone. */
 export async function refusalsOf(row: TaskRow, facts: TaskFacts): Promise<readonly TaskRefusal[]> {
   if (row.refused !== undefined) return [{ check: 'dataset', of: 'run', why: row.refused }];
   const isInFile = 'file' in row;

@@ -7,7 +7,7 @@ import { locateDataset } from '../../dataset/read/locate.ts';
 import { gradingHashOf } from '../../dataset/read/row.ts';
 import type { ImageContent } from '../../environment/places/imageService.ts';
 import { shownAddress } from '../../model/describe.ts';
-import { baseUrlOf, PROVIDERS } from '../../model/names.ts';
+import { namedModel, PROVIDERS } from '../../model/names.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import { dollarsToNano } from '../../money.ts';
 import type { Store } from '../../store/open.ts';
@@ -230,7 +230,7 @@ export function tellOtherAddress(
     if (recorded !== undefined && recordOf(facts[name]).endpoint_from === undefined) continue;
     const now = settleModel(open, { env, litellm: agent.compat !== null });
     if (!now.ok || now.addressFrom === undefined || now.model.base_url === recorded) continue;
-    const [is, named] = [baseUrlOf(model) ?? '', now.model.base_url ?? ''].map(shownAddress);
+    const [is, named] = [namedModel(model).address ?? '', now.model.base_url ?? ''].map(shownAddress);
     tell({
       level: 'note',
       text: `arm ${name} goes on with ${is}, the address that the run recorded; $${now.addressFrom} names ${named} now, which only a new run would ask`,

@@ -102,7 +102,7 @@ export function limitFindings(
   ];
 }
 
-/** What the engine cannot give, whatever it is asked: processors that it has not, a network that is not there, a limit below its least. */
+/** Options of containers that the engine refuses: processors that it has not, a network that is not there, a limit below its least. */
 export async function optionFindings({ engine, engineName, arms, grading }: PlanFacts): Promise<Finding[]> {
   if (!engine?.ok) return [];
   const docker = engineClient();

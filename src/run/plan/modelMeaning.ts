@@ -2,7 +2,7 @@
 import { cloudOf, missingPackages } from '../../model/clouds/chooseCloud.ts';
 import { knownModel } from '../../model/knownModels.ts';
 import { modelConfigSchema } from '../../model/modelConfig.ts';
-import { baseUrlOf, dialectNameOf, nameMeans, PROVIDERS, sentModel } from '../../model/names.ts';
+import { namedModel, PROVIDERS } from '../../model/names.ts';
 import { likelyModel, priceSource } from '../../model/prices.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import { type Variables, variable } from '../caller.ts';
@@ -16,6 +16,8 @@ export async function modelMeaning(name: string, env: Variables, at: Date) {
   const settled = settleModel(given, { env, litellm: false });
   if (!settled.ok) return settled;
   const { model } = settled;
+  const { provider } = namedModel(given);
+  const { dialect, sentAs, address } = namedModel(model);
   const known = knownModel(name);
   const cloud = await cloudOf(model);
   const prices = pricesOfModel(model, name, at);
@@ -23,10 +25,10 @@ export async function modelMeaning(name: string, env: Variables, at: Date) {
     ok: true as const,
     meaning: {
       name,
-      provider: nameMeans(given)?.provider.prefix ?? null,
-      dialect: dialectNameOf(model),
-      sent_as: sentModel(model),
-      base_url: baseUrlOf(model),
+      provider: provider?.prefix ?? null,
+      dialect,
+      sent_as: sentAs,
+      base_url: address,
       /** The variable that names the address; null where the name does. */
       base_url_from: settled.addressFrom ?? null,
       key: model.api_key_env,
@@ -41,7 +43,7 @@ export async function modelMeaning(name: string, env: Variables, at: Date) {
       prices: prices === 'free' ? null : prices,
       price_source: priceSource(model, at),
       /** The name that was most likely meant; null where this one is known, or may well be right. */
-      did_you_mean: prices && nameMeans(given) ? null : likelyModel(given),
+      did_you_mean: prices && provider ? null : likelyModel(given),
       /** Tokens; null where the table does not have the model. */
       context: known?.context ?? null,
       max_output: known?.output ?? null,

@@ -1,4 +1,4 @@
-/** What a plan is checked against: its configuration, the caller's variables, and the engine. */
+/** Facts that a plan is checked against: its configuration, the caller's variables, and the engine. */
 
 import { environmentKindOf } from '../../environment/environments.ts';
 import { type EngineInfo, engineInfo } from '../../environment/places/engineInfo.ts';
@@ -19,13 +19,13 @@ export interface PlanFacts extends CheckedPlan {
   readonly cwd: string;
   /** Endpoints of the makers themselves are asked too. */
   readonly online?: boolean;
-  /** As findings name it. */
+  /** The name of the engine in findings. */
   readonly engineName: string;
-  /** undefined where none is needed, or none was asked. */
+  /** undefined where no engine is needed, or it was not asked. */
   readonly engine: EngineInfo | undefined;
 }
 
-/** What can be checked without an engine. */
+/** The facts before the engine was asked. */
 export const planFacts = <P extends CheckedPlan>(
   plan: P,
   { env, cwd }: Pick<Caller, 'env' | 'cwd'>,
@@ -46,7 +46,7 @@ export async function withEngineFacts<F extends PlanFacts>(facts: F, again = fal
 export const answerOfEngine = (how: Parameters<typeof engineInfo>[1]): Promise<EngineInfo> =>
   engineInfo(undefined, how).catch((error: Error) => ({ ok: false, message: error.message }));
 
-/** What says where containers run. */
+/** The parts of a plan that say where containers run. */
 export interface Placed {
   readonly arms: readonly Pick<ResolvedConfig['arms'][number], 'environment'>[];
   readonly grading: { readonly enabled: boolean };

@@ -26,7 +26,7 @@ async function missingHere(facts: PlanFacts): Promise<readonly string[]> {
   return missing!;
 }
 
-/** Why environments could not be made where they would be. */
+/** Problems of the places where environments will be, and why the engine is silent; null where it answers or none is needed. */
 async function placeProblems(
   given: PlanFacts,
   occasion: Occasion,
@@ -51,7 +51,7 @@ export async function preflight(checked: CheckedPlan, caller: Caller, knock: boo
   refuse(problems);
 }
 
-/** What `preflight` would refuse beyond a wrong configuration, which throws. `online`: models are asked now, and one that does not answer well throws too. */
+/** Problems that `preflight` would refuse; a wrong configuration throws. `online`: models are asked now, and one that does not answer well throws too. */
 export async function wouldRefuse(
   checked: CheckedPlan,
   caller: Pick<Caller, 'env' | 'cwd'>,

@@ -16,7 +16,7 @@ interface Unsupported {
   readonly reason: string;
 }
 
-/** Of a slow engine, which has its time: what is not refused here fails when it starts. */
+/** A slow engine has its time. A task that is not refused here fails when it starts. */
 const ANSWER_MS = 15_000;
 
 /** The engine, where a task asks for something of it. An engine that does not answer refuses nothing here: that is told later, and a plan can be made without. */
@@ -31,7 +31,7 @@ async function engineFacts(rows: readonly TaskRow[], placed: Placed): Promise<re
   return engine.ok ? [engine] : [];
 }
 
-/** What tasks are checked against where they are graded, and no agent works. */
+/** Facts where tasks are graded, and no agent works. */
 export const gradedTaskFacts = async (
   rows: readonly TaskRow[],
   arms: Placed['arms'],
@@ -43,7 +43,7 @@ export const gradedTaskFacts = async (
   grader: [],
 });
 
-/** Likewise for a run. */
+/** Facts of a run. */
 export async function taskFacts(
   rows: readonly TaskRow[],
   { arms, suite, grading }: Pick<ResolvedConfig, 'arms' | 'suite' | 'grading'>,
@@ -62,7 +62,7 @@ export async function taskFacts(
   };
 }
 
-export async function refusedTasks<R extends TaskRow>(
+async function refusedTasks<R extends TaskRow>(
   rows: readonly R[],
   facts: TaskFacts,
 ): Promise<ReadonlyMap<R, readonly TaskRefusal[]>> {

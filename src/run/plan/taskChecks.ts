@@ -1,4 +1,4 @@
-/** Why a task cannot run here, or gets no verdict, as clauses. What holds for all tasks of a plan is in planChecks.ts; checks.ts asks both. */
+/** Clauses that say why a task cannot run here, or gets no verdict; checks.ts asks for them. */
 
 import type { AgentConfig } from '../../agent/agentConfig.ts';
 import { agentNamed, nameWithoutModel } from '../../agent/agents.ts';
@@ -25,7 +25,7 @@ export interface ArmFacts {
     Partial<Pick<EnvironmentConfig, 'network' | 'pull'>>;
 }
 
-/** What this machine gives to tasks. `solves`: an arm applies the solutions that tasks bring. */
+/** The variables and the judge that tasks may have of this machine. `solves`: an arm applies the solutions that tasks bring. */
 export interface VariableFacts extends Pick<ResolvedConfig, 'suite'> {
   readonly env: Variables;
   readonly solves: boolean;
@@ -78,7 +78,7 @@ export function onlyWith(capability: Capability, { environment }: ArmFacts, what
   return `${what} with environment.environment_class ${names} alone, and not with ${environment.environment_class}`;
 }
 
-/** What a task has beside its container is not started everywhere, nor does it run everywhere as whom it names. */
+/** Services and users that an environment of this kind cannot give. */
 export async function containerClause(
   { container, judgedApart }: TaskNeeds,
   { environment }: ArmFacts,
@@ -118,6 +118,6 @@ export function graderClause(instance: Instance, options: SpecOptions): Clause {
   return planned.ok ? undefined : planned.reason.replace(`${instance.instance_id} cannot be graded: `, '');
 }
 
-/** Its agent applies the solutions that tasks bring. */
+/** The agent of an arm applies the solutions that tasks bring. */
 export const solves = async ({ agent }: Pick<ArmFacts, 'agent'>): Promise<boolean> =>
   (await agentNamed(agent.agent_class))?.solves ?? false;

@@ -26,24 +26,27 @@ import type { Run } from '../contract.ts';
 import { crashPoint } from '../control/crash.ts';
 import { phaseDeadlines, trackPhases } from '../control/phases.ts';
 import type { Ending, PatchFacts } from '../exit.ts';
-import { tellVerdict, writeVerdict } from '../grader/grader.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 import type { Turn } from '../schedule/trialQueue.ts';
 import { connectionRecord } from './connectionRecord.ts';
 import { ledgerRows } from './ledgerRow.ts';
 import { createProgramRecord } from './programRecord.ts';
+import { tellVerdict, writeVerdict } from './verdicts.ts';
 
 interface AttemptFacts {
   readonly ending: Ending;
   /** Steps that the agent counted; undefined when it did not end by itself. */
   readonly steps: number | undefined;
   readonly submitted: Uint8Array | null;
-  readonly captured: CapturedPatch | null;
   readonly patch: PatchFacts;
   readonly settlement: trials.Settlement;
-  readonly workImage: string | null;
-  /** The verdict of tests that have run already. */
-  readonly verdict: EvaluationResult | null;
+  readonly left: {
+    readonly captured: CapturedPatch | null;
+    /** The image of an end state. */
+    readonly work: string | null;
+    /** The verdict of tests that have run already. */
+    readonly verdict: EvaluationResult | null;
+  };
 }
 
 export type AttemptJournal = NonNullable<ReturnType<typeof openJournal>>;
@@ -133,16 +136,8 @@ export function openJournal(run: Run, { trial, slot, waitedMs }: Turn, abort: Ab
      * Ends the attempt and settles its trial in one durable write, a compare-and-set: the first terminal state wins. False, with nothing
      * written or told, when the attempt had already ended.
      */
-    end({
-      ending,
-      submitted,
-      captured,
-      patch,
-      settlement,
-      workImage,
-      verdict,
-      ...agent
-    }: AttemptFacts): boolean {
+    end({ ending, submitted, patch, settlement, left, ...agent }: AttemptFacts): boolean {
+      const { captured, work, verdict } = left;
       const stepCount = agent.steps ?? recorder.steps();
       const message = ending.message === null ? null : redactor.text(ending.message);
       // Work in the tree that no prediction has: of an agent that submitted nothing, or that was ended before it did.
@@ -173,7 +168,7 @@ export function openJournal(run: Run, { trial, slot, waitedMs }: Turn, abort: Ab
           submission: submitted,
           captured_patch: captured?.patch ?? null,
           // Old runs have no such column filled, and most suites need none.
-          ...(workImage !== null && { work_image: workImage }),
+          ...(work !== null && { work_image: work }),
           patch_source: patch.source,
           patch_state: patch.state,
           model_patch: patch.modelPatch,

@@ -1,4 +1,4 @@
-/** What a container reached, or wanted to: written down as it ends. */
+/** Connections of containers to the outside, also refused ones: each is written down as it ends. */
 import type { Redactor } from '../../base/text/redact.ts';
 import type { EgressConnection } from '../../environment/environment.ts';
 import type { Store } from '../../store/open.ts';

@@ -9,7 +9,6 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
-import { pathName } from '../../base/text/fileName.ts';
 import { writeYaml } from '../../base/text/yaml.ts';
 import { armNameOf } from '../../config/loadConfig.ts';
 import { attemptWriterOf } from '../../formats/formats.ts';
@@ -33,18 +32,12 @@ import {
   predictionRows,
 } from '../../store/records/attemptBodies.ts';
 import { endedCalls } from '../../store/records/modelCalls.ts';
-import {
-  armsOf,
-  type RunRow,
-  runById,
-  storedConfig,
-  storedManifest,
-  wholeConfig,
-} from '../../store/records/runs.ts';
+import { type RunRow, runById, storedManifest, wholeConfig } from '../../store/records/runs.ts';
 import { crashPoint } from '../control/crash.ts';
 import { plannedArms } from '../plan/planRecord.ts';
 import { reportData } from '../standing.ts';
 import { UserError } from '../userError.ts';
+import { partFolder } from './partFolder.ts';
 import { programsSeen } from './programRecord.ts';
 import { recordFile } from './recordFile.ts';
 import { pricesOfRun } from './tokenPrices.ts';
@@ -71,7 +64,7 @@ export async function exportPredictions({ store, run, dir }: ExportTarget): Prom
   return written;
 }
 
-/** As one file, which holds the predictions of one arm and epoch: a form that says neither cannot hold several. */
+/** The predictions of one arm and epoch as one file: its form says neither, so it cannot hold several. */
 export async function exportPredictionsFile({ store, run }: ExportTarget, path: string): Promise<string> {
   const parts = partsOf(predictionRows(store, run.id));
   if (parts.length > 1)
@@ -82,13 +75,6 @@ export async function exportPredictionsFile({ store, run }: ExportTarget, path: 
   const predictions = predictionsOf(parts[0]?.rows ?? [], run.emit_empty === 1);
   await writeAtomically(path, path.endsWith('.jsonl') ? predsJsonl(predictions) : predsJson(predictions));
   return path;
-}
-
-/** Where the files of an attempt's arm and epoch lie, relative to the run's folder. */
-export function partFolder(store: Store, run: RunRow, arm: string, epoch: number): string {
-  const epochs = storedConfig(run).run?.epochs ?? 1;
-  const single = armsOf(store, run.id).length === 1 && epochs === 1;
-  return single ? '' : join(pathName(arm), `epoch-${epoch}`);
 }
 
 async function exportTrajectory(target: ExportTarget, attemptId: number, written: Written): Promise<void> {
@@ -118,7 +104,7 @@ async function writeTrajectory(
   return path;
 }
 
-/** Of every ended attempt, one at a time, as plain files. */
+/** The trajectories of all ended attempts, one at a time, as plain files. */
 export async function exportTrajectories(target: ExportTarget): Promise<string[]> {
   const written: string[] = [];
   for (const attempt of attemptRecords(target.store, target.run.id))
@@ -126,7 +112,7 @@ export async function exportTrajectories(target: ExportTarget): Promise<string[]
   return written;
 }
 
-/** What is known of a run only later; of programs also what they said to their models. */
+/** Facts of a run that are known only later; of programs also what they said to their models. */
 export async function observedOf(store: Store, runId: number) {
   const programs = await programsSeen(store, runId);
   return { ...observedIn(store, runId), ...(Object.keys(programs).length > 0 && { programs }) };
@@ -142,7 +128,7 @@ export async function exportManifest(
   return path;
 }
 
-/** What brings the run back beside the other files. Returns its path. */
+/** The record file, which brings the run back beside the other files. Returns its path. */
 export async function exportRecord({ store, run, dir }: ExportTarget): Promise<string> {
   const path = pathInside(dir, RECORD_FILE);
   await writeAtomically(path, recordFile(store, run.id));
@@ -226,7 +212,7 @@ export async function exportAttempts(
 
 type ExportedRun = Pick<RunRow, 'config' | 'dataset_source' | 'dataset_hash' | 'imported'>;
 
-/** What `run -c -` reads: sections for one arm, `arms:` where there are several or a name of its own. */
+/** The configuration that `run -c -` reads: sections for one arm, `arms:` where there are several or a name of its own. */
 export function exportConfig(run: ExportedRun, ids: readonly string[]): string {
   const { arms = [], dataset, ...sections } = wholeConfig(run);
   if (run.imported === 1) {

@@ -156,7 +156,7 @@ function keptResponses(store: Store, attemptId: number) {
   return kept;
 }
 
-/** One query of the agent: the tries that failed, and the one that answered. */
+/** A query of the agent: the tries that failed, and the one that answered. */
 interface Query {
   readonly failedTries: CallRecord[];
   readonly answer: CallRecord | null;

@@ -7,7 +7,7 @@ import type { RunEvent, RunListener } from '../events.ts';
 
 export type Log = (level: 'debug' | 'info' | 'warn', message: string, data?: Record<string, unknown>) => void;
 
-/** What a person looks for in it: the start, the end of each trial and each grading, what held the run up, the end. */
+/** The lines that a person looks for: the start, the end of each trial and each grading, what held the run up, the end. */
 export const logEvents =
   (log: Log): RunListener =>
   (event) => {

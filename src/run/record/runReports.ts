@@ -11,7 +11,7 @@ import { type StoredReport, storedReports } from '../../grading/storedReports.ts
 import type { Store } from '../../store/open.ts';
 import { armsOf, instancesOf, type RunRow, storedManifest } from '../../store/records/runs.ts';
 import { recordedEnvironment } from '../plan/planRecord.ts';
-import { partFolder } from './exportRun.ts';
+import { partFolder } from './partFolder.ts';
 
 interface WrittenReport extends StoredReport {
   readonly path: string;

@@ -62,7 +62,7 @@ export function createTrialQueue<Outcome>(
   const imagesWanted = new AbortController();
   /** Trials whose image is here and which do not wait for a slot yet. */
   const line = new Set<{ readonly priority: number; readonly passed: Promise<void> }>();
-  /** One after the other looks whether it may start, so that they start in their order. */
+  /** Trials look one after the other whether they may start, so that they start in their order. */
   const starting = new PQueue({ concurrency: 1 });
   /** Trials that have entered and not left. */
   let inside = 0;
@@ -151,7 +151,7 @@ export function createTrialQueue<Outcome>(
     },
     /** Enters the trial again after a delay, behind all others. */
     comeBack(trial: PlannedTrial, afterMs: number): void {
-      // It counts as inside during the delay, so that the queue does not count as empty.
+      // The trial counts as inside during the delay, so that the queue does not count as empty.
       inside += 1;
       delays.after(afterMs, () => enter(trial, behindAll));
     },

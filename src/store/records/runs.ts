@@ -263,8 +263,14 @@ export interface RecordedShard {
 }
 
 /** Null for a whole run. A list of many runs asks it of each: a manifest is large, and most say nothing of shards. */
-export const shardOf = (run: Pick<RunRow, 'manifest'>): RecordedShard | null =>
-  run.manifest.includes('"shard":') ? (storedManifest(run).shard ?? null) : null;
+export function shardOf(run: Pick<RunRow, 'manifest'>): RecordedShard | null {
+  if (!run.manifest.includes('"shard":')) return null;
+  const { shard } = storedManifest(run);
+  const { number = 0, of = 0, instances } = shard ?? {};
+  const isOne =
+    [number, of, instances].every(Number.isSafeInteger) && number >= 1 && number <= of && of < 1e5;
+  return shard && isOne ? shard : null;
+}
 
 export const shardName = ({ number, of }: Pick<RecordedShard, 'number' | 'of'>): string => `${number}/${of}`;
 

@@ -7,7 +7,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Solution } from '../../agent/contract.ts';
-import { isAllowList, sameNetwork } from '../../base/allowList.ts';
+import { isAllowList } from '../../base/allowList.ts';
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
 import { givenOf } from '../../base/hostVariables.ts';
 import { sha256 } from '../../base/sha256.ts';
@@ -18,6 +18,7 @@ import type { SpecOptions } from '../../grading/specs/spec.ts';
 import type { Suite, SuitePrompts, WantedVariable } from '../suite.ts';
 import { placedFiles, TaskFolderError, taskFiles, taskText } from '../taskFiles.ts';
 import { recipeOfBuild } from './builds.ts';
+import { finishTask, judgedApart } from './endState.ts';
 import { harborFiles } from './harborIgnore.ts';
 import { type HarborTask, harborTaskOf, readTask } from './readTask.ts';
 import { gradeSteps, type TaskStep, verifierOfStep, workThroughSteps } from './steps.ts';
@@ -95,15 +96,10 @@ export const harbor: Suite = {
       skillsFolder: task.skills_dir,
       variables: variablesOf(task),
       gpus: Math.max(...rooms.map(({ gpus = 0 }) => gpus)),
-      // Of a task of several steps each end state is kept as it goes on.
+      // A task of several steps has each end state kept as it goes on.
       ...(steps
         ? { keepsEndStates: 'it has several steps, whose end states' }
-        : {
-            endState: true,
-            judgedBeside: sharesContainer(task),
-            ...(!verifier.separate &&
-              !sharesContainer(task) && { judgedApart: 'its verifier has another network than its agent' }),
-          }),
+        : { judgedApart: judgedApart(task) }),
     };
   },
   builds(instance) {
@@ -118,6 +114,8 @@ export const harbor: Suite = {
     return steps && ((attempt) => workThroughSteps(steps, attempt));
   },
   solution: solutionOfTask,
+  finish: (instance, attempt) =>
+    finishTask(harborTaskOf(instance), attempt, grading(instance, { harness: attempt.harness })),
   grading,
 };
 
@@ -145,11 +143,6 @@ function variablesOf(task: HarborTask): WantedVariable[] {
     ...namedIn('solution.env', { env: {}, variables: task.solution_variables }, 'solution'),
   ];
 }
-
-/** Harbor runs such a verifier in the agent's container while that goes on. What a container reaches can be another only where a list decides it. */
-const sharesContainer = ({ verifier, network }: HarborTask): boolean =>
-  !verifier.separate &&
-  (sameNetwork(verifier.network, network) || (isAllowList(network) && verifier.network !== 'public'));
 
 const isTask = (dir: string): boolean => existsSync(join(dir, 'task.toml'));
 

@@ -175,7 +175,7 @@ const stepVerdict = z.object({
 });
 type StepVerdict = z.infer<typeof stepVerdict>;
 
-/** Of the log of a step that was verified in between: the rest of it is in no file. */
+/** Bytes of the log of a step that was verified in between: the rest of it is in no file. */
 const LOG_KEPT = 512 * 1024;
 
 const verdictOf = (result: EvaluationResult): StepVerdict => ({

@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import pLimit from 'p-limit';
 import { afterEach, describe, expect, test } from 'vitest';
 import { buildPrograms } from '../../../scripts/buildPrograms.ts';
+import { createTurnstile } from '../../../src/base/async/room.ts';
 import { EnvironmentError } from '../../../src/environment/environment.ts';
 import type { Cluster, ExecAddress } from '../../../src/environment/kubernetes/cluster.ts';
 import { podRelay } from '../../../src/environment/kubernetes/podRelay.ts';
@@ -85,7 +85,7 @@ function sidecar(
   pods.push(pod);
   const shared = {
     ...{ cluster: { exec: pod.exec }, options: { relay: true, program } },
-    ...{ filling: pLimit(1), spools },
+    ...{ filling: createTurnstile(1), spools },
     // A server that is always there.
     watch: { mark: () => 0, back: async () => undefined, awaySince: () => false },
   } as never;

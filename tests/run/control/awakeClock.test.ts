@@ -1,7 +1,7 @@
 // Time in which the process was stopped is nobody's: neither a stall nor a limit may fall due because of it.
 import { describe, expect, test } from 'vitest';
 import { awakeClock, trackPhases } from '../../../src/run/control/phases.ts';
-import type { StopReason } from '../../../src/run/exit.ts';
+import type { StopReason } from '../../../src/run/control/stop.ts';
 
 function machine() {
   let at = 0;

@@ -1,7 +1,7 @@
 // The run budget: reserve before, settle after, overshoot of at most one call a slot.
 import { describe, expect, test } from 'vitest';
 import { createBudget } from '../../../src/run/control/budget.ts';
-import { StopReason } from '../../../src/run/exit.ts';
+import { StopReason } from '../../../src/run/control/stop.ts';
 
 const DOLLAR = 1_000_000_000;
 /** Nothing has a clock that could stand still. */

@@ -1,7 +1,7 @@
 // Phases: every wait has a name and a time; a stall aborts with its phase. A fake clock, no sleeping.
 import { describe, expect, test } from 'vitest';
 import { trackPhases } from '../../../src/run/control/phases.ts';
-import type { StopReason } from '../../../src/run/exit.ts';
+import type { StopReason } from '../../../src/run/control/stop.ts';
 
 function fakeClock() {
   let now = 0;

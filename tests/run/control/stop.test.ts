@@ -1,7 +1,6 @@
 // The stop ladder: what the first, second and third press do, and that each says what the next one does.
 import { describe, expect, test, vi } from 'vitest';
-import { createStopLadder } from '../../../src/run/control/stop.ts';
-import { StopReason } from '../../../src/run/exit.ts';
+import { createStopLadder, StopReason } from '../../../src/run/control/stop.ts';
 
 describe('stop ladder', () => {
   test('first press stops starting and leaves the running alone', () => {

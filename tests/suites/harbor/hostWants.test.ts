@@ -63,7 +63,7 @@ env = { S = "\${S_KEY}" }
     env: { B: 'b' },
     variables: { A: 'A_KEY', B: 'B_KEY' },
   });
-  const check = checkDataset({ ...dataset, rows: [row] });
+  const check = await checkDataset({ ...dataset, rows: [row] });
   expect([check.gradable, check.wants]).toEqual([
     1,
     { 'suite.env=A_KEY': 1, 'suite.judge': 1, 'suite.env=S_KEY': 1 },
@@ -136,7 +136,6 @@ test('GPUs are asked of an engine that has them, and refused before anything sta
       image: 'i',
       request,
       quietEnv: false,
-      storageBytes: 0,
       devices: requests,
     },
     'name',

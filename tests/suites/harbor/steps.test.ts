@@ -5,7 +5,7 @@ import type { AgentCallbacks, AgentResult } from '../../../src/agent/contract.ts
 import { textResult } from '../../../src/agent/loop/protocol.ts';
 import { completeEnvironment } from '../../../src/environment/capabilities.ts';
 import { type Environment, EnvironmentError } from '../../../src/environment/environment.ts';
-import { ledAttempt } from '../../../src/run/attempt/ledAttempt.ts';
+import { ledAttempt } from '../../../src/run/attempt/suiteAttempt.ts';
 import { createRecorder } from '../../../src/run/record/attemptJournal.ts';
 import * as trials from '../../../src/store/records/trials.ts';
 import {
@@ -15,7 +15,7 @@ import {
   type TaskStep,
   workThroughSteps,
 } from '../../../src/suites/harbor/steps.ts';
-import type { LedAttempt } from '../../../src/suites/suite.ts';
+import type { OpenAttempt } from '../../../src/suites/suite.ts';
 import { openedRun } from '../../run/openedRun.ts';
 import { freshStore, planted } from '../../store/storeFixtures.ts';
 
@@ -87,15 +87,18 @@ async function play({
     verify: gates[name] && (async () => gates[name]!),
     ...steps[i],
   }));
-  const attempt = ledAttempt({
+  const open: OpenAttempt = {
     environment,
+    beginPhase: () => {},
+    note: (text) => void notes.push(text),
+    gradeRequest: async () => ({}) as Awaited<ReturnType<OpenAttempt['gradeRequest']>>,
+    orEnd: (work) => work,
+  };
+  const attempt = ledAttempt(open, {
     config: agentConfigSchema.parse(config),
-    journal: {
-      phases: { begin: () => {}, end: () => {}, current: '', elapsedMs: () => 0, workingMs: () => 0 },
-      ...{ recorder, note: (text) => void notes.push(text) },
-      recordWork(work) {
-        kept = keptSteps(work);
-      },
+    recorder,
+    recordWork(work) {
+      kept = keptSteps(work);
     },
     signal: new AbortController().signal,
     now: () => now,
@@ -107,7 +110,6 @@ async function play({
       const base = { exitStatus: 'Submitted', submission: name, messages: [], steps: 1, costNano: 5 };
       return { ...base, ...result };
     },
-    gradeRequest: async () => ({}) as Awaited<ReturnType<LedAttempt['gradeRequest']>>,
   });
   const ended = await workThroughSteps(all, attempt).then(
     (result) => ({ result, error: null }),

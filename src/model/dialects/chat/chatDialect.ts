@@ -1,7 +1,7 @@
 /** Chat completions: OpenAI's older interface, and the one that every compatible server speaks. */
 import type { Message, ToolSpec } from '../../model.ts';
 import type { ModelConfig } from '../../modelConfig.ts';
-import { nameMeans, OPENAI } from '../../names.ts';
+import { namedModel, OPENAI } from '../../names.ts';
 import { assembleStream, chatFacts, readCompletion, readUsage } from '../completion.ts';
 import type { Dialect, RequestWriter } from '../dialect.ts';
 import { type CacheMark, cacheMark, extraHeaders, sentParameters } from '../kwargs.ts';
@@ -9,7 +9,7 @@ import { createGrowingBuffer, isAsWritten, stringify, type WrittenMessage } from
 
 /** OpenRouter says what a call cost when it is asked to. */
 const kwargsOf = (config: ModelConfig): Readonly<Record<string, unknown>> =>
-  nameMeans(config)?.provider.prefix === 'openrouter'
+  namedModel(config).provider?.prefix === 'openrouter'
     ? { usage: { include: true }, ...config.model_kwargs }
     : config.model_kwargs;
 
@@ -27,7 +27,7 @@ export const chatDialect: Dialect = {
       stream: config.stream,
       cacheControl: config.set_cache_control,
       cacheTtl: config.cache_ttl,
-      litellm: style === 'litellm' && (nameMeans(config)?.provider ?? OPENAI) !== OPENAI,
+      litellm: style === 'litellm' && (namedModel(config).provider ?? OPENAI) !== OPENAI,
     }),
   read: readCompletion,
   factsOf: chatFacts,

@@ -1,42 +1,60 @@
-/**
- * The attempt at a task whose suite leads the agent through it, in several runs of it. They are one attempt in the record: each run counts from where
- * the one before ended. The limits are those of the attempt: what earlier runs used is gone.
- */
+/** Attempts as the suite of their task sees them. */
 import type { AgentConfig } from '../../agent/agentConfig.ts';
 import type { AgentCallbacks, AgentResult } from '../../agent/contract.ts';
 import type { Environment } from '../../environment/environment.ts';
 import { nanoToDollars } from '../../money.ts';
-import type { AgentPart, LedAttempt } from '../../suites/suite.ts';
+import type { AgentPart, LedAttempt, OpenAttempt } from '../../suites/suite.ts';
+import type { Run } from '../contract.ts';
 import { orAbort } from '../control/stop.ts';
 import { endingOfResult } from '../exit.ts';
+import type { PlannedTrial } from '../plannedTrial.ts';
 import type { AttemptJournal, Recorder } from '../record/attemptJournal.ts';
 
-export function ledAttempt(parts: {
-  readonly environment: Environment;
-  readonly config: AgentConfig;
-  readonly journal: Pick<AttemptJournal, 'phases' | 'recorder' | 'note' | 'recordWork'>;
-  readonly signal: AbortSignal;
-  /** Monotonic milliseconds. */
-  readonly now: () => number;
-  /** One run of the agent, from its beginning to its end. */
-  readonly runAgent: (
-    instruction: string,
-    config: AgentConfig,
-    callbacks: AgentCallbacks,
-    part: string,
-  ) => Promise<AgentResult>;
-  readonly gradeRequest: LedAttempt['gradeRequest'];
-}): LedAttempt {
-  const { environment, journal, signal, now, gradeRequest } = parts;
-  const { recorder } = journal;
-  /** What its runs used of the wall-clock limit: waiting, and the gradings between them, are none of it. */
+export const openAttempt = (
+  run: Pick<Run, 'stepGrading'>,
+  trial: PlannedTrial,
+  journal: Pick<AttemptJournal, 'attemptId' | 'number' | 'connected' | 'phases' | 'note'>,
+  environment: Environment,
+  signal: AbortSignal,
+): OpenAttempt => ({
+  environment,
+  beginPhase: (name) => journal.phases.begin(name),
+  note: journal.note,
+  gradeRequest: () => run.stepGrading.request(trial, journal, signal),
+  orEnd: (work) => orAbort(work, signal),
+});
+
+/**
+ * An attempt whose suite leads the agent through the task, in several runs of it. They are one attempt in the record: each run counts from where the
+ * one before ended. The limits are those of the attempt: what earlier runs used is gone.
+ */
+export function ledAttempt(
+  open: OpenAttempt,
+  parts: {
+    readonly config: AgentConfig;
+    readonly recorder: Recorder;
+    readonly recordWork: (work: string) => void;
+    readonly signal: AbortSignal;
+    /** Monotonic milliseconds. */
+    readonly now: () => number;
+    /** One run of the agent, from its beginning to its end. */
+    readonly runAgent: (
+      instruction: string,
+      config: AgentConfig,
+      callbacks: AgentCallbacks,
+      part: string,
+    ) => Promise<AgentResult>;
+  },
+): LedAttempt {
+  const { recorder, recordWork, signal, now } = parts;
+  /** Time of the wall-clock limit that the runs used: waiting, and the gradings between them, are none of it. */
   let workedMs = 0;
   let steps = 0;
   let cost: number | null = 0;
   return {
-    environment,
+    ...open,
     signal,
-    gradeRequest,
+    recordWork,
     async runAgent(part) {
       const config = configFor(parts.config, recorder, steps, workedMs / 1000, part);
       const began = now();
@@ -55,10 +73,6 @@ export function ledAttempt(parts: {
       const { reason, message } = endingOfResult(result);
       return { result: { ...result, steps, costNano: cost }, reason, message };
     },
-    beginPhase: (name) => journal.phases.begin(name),
-    note: (text) => journal.note(text),
-    recordWork: (work) => journal.recordWork(work),
-    orEnd: (work) => orAbort(work, signal),
   };
 }
 
@@ -71,7 +85,7 @@ const usedUp = (limit: string): AgentResult => ({
   costNano: 0,
 });
 
-/** What is left of the attempt's limits. The time that the task gives is that of the part. */
+/** The rest of the attempt's limits. The time that the task gives is that of the part. */
 function configFor(
   config: AgentConfig,
   recorder: Recorder,
