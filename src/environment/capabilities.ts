@@ -34,7 +34,9 @@ const METHODS = [
 type Own = 'info' | 'execute' | 'templateVars' | 'capturePatch' | 'putFile' | 'getFile' | 'close';
 
 /** An environment as a module of the user's may make it: what stands in neither list is completed. */
-export type PlainEnvironment = Pick<Environment, Own> & Partial<Environment>;
+export type PlainEnvironment = Pick<Environment, Own> & {
+  readonly [Method in keyof Environment]?: Environment[Method] | undefined;
+};
 
 /** The factory of such a module. */
 export type PlainFactory = Pick<EnvironmentFactory, 'kind' | 'close'> &

@@ -232,11 +232,11 @@ export async function environmentIn(
   return completeEnvironment({
     info,
     execute,
-    ...(container.as && {
-      as: (user: string): Pick<Environment, 'execute'> => ({
+    as:
+      container.as &&
+      ((user) => ({
         execute: async (command, options) => (await channelOf(user)).execute(command, options),
-      }),
-    }),
+      })),
     templateVars: () => ({
       ...unameVars(),
       cwd: config.cwd,
@@ -268,54 +268,47 @@ export async function environmentIn(
     getFile: (path) => orDeath(container.getFile(path).then((content) => content ?? missing(path))),
     putFiles: async (files) => (files.length > 0 ? orDeath(container.put(files)) : undefined),
     getFiles: (path, maxBytes, whole) => orDeath(filesAt(container, path, maxBytes, whole)),
-    ...(putBack && { putBack: (image, path) => orDeath(putBack(image, path)) }),
-    ...(watchWrites && { watchWrites: (folders) => orDeath(watchWrites(folders)) }),
-    ...(serviceLogs && { serviceLogs }),
-    ...(keep && {
-      async keepWork(kept = {}) {
+    putBack: putBack && ((image, path) => orDeath(putBack(image, path))),
+    watchWrites: watchWrites && ((folders) => orDeath(watchWrites(folders))),
+    serviceLogs,
+    keepWork:
+      keep &&
+      (async (kept = {}) => {
         if (!kept.running) await killAll();
         return orDeath(keep(kept), 'keeping the work');
-      },
-    }),
-    ...(unkept && {
-      unkept: async () =>
-        (await orDeath(unkept(), 'looking at what can be kept')) ?? unkeptInside(own, names ?? ''),
-    }),
-    ...(systemChanges && { systemChanges: () => orDeath(systemChanges(), 'listing what was changed') }),
+      }),
+    unkept:
+      unkept &&
+      (async () =>
+        (await orDeath(unkept(), 'looking at what can be kept')) ?? unkeptInside(own, names ?? '')),
+    systemChanges: systemChanges && (() => orDeath(systemChanges(), 'listing what was changed')),
     leftRunning: own.left,
-    ...(beside && {
-      async beside(putBack) {
+    beside:
+      beside &&
+      (async (putBack) => {
         const started = await orDeath(beside(putBack), 'opening it for a verifier');
+        const { startProcess } = started;
         // Whoever worked here may have reached the supervisor.
         const transport = await createPlainExecTransport(
-          started.startProcess,
+          startProcess,
           config.interpreter,
           putScript(container),
         );
         const { keep: _, beside: __, as: ___, unkept: ____, ...rest } = container;
         const same = { ...rest, ...started, remove: async () => {} };
-        const notes = { ...info, transport: transport.name };
-        return {
-          ...(await environmentIn(
-            same,
-            { own: createChannel(transport, config, same) },
-            config,
-            undefined,
-            notes,
-          )),
-          runsBeside: true,
-        };
-      },
-    }),
-    ...(listen && {
-      async listen(port, onConnection) {
+        const channels = { own: createChannel(transport, config, same) };
+        const told = { ...info, transport: transport.name };
+        return { ...(await environmentIn(same, channels, config, undefined, told)), runsBeside: true };
+      }),
+    listen:
+      listen &&
+      (async (port, onConnection) => {
         const doorway = await orDeath(listen(port, onConnection), 'opening a port');
-        // One that comes after the end is nobody's.
+        // A doorway that comes after the end is nobody's.
         if (closing !== undefined) await doorway.close();
         doorways.push(doorway);
         return doorway;
-      },
-    }),
+      }),
     close() {
       closing ??= (async () => {
         own.close();

@@ -20,25 +20,16 @@ interface RemovalOptions {
   readonly warn?: ((text: string) => void) | undefined;
   /** How long the end of the run waits for what is not gone then. */
   readonly graceMs?: number | undefined;
-  readonly waits?: readonly number[];
-  /** How long whoever discards it waits for the first try, which goes on. */
-  readonly patienceMs?: number;
 }
 
 /** The last is kept to. */
 const WAITS_MS: readonly number[] = [500, 2000, 5000, 20_000];
 const AT_THE_END_MS = 1000;
 const GRACE_MS = 30_000;
-/** Much for a removal, also on a machine that is drowning, and little for a slot. */
+/** A slot waits so long for the first try, which goes on: much for a removal, also on a machine that is drowning. */
 const PATIENCE_MS = 20_000;
 
-export function createRemovals({
-  watch,
-  warn = () => {},
-  graceMs = GRACE_MS,
-  waits = WAITS_MS,
-  patienceMs = PATIENCE_MS,
-}: RemovalOptions) {
+export function createRemovals({ watch, warn = () => {}, graceMs = GRACE_MS }: RemovalOptions) {
   const going = new Set<Promise<unknown>>();
   const closing = new AbortController();
   const over = new AbortController();
@@ -63,7 +54,7 @@ export function createRemovals({
     warn(`${name} could not be removed${early === 'refused' ? '' : unanswered()}; it is tried again`);
     if ((await first) === 'gone') return warn(`${name} is removed now`);
     for (let tried = 0; !over.signal.aborted; tried += 1) {
-      const ms = waits[Math.min(tried, waits.length - 1)]!;
+      const ms = WAITS_MS[Math.min(tried, WAITS_MS.length - 1)]!;
       await pause(ms, closing.signal);
       if (closing.signal.aborted) await pause(Math.min(ms, AT_THE_END_MS), over.signal);
       else await watch.back(closing.signal).catch(() => undefined);
@@ -80,7 +71,7 @@ export function createRemovals({
     async discard(removal: Removal): Promise<void> {
       const first = orAborted(removal.remove(), over.signal).catch(() => undefined);
       track(first);
-      const early = await within(first, patienceMs);
+      const early = await within(first, PATIENCE_MS);
       if (early !== 'gone') track(untilGone(removal, first, early));
     },
     /** Nothing else will be removed: resolves when all is gone, or the grace is over. */

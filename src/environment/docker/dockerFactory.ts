@@ -56,14 +56,7 @@ import {
 import { createProgramVolumes, type ProgramVolumes } from '../programs/programVolume.ts';
 import { createRelayLine } from '../relay/relayLine.ts';
 import { containerFiles, createContainer, type Discard, deathOf, restartContainer } from './container.ts';
-import {
-  createDiskWatch,
-  createQuotaProbe,
-  lookAtLayer,
-  type QuotaProbe,
-  takenBytes,
-  writtenBytes,
-} from './diskWatch.ts';
+import { createDiskWatch, lookAtLayer, takenBytes, writtenBytes } from './diskWatch.ts';
 import { deviceRequests } from './gpus.ts';
 import {
   entryLabel,
@@ -151,7 +144,6 @@ function dockerDriver(
     inTurn,
     sealer: createSealer(docker),
     programs: createProgramVolumes(docker, discard),
-    quotaBytes: createQuotaProbe(docker, config.disk),
     hasLoopback: createLoopbackProbe(docker),
   };
   return {
@@ -192,7 +184,6 @@ interface DockerShared<C = EnvironmentConfig> {
   readonly ensure: EnsureImage;
   readonly inTurn: FactoryParts['inTurn'];
   readonly sealer: Sealer;
-  readonly quotaBytes: QuotaProbe;
   readonly hasLoopback: ReturnType<typeof createLoopbackProbe>;
   readonly programs: ProgramVolumes;
   readonly watch: EngineWatch;
@@ -444,7 +435,7 @@ async function openContainer(
   } = {},
 ): Promise<OpenContainer> {
   const { program: programVolume, entry, beside, door, phase = 'start' } = more;
-  const { docker, config, options, quotaBytes, hasLoopback, watch, discard, inTurn } = shared;
+  const { docker, config, options, hasLoopback, watch, discard, inTurn } = shared;
   const { quietEnv = true, capAdd = [] } = options;
   const beforeStart = request.putBack && putBackFrom(shared, request, request.putBack);
   const place = beside?.place;
@@ -466,15 +457,7 @@ async function openContainer(
     place,
   };
   const since = watch.mark();
-  const handle = await inTurn(request, phase, async () => {
-    const storageBytes = await quotaBytes.bytes();
-    try {
-      return await createContainer(docker, { ...spec, storageBytes });
-    } catch (error) {
-      if (storageBytes === 0 || !quotaBytes.refused(error)) throw error;
-      return createContainer(docker, { ...spec, storageBytes: 0 });
-    }
-  });
+  const handle = await inTurn(request, phase, () => createContainer(docker, spec));
   const lifetimeS = parseDuration(config.container_timeout);
   const starterAs = (user?: string) => processStarter(handle, undefined, watch.suspect, user);
   const startProcess = starterAs();
