@@ -13,13 +13,12 @@ import { sha256 } from '../base/sha256.ts';
 import { plural } from '../base/text/numbers.ts';
 import { DEFAULT_SEED } from '../dataset/select.ts';
 import { isInShard } from '../dataset/shard.ts';
-import { LOG_ROOT } from '../formats/harness/logFolders.ts';
 import type { Caller, Tell } from '../run/caller.ts';
 import { withRunLock, workerOn } from '../run/control/lock.ts';
 import { settingsChanged } from '../run/plan/continuity.ts';
 import { plannedConfig } from '../run/plan/planRecord.ts';
 import { exportRun } from '../run/record/exportRun.ts';
-import { partFolder } from '../run/record/partFolder.ts';
+import { gradingLogs } from '../run/record/partFolder.ts';
 import { exportRunReports } from '../run/record/runReports.ts';
 import { databasePath, makeAndOpen, openForReading, refuseRunName } from '../run/resultsRoot.ts';
 import { orderTrials } from '../run/schedule/order.ts';
@@ -474,7 +473,7 @@ async function writeFiles(
   const { run: runs, grading } = plannedConfig(run);
   const epochs = Array.from({ length: runs.epochs }, (_, i) => i + 1);
   const folders = armsOf(store, run.id).flatMap(({ name }) =>
-    epochs.map((epoch) => join(partFolder(store, run, name, epoch), LOG_ROOT)),
+    epochs.map((epoch) => gradingLogs(store, run, name, epoch)),
   );
   const dirs = parts.map((part) => pathInside(part.root, run.name));
   for (const from of dirs)

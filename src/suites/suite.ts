@@ -139,12 +139,13 @@ export interface EndedAttempt extends OpenAttempt {
   /** Why the agent's part ended. */
   readonly reason: ExitReason;
   readonly harness: HarnessVersion;
-  /** The patch of the work tree. `running`: processes are not killed. `lost`: what was thrown when the engine took the result with it; null else. */
+  /**
+   * The patch of the work tree, without the values of this machine that were given to the task. `running`: processes are not killed. `lost`: the error
+   * with which the engine took the result; null else.
+   */
   capture(running: boolean): Promise<{ readonly captured: CapturedPatch | null; readonly lost: unknown }>;
   /** Work on the environment within the time that a capture may take. */
   inTime<T>(work: Promise<T>): Promise<T>;
-  /** The bytes without the values of this machine that were given to the task. */
-  withoutValues(bytes: Uint8Array): Uint8Array;
   /** Writes texts into a folder of the attempt below one of the run; resolves to that folder. Secrets in them are replaced. */
   keepFiles(folder: string, files: readonly { name: string; text: string }[]): Promise<string>;
   /** A line of run.log. */

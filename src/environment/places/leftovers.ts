@@ -301,7 +301,7 @@ async function leftNow(run: RecordedRun, images: readonly string[]): Promise<Lef
   );
   return {
     containers: containers.map((container) => container.Names[0]?.replace(/^\//, '') ?? container.Id),
-    images: images.map(localName).filter((image) => names.has(image)),
+    images: [...new Set(images.map(localName))].filter((image) => names.has(image)),
   };
 }
 

@@ -7,7 +7,7 @@ import type { Clock } from '../limits/clock.ts';
 import type { CallEnd, Limiter, Release } from '../limits/limiter.ts';
 import { rateHint, retryAfter, type Wait } from '../limits/retryAfter.ts';
 import type { RateShare, Taken } from '../limits/sharedRate.ts';
-import { backoffMs, type FailedTry, planRetry, type TryResult } from '../limits/withRetries.ts';
+import { backoffMs, type FailedTry, planRetry, type TryResult, withRetries } from '../limits/withRetries.ts';
 import { abortError, type CallRecord, type ModelReply, type QueryOptions, type Usage } from '../model.ts';
 import type { ModelConfig, RetryConfig } from '../modelConfig.ts';
 import { type CostOfCall, costOf, estimateNano, USUAL_MAX_OUTPUT } from '../prices.ts';
@@ -158,6 +158,22 @@ function failedTry(
     },
   };
 }
+
+/** A call with all its tries. `answered`: the conversation has had an answer, which was paid for. */
+export const untilAnswered = (
+  shared: Pick<Shared, 'limiter' | 'rates' | 'clock' | 'accepted'>,
+  call: HttpCall,
+  options: Pick<QueryOptions, 'listener' | 'signal'>,
+  answered: boolean,
+) =>
+  withRetries({
+    config: call.endpoint.config.retry,
+    clock: shared.clock,
+    signal: options.signal,
+    onBackoff: () => options.listener?.phase?.('backoff'),
+    answered,
+    ask: (tried) => tryOnce(shared, call, options, tried),
+  });
 
 /**
  * In this order: its turn at the limiter, its tokens of the minute, leave to spend (`listener.wanted`, where the caller keeps its budget), the

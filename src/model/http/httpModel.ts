@@ -16,7 +16,6 @@ import { providerError } from '../dialects/providerError.ts';
 import { type Clock, systemClock } from '../limits/clock.ts';
 import { createLimiter } from '../limits/limiter.ts';
 import { createRateShare, type RateBook, type RateShare } from '../limits/sharedRate.ts';
-import { withRetries } from '../limits/withRetries.ts';
 import {
   abortError,
   type CallRecord,
@@ -37,7 +36,7 @@ import type { ModelConfig } from '../modelConfig.ts';
 import { addressWithReferences, literalsInAddress } from '../namedCredentials.ts';
 import { namedModel } from '../names.ts';
 import { overridden, programOverrides } from '../parameters/programOverrides.ts';
-import { type HttpCall, type Shared, silentIsAway, tryOnce, withEstimatedUsage } from './httpCall.ts';
+import { type HttpCall, type Shared, silentIsAway, untilAnswered, withEstimatedUsage } from './httpCall.ts';
 import {
   type AnswerBody,
   addressUnder,
@@ -82,7 +81,7 @@ function maxOutput(config: ModelConfig): number | null {
 }
 
 function httpModel(shared: Shared, wire: Wire | undefined): Model {
-  const { endpoint, clock, name } = shared;
+  const { endpoint, name } = shared;
   const { config } = endpoint;
   const newWriter = () => endpoint.dialect.createWriter(endpoint.sent, endpoint.model, shared.style);
   let idle: RequestWriter | undefined = newWriter();
@@ -109,14 +108,7 @@ function httpModel(shared: Shared, wire: Wire | undefined): Model {
           silentIsAway(shared, await sendOnce({ ...endpoint, first: !answered }, body, stop)),
       };
       try {
-        return await withRetries({
-          config: config.retry,
-          clock,
-          signal,
-          onBackoff: () => options.listener?.phase?.('backoff'),
-          answered,
-          ask: (tried) => tryOnce(shared, call, options, tried),
-        });
+        return await untilAnswered(shared, call, options, answered);
       } finally {
         idle = mine;
       }
@@ -507,8 +499,9 @@ async function forward(
   overrides: ReturnType<typeof programOverrides>,
   asked: WireRequest,
   sink: WireSink | null,
-  { signal, listener, answered = false }: WireOptions,
+  options: WireOptions,
 ): Promise<WireAnswer> {
+  const { signal, answered = false } = options;
   if (signal?.aborted) throw abortError(signal);
   const endpoint = { ...endpointFor(shared.endpoint, asked), first: !answered };
   const counts = asked.operation === 'count_tokens';
@@ -531,15 +524,7 @@ async function forward(
       return set.length === 0 ? row : { ...row, notes: [...row.notes, note] };
     },
   };
-  const response = await withRetries({
-    config: endpoint.config.retry,
-    clock: shared.clock,
-    signal,
-    onBackoff: () => listener?.phase?.('backoff'),
-    answered,
-    ask: (tried) =>
-      tryOnce(shared, call, { ...(signal && { signal }), ...(listener && { listener }) }, tried),
-  });
+  const response = await untilAnswered(shared, call, options, answered);
   const exchange = last?.exchange;
   const refused =
     !held.isOpen() && exchange?.status && exchange.status >= 400

@@ -13,7 +13,6 @@ import {
   type Environment,
   EnvironmentError,
   isLoss,
-  type Kept,
   LOGIN_SHELL,
   WRONG_ENVIRONMENT,
 } from '../../environment/environment.ts';
@@ -22,8 +21,7 @@ import { type EvaluationResult, imagesOfWork } from '../../grading/gradingFrame.
 import { StorageError } from '../../store/open.ts';
 import { abandonedWorks, noteWork } from '../../store/records/evaluations.ts';
 import type { FinishedWork } from '../../suites/suite.ts';
-import { needsOf, probedPackageOf, suiteOf } from '../../suites/suites.ts';
-import type { ArmRuntime } from '../arms.ts';
+import { isJudgedByState, needsOf, probedPackageOf, suiteOf } from '../../suites/suites.ts';
 import type { Run } from '../contract.ts';
 import { crashPoint } from '../control/crash.ts';
 import { orAbort } from '../control/stop.ts';
@@ -81,7 +79,7 @@ function refuseVolumes(instance: Instance, { capabilities, info: { volumes = [] 
  * Checks before the first step that the shell uses the right Python environment. In a wrong one every command of the agent would run, with
  * wrong results. The check uses the same channel as the agent's commands.
  */
-export async function probeEnvironment(
+async function probeEnvironment(
   trial: PlannedTrial,
   environment: Environment,
   { phases }: AttemptJournal,
@@ -165,30 +163,25 @@ async function keepWork(
 ): Promise<LeftWork> {
   onAgentDone();
   crashPoint('before_capture');
-  const { instance, arm } = trial;
-  const capture = (running: boolean) =>
-    captureWork(run, journal, environment, end, {
-      arm,
-      kept: { running, beside: arm.agent.beside_work ?? [] },
-    });
-  const { finish } = suiteOf(instance);
-  const { judge, ...kept }: FinishedWork = finish
-    ? await finish(instance, {
-        ...openAttempt(run, trial, journal, environment, signal),
-        ...{ reason: end.ending.reason, harness: run.grading.harness, capture, warn: journal.warn },
-        inTime: (work) => inTime(run, work),
-        withoutValues: (bytes) =>
-          Object.keys(run.suite.variables).length === 0 ? bytes : run.redactor.bytes(bytes),
-        keepFiles: (folder, files) => keepFiles(run, trial, journal, folder, files),
-      })
-    : { ...(await capture(false)), work: null };
-  if (!judge) return { ...kept, verdict: null };
+  const capture = (running: boolean) => captureWork(run, trial, journal, environment, end, running);
+  const { finish } = suiteOf(trial.instance);
+  let left = NOTHING_LEFT;
   try {
-    const { patch } = patchOfAttempt(run.config.patch, arm, end, kept.captured);
-    return { ...kept, verdict: await judge(patch.modelPatch) };
+    const { judge, ...kept }: FinishedWork = finish
+      ? await finish(trial.instance, {
+          ...openAttempt(run, trial, journal, environment, signal),
+          ...{ reason: end.ending.reason, harness: run.grading.harness, capture, warn: journal.warn },
+          inTime: (work) => inTime(run, work),
+          keepFiles: (folder, files) => keepFiles(run, trial, journal, folder, files),
+        })
+      : { ...(await capture(false)), work: null };
+    left = { ...kept, verdict: null };
+    if (!judge) return left;
+    const { patch } = patchOfAttempt(run.config.patch, trial.arm, end, kept.captured);
+    return { ...left, verdict: await judge(patch.modelPatch) };
   } catch (error) {
     if (error instanceof StorageError) throw error;
-    return { ...kept, lost: error, verdict: null };
+    return { ...left, lost: error };
   }
 }
 
@@ -198,15 +191,23 @@ async function keepWork(
  */
 async function captureWork(
   run: Run,
+  { arm, instance }: PlannedTrial,
   journal: AttemptJournal,
   environment: Environment,
   { ending, result }: AgentEnd,
-  { arm, kept }: { readonly arm: ArmRuntime; readonly kept: Kept },
+  running: boolean,
 ): Promise<{ readonly captured: CapturedPatch | null; readonly lost: unknown }> {
   if (ending.reason === 'env_died') return { captured: null, lost: null };
   journal.phases.begin('capture');
   try {
-    return { captured: await inTime(run, environment.capturePatch(kept)), lost: null };
+    const kept = { running, beside: arm.agent.beside_work ?? [] };
+    const captured = await inTime(run, environment.capturePatch(kept));
+    // A patch that is not graded keeps no value that was given to the task.
+    const hasValues = isJudgedByState(instance) && Object.keys(run.suite.variables).length > 0;
+    return {
+      captured: hasValues ? { ...captured, patch: run.redactor.bytes(captured.patch) } : captured,
+      lost: null,
+    };
   } catch (error) {
     if (error instanceof StorageError) throw error;
     const { message } = error as Error;

@@ -4,7 +4,7 @@
  * over when its owner is provably dead.
  */
 
-import { closeSync, linkSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeFolder } from '../../base/files/makeFolder.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
@@ -72,37 +72,23 @@ export function takeLock(
   });
 }
 
-/** Errors of file systems without hard links, as exFAT (lockWithoutLinks.test.ts). */
-const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EXDEV']);
-
-/** The lock is written elsewhere and linked into place: on a full disk nobody sees half of it (T-51). */
+/** On a full disk there is no lock at all (T-51). A crash before it is written leaves an empty one, which counts as dead. */
 function create(path: string, me: LockHolder): boolean {
-  const draft = `${path}.${me.pid}-${me.pidStart}`;
-  const text = JSON.stringify(me);
+  let file: number;
   try {
-    writeFileSync(draft, text);
-    linkSync(draft, path);
-    return true;
-  } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST') return false;
-    if (NO_LINKS.has(code)) return createWithoutLinks(path, text);
-    throw error;
-  } finally {
-    rmSync(draft, { force: true });
-  }
-}
-
-/** A crash between the two steps leaves an empty lock, which counts as dead. */
-function createWithoutLinks(path: string, text: string): boolean {
-  try {
-    const file = openSync(path, 'wx');
-    writeSync(file, text);
-    closeSync(file);
-    return true;
+    file = openSync(path, 'wx');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw error;
+  }
+  try {
+    writeFileSync(file, JSON.stringify(me));
+    return true;
+  } catch (error) {
+    rmSync(path, { force: true });
+    throw error;
+  } finally {
+    closeSync(file);
   }
 }
 

@@ -12,7 +12,7 @@ import { abandonGradingCalls } from '../../store/records/modelCalls.ts';
 import { planGrading } from '../../suites/suites.ts';
 import { crashPoint } from '../control/crash.ts';
 import { FREE_OUTAGES } from '../exit.ts';
-import { recordVerdict, writeGradedFiles } from '../record/verdicts.ts';
+import { tellVerdict, writeGradedFiles, writeVerdict } from '../record/verdicts.ts';
 import { createDiscards, type GradedRun, gradeTrial, gradingFactory, type Verdict } from './gradeTrial.ts';
 
 export interface GradingSummary {
@@ -90,7 +90,8 @@ export async function createGrader(run: GradedRun, cwd: string) {
 
   async function keep(gradable: Gradable, verdict: Verdict): Promise<void> {
     const { label, result } = verdict;
-    recordVerdict(run, gradable, verdict);
+    writeVerdict(run, gradable, result);
+    tellVerdict(run, label, result);
     if (verdict.gradable) {
       crashPoint('graded');
       files = files.then(() => writeGradedFiles(run, gradable, label, result)).catch(noteBroken);

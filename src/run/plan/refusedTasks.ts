@@ -62,7 +62,7 @@ export async function taskFacts(
   };
 }
 
-export async function refusedTasks<R extends TaskRow>(
+async function refusedTasks<R extends TaskRow>(
   rows: readonly R[],
   facts: TaskFacts,
 ): Promise<ReadonlyMap<R, readonly TaskRefusal[]>> {

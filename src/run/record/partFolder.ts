@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { pathName } from '../../base/text/fileName.ts';
+import { LOG_ROOT } from '../../formats/harness/logFolders.ts';
 import type { Store } from '../../store/open.ts';
 import { armsOf, type RunRow, storedConfig } from '../../store/records/runs.ts';
 
@@ -9,3 +10,7 @@ export function partFolder(store: Store, run: RunRow, arm: string, epoch: number
   const single = armsOf(store, run.id).length === 1 && epochs === 1;
   return single ? '' : join(pathName(arm), `epoch-${epoch}`);
 }
+
+/** Where the logs of that part's gradings lie, relative to the run's folder. */
+export const gradingLogs = (store: Store, run: RunRow, arm: string, epoch: number): string =>
+  join(partFolder(store, run, arm, epoch), LOG_ROOT);

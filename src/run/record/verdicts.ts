@@ -25,24 +25,12 @@ const bit = (value: boolean | null): number | null => (value === null ? null : v
 
 const UNDECIDED: ReadonlySet<Outcome> = new Set<Outcome>(['infra', 'ungradable', 'timeout']);
 
-/** Records a verdict, then emits its event. */
-export function recordVerdict(
-  run: Pick<JudgedRun, 'store' | 'row' | 'redactor' | 'events'>,
-  of: JudgedWork,
-  { label, result }: { readonly label: TrialLabel; readonly result: EvaluationResult },
-): void {
-  writeVerdict(run, of, result);
-  tellVerdict(run, label, result);
-}
-
-export type JudgedWork = Pick<Gradable, 'trial_id' | 'attempt_id' | 'model' | 'patch_sha256'>;
-
 const messageOf = ({ errorMessage }: EvaluationResult, redactor: Redactor): string | null =>
   errorMessage === null ? null : redactor.text(errorMessage);
 
 export function writeVerdict(
   { store, row, redactor }: Pick<JudgedRun, 'store' | 'row' | 'redactor'>,
-  g: JudgedWork,
+  g: Pick<Gradable, 'trial_id' | 'attempt_id' | 'model' | 'patch_sha256'>,
   result: EvaluationResult,
 ): void {
   // The log lies in a file that only its owner can read.

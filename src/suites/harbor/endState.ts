@@ -36,13 +36,12 @@ export async function finishTask(
   const running = left?.runs === true;
   const { captured, lost } = await attempt.capture(running);
   const image = task.steps || left?.only ? null : await keptImage(attempt, running);
-  const clean = captured && { ...captured, patch: attempt.withoutValues(captured.patch) };
-  if (!left || lost !== null || (image === null && !left.only)) return { captured: clean, work: image, lost };
+  if (!left || lost !== null || (image === null && !left.only)) return { captured, work: image, lost };
   const container = attempt.environment.info.containerId ?? '';
   // The name of an end state of which there is no image: once it is judged, nobody looks for less than it was.
   const work = image ?? (left.unkept === undefined ? null : `${WORK_IMAGES}:${container}`);
   const judged = { work: work ?? container, left };
-  return { captured: clean, work, lost, judge: (patch) => judge(attempt, planned, { ...judged, patch }) };
+  return { captured, work, lost, judge: (patch) => judge(attempt, planned, { ...judged, patch }) };
 }
 
 /** The output of its services, as files of the attempt. Never throws for an engine. */

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { createRedactor } from '../../../src/base/text/redact.ts';
 import type { EvaluationResult } from '../../../src/grading/gradingFrame.ts';
 import { createEvents, type RunEvent } from '../../../src/run/events.ts';
-import { recordVerdict, writeGradedFiles } from '../../../src/run/record/verdicts.ts';
+import { tellVerdict, writeGradedFiles, writeVerdict } from '../../../src/run/record/verdicts.ts';
 import { gradableTrials } from '../../../src/store/records/evaluations.ts';
 import * as trials from '../../../src/store/records/trials.ts';
 import { ending, freshStore, planted } from '../../store/storeFixtures.ts';
@@ -30,7 +30,7 @@ test('the log is kept as it is, flagged, and readable by its owner only', async 
     ...{ applyMethod: null, exitCode: 0, infraReason: null, imageDigest: null, specHash: '' },
   } as unknown as EvaluationResult;
   const label = { trialId: trial!.id, arm: 'default', instanceId: 'a__a-1', epoch: 1 };
-  recordVerdict({ store, row: run, redactor, events: createEvents() }, gradable!, { label, result });
+  writeVerdict({ store, row: run, redactor }, gradable!, result);
   const row = store.prepare('SELECT log, report, suspicion FROM evaluations').get() as {
     log: Uint8Array;
     report: string;
@@ -51,23 +51,16 @@ test.each([
   ['infra', { message: 'a__a-1: no reward of ‹redacted:WORD›' }],
   ['unresolved', {}],
 ])('the event of a verdict says why where nothing was decided: %s', (outcome, said) => {
-  const store = freshStore();
-  const run = planted(store, { ids: ['a__a-1'] });
-  const [trial] = trials.trialsOf(store, run.id);
-  trials.leaseTrial(store, trial!.id, 'me', 1);
-  const { id } = trials.beginAttempt(store, trial!.id, { startedAt: 'now', slot: 1, config: '{}' });
-  trials.endAttempt(store, id, ending('submitted'), 'seal');
   const result = {
     ...{ instanceId: 'a__a-1', outcome, resolved: null, resolvedStrict: null, log: null, script: '' },
     ...{ report: null, suspicion: [], runLog: [], limits: null, errorMessage: 'a__a-1: no reward of sunday' },
     ...{ harness: 'v5', network: 'default', startedAt: new Date(0), durationMs: 1, specHash: '' },
     ...{ applyMethod: null, exitCode: 0, infraReason: null, imageDigest: null },
   } as unknown as EvaluationResult;
-  const label = { trialId: trial!.id, arm: 'default', instanceId: 'a__a-1', epoch: 1 };
+  const label = { trialId: 1, arm: 'default', instanceId: 'a__a-1', epoch: 1 };
   const events = createEvents();
   const heard: RunEvent[] = [];
   events.on((event) => heard.push(event));
-  const [gradable] = gradableTrials(store, run.id);
-  recordVerdict({ store, row: run, redactor, events }, gradable!, { label, result });
+  tellVerdict({ redactor, events }, label, result);
   expect(heard).toEqual([{ type: 'graded', trial: label, outcome, resolved: null, durationMs: 1, ...said }]);
 });
