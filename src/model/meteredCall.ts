@@ -11,7 +11,7 @@
  */
 import type { NanoDollars } from '../money.ts';
 import type { CallListener, CallRecord } from './model.ts';
-import { tokensOfCall } from './prices.ts';
+import { estimatedTokens } from './prices.ts';
 
 /** Ends a reservation with what the call cost; null is unknown, and counts as the reservation. */
 export type Settle = (costNano: NanoDollars | null) => void;
@@ -61,9 +61,15 @@ export function createTally(): Tally {
     count(call, estimateNano) {
       spent += call.costNano ?? (call.state === 'ok' ? (estimateNano ?? 0) : 0);
       unknown ||= call.costNano === null;
-      tokens += tokensOfCall(call);
+      tokens += tokensOf(call);
     },
   };
+}
+
+/** As stated, else as many as the call may have used. A request that was never sent (a script, a recording) used none. */
+function tokensOf({ usage, state, requestBytes }: Pick<CallRecord, 'usage' | 'state' | 'requestBytes'>) {
+  if (usage) return usage.input + usage.cacheRead + usage.cacheWrite + usage.output;
+  return state === 'ok' && requestBytes > 0 ? estimatedTokens(requestBytes, null) : 0;
 }
 
 export interface MeteredCall extends CallListener {

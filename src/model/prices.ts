@@ -11,7 +11,7 @@ import { closest } from '../base/text/closest.ts';
 import { type NanoDollars, nanoOrNull, plausibleNano } from '../money.ts';
 import { readUsage } from './dialects/completion.ts';
 import type { ReadUsage } from './dialects/dialect.ts';
-import type { CallRecord, Usage } from './model.ts';
+import type { Usage } from './model.ts';
 import type { ModelConfig, Prices } from './modelConfig.ts';
 import { isMaker, namedModel, PROVIDERS } from './names.ts';
 
@@ -347,16 +347,6 @@ export const USUAL_MAX_OUTPUT = 2048;
 /** Tokens that a call may use in all, for a limit of tokens. */
 export const estimatedTokens = (requestBytes: number, maxOutputTokens: number | null): number =>
   Math.ceil(requestBytes / BYTES_PER_TOKEN) + (tokensOrNull(maxOutputTokens) ?? USUAL_MAX_OUTPUT);
-
-/** Tokens that a call counts against a limit: as stated, else as many as it may have used. A request that was never sent (a script, a recording) used none. */
-export function tokensOfCall({
-  usage,
-  state,
-  requestBytes,
-}: Pick<CallRecord, 'usage' | 'state' | 'requestBytes'>): number {
-  if (usage) return usage.input + usage.cacheRead + usage.cacheWrite + usage.output;
-  return state === 'ok' && requestBytes > 0 ? estimatedTokens(requestBytes, null) : 0;
-}
 
 /** The most that a call may cost, for the reservation before it: the request at the price of uncached input and the longest answer. null when no price is known. */
 export function estimateNano(

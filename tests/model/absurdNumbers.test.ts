@@ -4,8 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { createMeter } from '../../src/agent/loop/meter.ts';
 import { readUsage } from '../../src/model/dialects/completion.ts';
 import { readUsageMetadata } from '../../src/model/dialects/gemini/geminiDialect.ts';
-import type { ModelReply, ModelResponse } from '../../src/model/model.ts';
-import { costOf, estimateNano, tokensOfCall } from '../../src/model/prices.ts';
+import { createTally } from '../../src/model/meteredCall.ts';
+import type { CallRecord, ModelReply, ModelResponse } from '../../src/model/model.ts';
+import { costOf, estimateNano } from '../../src/model/prices.ts';
 import { nested } from '../support/foreign/worstText.ts';
 import { ASK, modelOf, recorder, wire } from './harness.ts';
 
@@ -106,6 +107,12 @@ describe('counts that measure nothing', () => {
   });
 
   /** One reply with this usage: its row, and what each limit counts of it. */
+  /** Tokens that a limit counts. */
+  function tokensOf(call: CallRecord): number {
+    const tally = createTally();
+    tally.count(call, null);
+    return tally.tokens;
+  }
   async function answered(usage: unknown, content = 'a real reply') {
     await using wired = await wire({
       replies: [{ content, finish_reason: content === '' ? 'length' : 'stop', usage }],
@@ -129,12 +136,12 @@ describe('counts that measure nothing', () => {
     const call = await answered(usage);
     expect(call).toMatchObject({ state: 'ok', usage: null, costNano: null });
     expect(call.notes.join()).toMatch(/usage (?:unusable|missing)/);
-    expect(tokensOfCall(call)).toBeGreaterThan(2000);
+    expect(tokensOf(call)).toBeGreaterThan(2000);
   });
   test('a reply that was cut off before its first word may have none', async () => {
     const call = await answered({ prompt_tokens: 10, completion_tokens: 0 }, '');
     expect(call).toMatchObject({ usage: { input: 10, output: 0 } });
-    expect(tokensOfCall(call)).toBe(10);
+    expect(tokensOf(call)).toBe(10);
   });
   test.each([0, -0.5, null])(
     'a cost of %s that a router states of a model without a price is unknown',

@@ -258,6 +258,8 @@ describe('a shard', () => {
     expect(dry.stdout).toMatch(/shard +2\/4: 2 of 7 instances \(numbers 2, 6, …\); budget, rpm and tpm/);
     expect(dry.stdout).toContain(IDS[1]);
     expect(dry.stdout).not.toContain(IDS[0]);
+    const one = await cli([...RUN, '--shard', '4/4', '--dry-run'], { cwd: home });
+    expect(one.stdout).toContain('4/4: 1 of 7 instances (number 4);');
   });
 
   test.each([

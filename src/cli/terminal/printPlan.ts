@@ -43,7 +43,7 @@ const shardRows = ({ shard, instances }: DryRun): Rows =>
     : [
         [
           'shard',
-          `${shardName(shard)}: ${instances.length} of ${plural(shard.instances, 'instance')} (numbers ${shard.number}, ${shard.number + shard.of}, …); budget, rpm and tpm are of this shard alone`,
+          `${shardName(shard)}: ${instances.length} of ${plural(shard.instances, 'instance')} (${shard.number + shard.of > shard.instances ? `number ${shard.number}` : `numbers ${shard.number}, ${shard.number + shard.of}, …`}); budget, rpm and tpm are of this shard alone`,
         ],
       ];
 

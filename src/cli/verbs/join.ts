@@ -1,6 +1,7 @@
 /** `swebatch join`: shards of a run, from several machines or CI jobs, as one run in one record. */
 import { z } from 'zod';
 import { plural } from '../../base/text/numbers.ts';
+import { toJson } from '../../report/render/document.ts';
 import { joinShards } from '../../results/joinShards.ts';
 import { resultsRoot } from '../../run/resultsRoot.ts';
 import { runName } from '../flags/checks.ts';
@@ -36,7 +37,7 @@ export const joinVerb = defineVerb({
       { dirs: args.dirs, results: root, name: args.runId },
       { tell: sayNotice },
     );
-    if (args.json) printJson(joined);
+    if (args.json) printJson(toJson(joined));
     for (const { shard, root: from, createdAt, status, trials } of joined.shards)
       say(
         `shard ${shard} of ${createdAt.slice(0, 16).replace('T', ' ')}: ${plural(trials, 'trial')}, ${status} (${from})`,

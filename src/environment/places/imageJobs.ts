@@ -92,6 +92,9 @@ interface Job {
   progress: PullProgress | undefined;
 }
 
+/** A look at the engine is no wait. */
+const WAITED_FOR: ReadonlySet<Job['state']> = new Set(['asked', 'pulling', 'building']);
+
 export function createImageJobs(options: ImageJobsOptions) {
   const { engine, config, clock, platform, book } = options;
   const closing = new AbortController();
@@ -115,7 +118,7 @@ export function createImageJobs(options: ImageJobsOptions) {
     const key = imageKey(image);
     await lookAgain(jobs.get(key));
     const job = jobs.get(key) ?? begin(key, image);
-    if (job.state !== 'here') waits();
+    if (WAITED_FOR.has(job.state)) waits();
     job.waiting.add(waits);
     try {
       return await orAborted(job.end.promise, signal);
@@ -176,6 +179,8 @@ export function createImageJobs(options: ImageJobsOptions) {
     const waits = () => {
       for (const tell of job.waiting) tell();
     };
+    job.state = 'asked';
+    waits();
     const base = recipeOf(image)?.from;
     // Before this one asks for a turn: its base may need the only one.
     if (base !== undefined && recipeOf(base)) await ensure(base, { signal: closing.signal, waits });
@@ -187,9 +192,8 @@ export function createImageJobs(options: ImageJobsOptions) {
     const { signal } = closing;
     let before: { readonly local: LocalImage | undefined } | undefined;
     let pullMs = 0;
-    const inTurn: PullContext['inTurn'] = async (work) => {
-      job.state = 'asked';
-      return turns(
+    const inTurn: PullContext['inTurn'] = (work) =>
+      turns(
         async () => {
           await options.beforePull?.(signal);
           signal.throwIfAborted();
@@ -209,7 +213,6 @@ export function createImageJobs(options: ImageJobsOptions) {
         signal,
         waits,
       );
-    };
     const { local, from, heldAs, digest, bytes } = await pullImage(
       image,
       { ...options, onEvent: emit, inTurn, waits },

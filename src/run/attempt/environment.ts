@@ -165,21 +165,23 @@ async function keepWork(
   crashPoint('before_capture');
   const capture = (running: boolean) => captureWork(run, trial, journal, environment, end, running);
   const { finish } = suiteOf(trial.instance);
-  const { judge, ...kept }: FinishedWork = finish
-    ? await finish(trial.instance, {
-        ...openAttempt(run, trial, journal, environment, signal),
-        ...{ reason: end.ending.reason, harness: run.grading.harness, capture, warn: journal.warn },
-        inTime: (work) => inTime(run, work),
-        keepFiles: (folder, files) => keepFiles(run, trial, journal, folder, files),
-      })
-    : { ...(await capture(false)), work: null };
-  if (!judge) return { ...kept, verdict: null };
+  let left = NOTHING_LEFT;
   try {
+    const { judge, ...kept }: FinishedWork = finish
+      ? await finish(trial.instance, {
+          ...openAttempt(run, trial, journal, environment, signal),
+          ...{ reason: end.ending.reason, harness: run.grading.harness, capture, warn: journal.warn },
+          inTime: (work) => inTime(run, work),
+          keepFiles: (folder, files) => keepFiles(run, trial, journal, folder, files),
+        })
+      : { ...(await capture(false)), work: null };
+    left = { ...kept, verdict: null };
+    if (!judge) return left;
     const { patch } = patchOfAttempt(run.config.patch, trial.arm, end, kept.captured);
-    return { ...kept, verdict: await judge(patch.modelPatch) };
+    return { ...left, verdict: await judge(patch.modelPatch) };
   } catch (error) {
     if (error instanceof StorageError) throw error;
-    return { ...kept, lost: error, verdict: null };
+    return { ...left, lost: error };
   }
 }
 
