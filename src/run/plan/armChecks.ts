@@ -71,36 +71,26 @@ export async function modelFindings(
     ];
   const settled = settleModel(model, { env, litellm: agent.compat !== null });
   if (!settled.ok) return [bad(what, settled.message, settled.fix)];
-  const loaded = await loadModel(model);
-  if ('problem' in loaded) return [...referenceFindings({ name, model }, env), loaded.problem(what)];
+  const references = referenceFindings({ name, model }, env);
+  const scripted = model.model_name?.startsWith('scripted:') ?? false;
+  let free = false;
+  // A recording is opened with the store, and the client of an endpoint below.
+  if (scripted || (model.model_class !== 'openai' && !isFreeName(model.model_name)))
+    try {
+      const factory = await createModelFactory(model);
+      await factory.close();
+      free = factory.free;
+    } catch (error) {
+      const { message } = error as Error;
+      const problem = scripted
+        ? missing(what, message, 'correct the path')
+        : bad(what, message, 'correct model.model_class');
+      return [...references, problem];
+    }
   const limited = agent.cost_limit > 0 || run.cost_limit > 0;
-  const findings = [
-    ...(await costFindings({ name, model }, { limited, free: loaded.free, env })),
-    ...referenceFindings({ name, model }, env),
-  ];
+  const findings = [...(await costFindings({ name, model }, { limited, free, env })), ...references];
   if (findings.some(({ ok }) => !ok)) return findings;
   return [...findings, ...(await clientFindings(what, settled.model, env))];
-}
-
-/** Loads what is no endpoint, and closes it again. A recording is opened with the store. `free` is what a custom model says. */
-async function loadModel(
-  model: ModelConfig,
-): Promise<{ readonly free: boolean } | { readonly problem: (what: string) => Finding }> {
-  const scripted = model.model_name?.startsWith('scripted:') ?? false;
-  if (!scripted && (model.model_class === 'openai' || isFreeName(model.model_name))) return { free: false };
-  try {
-    const factory = await createModelFactory(model);
-    await factory.close();
-    return { free: factory.free };
-  } catch (error) {
-    const { message } = error as Error;
-    return {
-      problem: (what) =>
-        scripted
-          ? missing(what, message, 'correct the path')
-          : bad(what, message, 'correct model.model_class'),
-    };
-  }
 }
 
 export const variableFindings = ({ suite, env }: PlanFacts): Finding[] =>

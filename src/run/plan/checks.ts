@@ -156,46 +156,37 @@ export type Occasion = 'run' | 'dry run' | 'online' | 'doctor';
 
 const ALL: readonly Occasion[] = ['run', 'dry run', 'doctor'];
 
-interface PlanCheck {
-  readonly name: string;
-  readonly stage: Stage;
-  readonly occasions: readonly Occasion[];
-  readonly findings: (facts: PlanFacts) => readonly Finding[] | Promise<readonly Finding[]>;
-}
+type Findings = readonly Finding[] | Promise<readonly Finding[]>;
 
-type OfArm = (
-  arm: PlanFacts['arms'][number],
-  facts: PlanFacts,
-) => readonly Finding[] | Promise<readonly Finding[]>;
-
-const eachArm = (findings: OfArm) => async (facts: PlanFacts) =>
-  (await Promise.all(facts.arms.map((arm) => findings(arm, facts)))).flat();
-
-const plan = (
+type PlanCheck = readonly [
   name: string,
   stage: Stage,
   occasions: readonly Occasion[],
-  findings: PlanCheck['findings'],
-): PlanCheck => ({ name, stage, occasions, findings });
+  findings: (facts: PlanFacts) => Findings,
+];
+
+const eachArm =
+  (findings: (arm: PlanFacts['arms'][number], facts: PlanFacts) => Findings) => async (facts: PlanFacts) =>
+    (await Promise.all(facts.arms.map((arm) => findings(arm, facts)))).flat();
 
 const PLAN_CHECKS: readonly PlanCheck[] = [
-  plan('agent', 'configuration', ALL, eachArm(agentFindings)),
-  plan('environment class', 'configuration', ALL, eachArm(environmentClassFindings)),
-  plan('model', 'configuration', ALL, eachArm(modelFindings)),
-  plan('secrets', 'configuration', ALL, eachArm(secretFindings)),
-  plan('prompt', 'configuration', ALL, eachArm(promptFindings)),
-  plan('variables', 'configuration', ALL, variableFindings),
-  plan('judge', 'configuration', ALL, judgeFindings),
-  plan('parsers', 'configuration', ALL, parserFindings),
-  plan('endpoint that listens', 'endpoints', ['run'], deadEndpointFindings),
-  plan('endpoint that answers', 'endpoints', ['online', 'doctor'], answerFindings),
-  plan('room on the engine', 'places', ['run', 'dry run'], floorFindings),
-  plan('limits', 'places', ALL, limitFindings),
-  plan('clock', 'places', ALL, clockFindings),
-  plan('platform', 'places', ALL, platformFindings),
-  plan('options of containers', 'places', ALL, optionFindings),
-  plan('environments', 'places', ALL, ({ arms }) => environmentFindings(arms)),
-  plan('copies of images', 'tasks', ALL, copyFindings),
+  ['agent', 'configuration', ALL, eachArm(agentFindings)],
+  ['environment class', 'configuration', ALL, eachArm(environmentClassFindings)],
+  ['model', 'configuration', ALL, eachArm(modelFindings)],
+  ['secrets', 'configuration', ALL, eachArm(secretFindings)],
+  ['prompt', 'configuration', ALL, eachArm(promptFindings)],
+  ['variables', 'configuration', ALL, variableFindings],
+  ['judge', 'configuration', ALL, judgeFindings],
+  ['parsers', 'configuration', ALL, parserFindings],
+  ['endpoint that listens', 'endpoints', ['run'], deadEndpointFindings],
+  ['endpoint that answers', 'endpoints', ['online', 'doctor'], answerFindings],
+  ['room on the engine', 'places', ['run', 'dry run'], floorFindings],
+  ['limits', 'places', ALL, limitFindings],
+  ['clock', 'places', ALL, clockFindings],
+  ['platform', 'places', ALL, platformFindings],
+  ['options of containers', 'places', ALL, optionFindings],
+  ['environments', 'places', ALL, ({ arms }) => environmentFindings(arms)],
+  ['copies of images', 'tasks', ALL, copyFindings],
 ];
 
 export async function findingsOf(
@@ -203,6 +194,6 @@ export async function findingsOf(
   occasion: Occasion,
   facts: PlanFacts,
 ): Promise<readonly Finding[]> {
-  const asked = PLAN_CHECKS.filter((one) => one.stage === stage && one.occasions.includes(occasion));
-  return (await Promise.all(asked.map(({ findings }) => findings(facts)))).flat();
+  const asked = PLAN_CHECKS.filter(([, of, occasions]) => of === stage && occasions.includes(occasion));
+  return (await Promise.all(asked.map(([, , , findings]) => findings(facts)))).flat();
 }
