@@ -98,7 +98,11 @@ const filesOf = (folder: string) =>
 function imported(file: string): string[] {
   const text = readFileSync(join(ROOT, file), 'utf8').replaceAll(/^\s*(?:\*|\/\/).*$/gm, '');
   return [...text.matchAll(/(?:from|import\(?|new URL\()\s*['"](\.[^'"]+)['"]/g)]
-    .map((match) => relative(ROOT, join(ROOT, dirname(file), match[1]!)).split(sep).join('/'))
+    .map((match) =>
+      relative(ROOT, join(ROOT, dirname(file), match[1]!))
+        .split(sep)
+        .join('/'),
+    )
     .filter((target) => /^src\/.*\.\w+$/.test(target) && existsSync(join(ROOT, target)));
 }
 
@@ -108,7 +112,10 @@ function insides(tests: readonly string[]): string[] {
     filesOf('src').flatMap((file) => imported(file).filter((target) => dirname(target) !== dirname(file))),
   );
   const asked = new Set(tests.flatMap(imported));
-  return [...asked].filter((file) => !doors.has(file)).map((file) => file.slice('src/'.length)).sort();
+  return [...asked]
+    .filter((file) => !doors.has(file))
+    .map((file) => file.slice('src/'.length))
+    .sort();
 }
 
 describe('tests import doors', () => {

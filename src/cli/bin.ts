@@ -18,7 +18,7 @@ if (major < 22 || (major === 22 && minor < 19)) {
   closeConnections();
 }
 
-/** Of the start of the program a third is compiling. What was compiled is kept beside the program, where that may be written. */
+/** A third of the start of the program is compiling. The compiled code is kept beside the program, where that may be written. */
 async function keepCode(): Promise<void> {
   if (!import.meta.filename.endsWith('.js')) return;
   const { enableCompileCache } = await import('node:module');

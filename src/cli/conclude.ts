@@ -61,7 +61,7 @@ function nextWords(run: string, status: RunOutcome['status']): string {
   return status === 'incomplete' ? `resume ${run} --retry infra` : `resume ${run}`;
 }
 
-/** What no rules are known for stays without a verdict, however often it is tried. */
+/** A prediction for which no rules are known stays without a verdict, however often it is tried. */
 function ungradedText({ ungraded, outcomes }: GradingSummary, root: string, run: string): string {
   const never = outcomes.ungradable ?? 0;
   const again = ungraded - never;

@@ -57,7 +57,7 @@ async function helpOf(
   return help;
 }
 
-/** Of a flag what yargs lays out. */
+/** The part of a flag that yargs lays out. */
 const optionOf = (flag: Flag): object => {
   const { alias, choices, default: unless, describe, group, list, type } = flag;
   return {

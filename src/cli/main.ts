@@ -36,7 +36,7 @@ async function answer(name: string | undefined, words: readonly string[]): Promi
     flags: { ...verb?.flags, ...everyVerb },
   });
   if (given.help) {
-    // It lays out texts, which takes as long to load as most verbs take to answer.
+    // The layout of help takes as long to load as most verbs take to answer.
     const { helpOfVerb, helpOfVerbs } = await import('./help.ts');
     printData(await (verb ? helpOfVerb(verb) : helpOfVerbs()));
     return EXIT.done;

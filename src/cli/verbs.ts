@@ -30,7 +30,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   completion: async () => (await import('./verbs/completion.ts')).completionVerb(allVerbs),
 };
 
-/** What a newcomer needs; help names the others in one line. */
+/** The verbs that a newcomer needs; help names the others in one line. */
 const FRONT = 8;
 
 export const VERBS: readonly string[] = Object.keys(loaders);

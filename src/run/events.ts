@@ -78,7 +78,7 @@ export type RunEvent =
     }
   /** An image was pulled. Forecasts of later runs use the time. */
   | { type: 'pulled'; image: string; bytes: number; ms: number }
-  /** What a person asked of the run while it worked, and the answer. */
+  /** A person's request to the run while it worked, and the answer. */
   | {
       type: 'control';
       command: string;

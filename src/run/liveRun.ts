@@ -1,5 +1,5 @@
 /**
- * What a run does now, as one document: the process that works keeps it from its events, others read it from the record. The bars of a terminal,
+ * The live state of a run as one document: the process that works keeps it from its events, others read it from the record. The bars of a terminal,
  * `swebatch ctl`, `ls --watch` and the page draw it.
  */
 import { dirname } from 'node:path';
@@ -34,7 +34,7 @@ export interface OpenGradings {
 }
 
 export interface LiveRun {
-  /** What is left has no known time in a run that is paused, and no meaning in one that stops or has ended. */
+  /** Work that is left has no known time in a run that is paused, and no meaning in one that stops or has ended. */
   standing: 'working' | 'paused' | 'stopping' | 'ended';
   planned: number;
   decided: number;
@@ -69,7 +69,7 @@ export interface RecordedSlot extends LiveSlot {
 
 export interface RecordedLiveRun extends LiveRun {
   readonly slots: RecordedSlot[];
-  /** Of the last hour of work; null before any attempt ended. */
+  /** Attempts and dollars an hour, in the last hour of work; null before any attempt ended. */
   readonly pace: { readonly perHour: number; readonly nanoPerHour: number } | null;
 }
 
@@ -101,7 +101,7 @@ export function readLiveRun(store: Store, run: RunRow): RecordedLiveRun {
     planned: counts.planned,
     decided: counts.sealed,
     startedAt: Date.parse(run.created_at),
-    // Of a process that is gone nobody knows when it ended.
+    // Nobody knows when a process that is gone ended.
     endedAt:
       run.status === 'running' || run.status === 'paused'
         ? null
@@ -158,7 +158,7 @@ export function remainingMs(live: LiveRun, now: number): MsRange | null {
 /** Instances take about a third longer or shorter than last time. */
 const FORECAST_MARGIN = 1.35;
 
-/** Of one kind of work; undefined where nothing is known; a range, because the longest running may last. */
+/** The range for one kind of work, undefined where nothing is known; a range, because the longest running may last. */
 function leftOf(durations: readonly number[], remaining: number, slots: number, forecast?: number) {
   if (remaining <= 0) return { low: 0, high: 0, mean: 0 };
   if (forecast !== undefined) return { low: forecast, high: forecast * FORECAST_MARGIN, mean: 0 };

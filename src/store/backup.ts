@@ -68,7 +68,7 @@ export async function backUp(path: string, at: string): Promise<string | undefin
 /** A thread costs more than to copy so much. */
 const SMALL_BYTES = 4 * 2 ** 20;
 
-/** Of one moment: in one step, while others write to the log. A thread is given its text, so it uses nothing but what it is given. */
+/** A copy of one moment: in one step, while others write to the log. A thread is given its text, so it uses nothing but what it is given. */
 async function copyAndCheck(driver: typeof Database, path: string, part: string): Promise<string> {
   const source = new driver(path, { readonly: true });
   try {

@@ -6,7 +6,7 @@ import { deflateSync, inflateSync } from 'node:zlib';
 
 /** Below it, a stream saves little and hides the text. */
 const LONG_BYTES = 1024;
-/** Of outputs and sources: 6 packs 8 % more and takes 1.7 times as long; 1 packs 5 % less in 80 % of the time. */
+/** The level of zlib, by measure of outputs and sources: 6 packs 8 % more and takes 1.7 times as long; 1 packs 5 % less in 80 % of the time. */
 const LEVEL = 3;
 
 interface Packed<Plain> {
@@ -15,7 +15,7 @@ interface Packed<Plain> {
   readonly bytes: number | null;
 }
 
-/** What is stored of a text or of bytes. */
+/** The stored form of a text or of bytes. */
 export function pack<Plain extends string | Uint8Array>(plain: Plain): Packed<Plain> {
   if (plain.length < LONG_BYTES) return { value: plain, bytes: null };
   const bytes = typeof plain === 'string' ? Buffer.byteLength(plain) : plain.length;
@@ -23,7 +23,7 @@ export function pack<Plain extends string | Uint8Array>(plain: Plain): Packed<Pl
   return packed.length < bytes * 0.9 ? { value: packed, bytes } : { value: plain, bytes: null };
 }
 
-/** What a broken stream holds is shown as it lies there: one such row must not hide all others. */
+/** The bytes of a broken stream are shown as they lie there: one such row must not hide all others. */
 export function unpackBytes(value: unknown, bytes: unknown): Buffer {
   if (!(value instanceof Uint8Array)) return Buffer.from(String(value));
   const stored = Buffer.from(value.buffer, value.byteOffset, value.byteLength);

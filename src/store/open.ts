@@ -32,7 +32,7 @@ export class StorageError extends Error {
   }
 }
 
-/** Of schema.sql. A change of the schema raises it. */
+/** The version of schema.sql. A change of the schema raises it. */
 export const SCHEMA_VERSION = 20;
 
 interface OpenOptions {
@@ -45,7 +45,7 @@ interface OpenOptions {
 
 type Ending = (db: Store) => void;
 const endings = new WeakMap<Store, Set<Ending>>();
-/** What has begun is ended before the database is closed. Each function is called once, in the order in which they came. */
+/** Work that has begun is ended before the database is closed. Each function is called once, in the order in which they came. */
 export function beforeClose(db: Store, end: Ending): void {
   const known = endings.get(db);
   if (known) known.add(end);
@@ -121,7 +121,7 @@ function prepareForWriting(db: Store, path: string): void {
 
 /** To read all of a larger database takes minutes, in which a run would not begin. */
 const CHECKED_WHOLE_BYTES = 2 ** 30;
-/** What decides which trials run. Other pages are checked when they are read; `swebatch verify` reads all. */
+/** Tables that decide which trials run. Other pages are checked when they are read; `swebatch verify` reads all. */
 const DECIDING = ['runs', 'arms', 'trials'];
 
 function damageIn(db: Store, path: string): string | undefined {
@@ -141,7 +141,7 @@ function refuseOtherVersion(path: string): void {
     db = new Database(path, { readonly: true });
     checkVersion(db, path);
   } catch (error) {
-    // What else is wrong with it is told when it is opened for writing.
+    // Other damage is told when it is opened for writing.
     if (error instanceof StorageError) throw error;
   } finally {
     db?.close();

@@ -27,7 +27,7 @@ export const assignments = (row: object): Sql =>
     ...Object.values(row),
   );
 
-/** Of templates that hold values alone: their text is the same each time. */
+/** Texts of templates that hold values alone: they are the same each time. */
 const texts = new WeakMap<TemplateStringsArray, string>();
 
 function ask<Result>(

@@ -5,7 +5,7 @@
 
 type Part = string | readonly [from: number, bytes: number];
 
-/** What shows less of its output than that is stored as it is. */
+/** A text that shows less of its output than that is stored as it is. */
 const LEAST_BYTES = 1024;
 /** So many bytes are looked for: they hardly stand in a template. */
 const MARK_BYTES = 64;
@@ -28,7 +28,7 @@ export function inOutputParts(text: string, output: Buffer): string | undefined 
   return joined(parts, output) === text ? JSON.stringify(parts) : undefined;
 }
 
-/** What is no list of parts is shown as it lies there: one such row must not hide all others. */
+/** A text that is no list of parts is shown as it lies there: one such row must not hide all others. */
 export function fromParts(parts: string, output: Buffer): string {
   try {
     return joined(JSON.parse(parts) as Part[], output);

@@ -1,7 +1,7 @@
 /**
  * How the record is written: what belongs together is one transaction, an error names the database, and a full disk is relieved once.
  *
- * What the steps of an attempt leave (`inTurn`) is a dozen small writes. Those of all slots that come in one turn of the event loop are one
+ * The steps of an attempt leave a dozen small writes (`inTurn`). The writes of all slots that come in one turn of the event loop are one
  * transaction, which ends with that turn: a process that is killed loses what it learned in its last milliseconds, as if it had been killed before
  * them. Whoever sends something because of a row waits for its transaction (`written`) or for the disk (onDisk.ts).
  */
@@ -69,7 +69,7 @@ export function giveBackSpace(db: Store): void {
 }
 
 interface Turn {
-  /** What was written in it, with what that returned: an id that others know by now. */
+  /** The writes of the turn, with the values that they returned: an id that others know by now. */
   readonly done: { readonly work: () => number; readonly result: number }[];
   readonly end: PromiseWithResolvers<void>;
   working: boolean;
@@ -95,7 +95,7 @@ export function inTurn(db: Store, work: () => number): number {
   }
 }
 
-/** One that breaks a rule of the schema is taken back alone; a full disk takes the whole turn back. */
+/** A write that breaks a rule of the schema is taken back alone; a full disk takes the whole turn back. */
 function tried(db: Store, turn: Turn, work: () => number): number {
   try {
     return work();

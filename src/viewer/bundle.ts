@@ -120,7 +120,7 @@ export function writeBundle(
   });
 }
 
-/** What providers sent along, such as signatures of thoughts, does not get smaller: a bundle of more attempts leaves it out. */
+/** Extras of providers, such as signatures of thoughts, do not get smaller: a bundle of more attempts leaves it out. */
 const RAW_UP_TO = 200;
 
 /** Trajectories are most of a bundle; browsers unpack them by themselves. */

@@ -41,7 +41,7 @@ export function readPage(dir: string | undefined = builtPage()): Map<string, Pag
   );
 }
 
-/** What the page needs first is on its way while its script is read (page/data/source.ts takes it). */
+/** The documents that the page needs first are on their way while its script is read (page/data/source.ts takes it). */
 export const EARLY_SCRIPT =
   "swebatchFirst=fetch('api/first?at='+encodeURIComponent(location.hash),{credentials:'same-origin',cache:'no-store'})";
 

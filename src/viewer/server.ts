@@ -265,7 +265,7 @@ const single = (value: string | string[] | undefined): string | undefined =>
 export interface AccessRules {
   /** Exact values of the Host header that are ours, lower case. */
   readonly hosts: ReadonlySet<string>;
-  /** Of this start. Every user of a machine reaches its loopback, so a change asks for it there too. */
+  /** The token of this start. Every user of a machine reaches its loopback, so a change asks for it there too. */
   readonly token: string;
   readonly openToRead: boolean;
   readonly cookie: string;

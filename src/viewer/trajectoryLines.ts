@@ -111,7 +111,7 @@ const judgedFor = ({ costNano, unknownCalls }: { costNano: number | null; unknow
 
 const NAMED = 10;
 
-/** What a person asks first. */
+/** The lines that a person looks for first. */
 export function* whyLines({
   says,
   notPassed,

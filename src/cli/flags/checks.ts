@@ -1,4 +1,4 @@
-/** What the values of flags have to be, beyond their types. Apart from the flags, because `ls` has flags and loads no zod. */
+/** Schemas for values of flags, beyond their types. They stand apart from the flags, because `ls` has flags and loads no zod. */
 import { z } from 'zod';
 import { MOST } from '../../base/plausible.ts';
 

@@ -24,7 +24,7 @@ export const everyVerb = flags({
 export function readEnvFiles(paths: readonly string[], env: NodeJS.ProcessEnv): void {
   const texts = paths.map(envFile);
   if (texts.length === 0) {
-    // Nobody asked for this one: a folder or a file of someone else in its place is not a mistake.
+    // Nobody named this file: a folder or a file of someone else in its place is not a mistake.
     try {
       texts.push(readFileSync('.env', 'utf8'));
     } catch {}

@@ -19,7 +19,7 @@ interface NamedFlag {
 /** Flags were once called otherwise. */
 const RENAMED: Readonly<Record<string, string>> = { '--dialect': '--harness' };
 
-/** What was given, and a sentence for each mistake; the values are of use beside mistakes too, because help may be among them. */
+/** The values, and a sentence for each mistake. Values are of use beside mistakes too, because help may be among them. */
 export function parseWords(
   words: readonly string[],
   { usage, flags }: Pick<Verb, 'usage' | 'flags'>,

@@ -1,5 +1,5 @@
 /**
- * What every verb shares: exit codes, errors that speak to the person, where text goes. Data goes to stdout, people's text to stderr.
+ * The ground of every verb: exit codes, errors that speak to the person, where text goes. Data goes to stdout, people's text to stderr.
  */
 
 import { relative } from 'node:path';
@@ -113,7 +113,7 @@ const ANOTHER_ROOT = new Set<StorageCode>(['missing', 'read_only', 'older_schema
 
 /** Turns any error of a verb into a message and an exit code. */
 export function explain(error: unknown): { text: string; exitCode: number; kind: string } {
-  // What went wrong first; that something could not be closed after it is its consequence.
+  // The first error is the cause; that something could not be closed after it is its consequence.
   if (error instanceof Error && error.name === 'SuppressedError' && 'suppressed' in error)
     return explain(error.suppressed);
   if (error instanceof UserError)
@@ -194,7 +194,7 @@ export const paintWord = (cell: string): string => {
   return style ? paintOut(style, cell) : cell;
 };
 
-/** What a line for people begins with says how much it matters. */
+/** The first word of a line for people says how much it matters. */
 const OF_MARKS: readonly (readonly [mark: RegExp, style: Style])[] = [
   [/^(?:error|refused):/, ['red', 'bold']],
   [/^(?:warning|incomplete|interrupted)(?=[:;])/, 'yellow'],

@@ -9,7 +9,7 @@ const LINE_MS = 10_000;
 /** A registry that sends nothing for so long is told about. */
 const QUIET_MS = 15_000;
 const BAR = 24;
-/** What stands beside the name of a package and how much has come: the bar and its share. */
+/** Columns of the bar and its share, beside the name of a package and how much has come. */
 const BESIDE = BAR + 10;
 
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(0);

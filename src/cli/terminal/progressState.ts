@@ -25,7 +25,7 @@ export const unusedText = ({
     : `${unusedBytes} B of its work were captured, not submitted`;
 
 export interface State extends LiveRun {
-  /** Of attempts that have ended. */
+  /** The spend of attempts that have ended. */
   endedNano: number;
   readonly reasons: Map<ExitReason, number>;
   pulls: Pulls | undefined;
@@ -111,7 +111,7 @@ const APPLY: Appliers = {
     if (event.resolved) state.graded.resolved += 1;
     if (!state.grading) return;
     state.grading.open -= 1;
-    // What was not run says nothing about how long the others take.
+    // A grading that did not run says nothing about how long the others take.
     if (event.durationMs > 0) state.grading.durations.push(event.durationMs);
   },
   paused(state, event) {
@@ -169,7 +169,7 @@ export function fitParts(text: string, width: number): string {
   return clip(parts.join(' · '), width);
 }
 
-/** Of a bar: a trial is half done when its prediction waits for its grading. */
+/** The length of the bar: a trial is half done when its prediction waits for its grading. */
 export const workDone = ({ decided, grading }: LiveRun): number =>
   2 * decided - Math.max(0, grading?.open ?? 0);
 

@@ -122,7 +122,7 @@ function conversation(store: Store, attemptId: number, full: boolean): string {
   ].join('\n');
 }
 
-/** What its containers reached, and wanted to: one line for each host and what became of it. */
+/** Connections that its containers made, or wanted to: one line for each host and what became of it. */
 function connectionLines(connections: readonly ConnectionLine[]): string[] {
   if (connections.length === 0) return [];
   const lines = connections.map((line) => {

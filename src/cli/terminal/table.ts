@@ -7,7 +7,7 @@ import { widthOf } from './context.ts';
 const LEAST = 6;
 /** A word, a date or a number: it says nothing when it is cut, so longer columns give way first. */
 const SHORT = 12;
-/** Of the terminal; a report in a pipe is laid out for a terminal of the usual width. */
+/** The columns of the terminal; a report in a pipe is laid out for a terminal of the usual width. */
 const terminalWidth = (): number => (process.stdout.isTTY ? widthOf(process.stdout) : 80);
 /** Sentences that are wider are hard to read. */
 export const documentWidth = (): number => Math.min(100, terminalWidth());
@@ -49,7 +49,7 @@ export function* tableBlocks(
       if (wraps) least[i] = Math.max(least[i] ?? 0, Math.min(WORD, longestWord(cell)));
     }
   const over = () => widths.reduce((a, b) => a + b, 2 * (widths.length - 1)) - width;
-  // What is wider than the whole table is so by megabytes at worst: the loop below takes one column at a time.
+  // A cell that is wider than the whole table is so by megabytes at worst: the loop below takes one column at a time.
   const most = wraps ? Math.max(LEAST, width) : IN_A_PIPE;
   for (let i = 1; i < widths.length; i++) widths[i] = Math.min(widths[i]!, most);
   if (wraps) narrow(widths, least, over);

@@ -230,7 +230,7 @@ interface Asked {
   readonly found: NamedSide;
   readonly epoch: number | undefined;
   readonly label: string;
-  /** Of the results root that holds the attempt. */
+  /** The documents of the results root that holds the attempt. */
   readonly store: () => Store;
 }
 

@@ -42,7 +42,7 @@ function cells({ path, value, from }: ConfigRow): string[] {
   return [path, beginning(text), near(from)].map(inert);
 }
 
-/** Of a long text its first words; `--json` has all of it. */
+/** The first words of a long text; `--json` has all of it. */
 function beginning(text: string): string {
   if (text.length <= LONGEST) return text;
   const most = text.slice(0, LONGEST - 2);

@@ -67,7 +67,7 @@ async function watch(root: string, args: CtlArgs): Promise<number> {
   return EXIT.done;
 }
 
-/** What the run wrote down of its engines and limiters a moment ago. */
+/** Engines and limiters, as the run wrote them down a moment ago. */
 function showEngines(root: string, { run: name, json: asJson }: CtlArgs): number {
   using store = openForReading(root);
   const run = requireRun(store, name);

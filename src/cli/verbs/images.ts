@@ -188,7 +188,7 @@ async function pull(args: ImagesArgs, service: ImageService): Promise<Result> {
   };
 }
 
-/** Those that the dataset builds; others are pulled. */
+/** Images that the dataset builds; others are pulled. */
 async function build(args: ImagesArgs, service: ImageService): Promise<Result> {
   const image = (await imagesOf(args)).filter(isMadeHere);
   if (image.length === 0)

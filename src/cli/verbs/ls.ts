@@ -196,7 +196,7 @@ const shortened = (text: string): string => {
 /** Eight times as long as a process that works is silent by default. */
 const SILENT_MS = 120_000;
 
-/** Of a process on another machine nobody can say whether it lives. */
+/** Nobody can say of a process on another machine whether it lives. */
 function sayWhenSilent(run: string, lastSign: string | null, root: string): void {
   if (lastSign === null) return;
   const silent = Date.now() - Date.parse(lastSign);

@@ -66,7 +66,7 @@ export const reportVerb = defineVerb({
     const latex = args.format === 'latex' || (args.format === undefined && /\.tex$/i.test(args.to ?? ''));
     if (latex && !args.paper) throw new UserError('LaTeX is written with --paper alone');
     if (args.paper) {
-      // What compares arms is loaded where it is asked for.
+      // Comparisons of arms are loaded where somebody asks for them.
       const { putPaper } = await import('../terminal/putPaper.ts');
       await putPaper(store, run, { ...where(args), seed: args.seed, latex });
     } else if (args.history) {

@@ -55,12 +55,12 @@ export const showVerb = defineVerb({
     const named = namedTrials(store, args.run);
     const { run } = named;
     if (args.manifest) {
-      // What exports runs takes longer to load than a run to show.
+      // The exports take longer to load than a run to show.
       const { observedOf } = await import('../../run/record/exportRun.ts');
       printJson({ ...storedManifest(run), observed: await observedOf(store, run.id) });
     } else if (!args.instance) showRun(store, run, args.json);
     else {
-      // What the viewer knows of an attempt takes twice as long to load as all of this.
+      // The viewer's documents of an attempt take twice as long to load as all of this.
       const { showInstance } = await import('../terminal/shownInstance.ts');
       showInstance(store, named, { ...args, instance: args.instance });
     }

@@ -1,5 +1,5 @@
 /**
- * Requests of people to a live run, and the state that they see of it. Requests come through the record, because it is the one thing that every terminal,
+ * Requests of people to a live run, and the state that it writes down for them. Requests come through the record, because it is the one thing that every terminal,
  * the viewer and this process share, and it outlives all of them. Each is carried out, answered in a sentence, and is an event of the run.
  */
 

@@ -1,4 +1,4 @@
-/** What people ask of a run that works, the answers, and what the process says about itself. Every change is a compare-and-set: a request is carried out at most once. */
+/** Requests of people to a run that works, the answers, and the state that the process writes down of itself. Every change is a compare-and-set: a request is carried out at most once. */
 import { z } from 'zod';
 import type { Store } from '../open.ts';
 import { all, change, first, insert } from '../query.ts';
@@ -42,12 +42,12 @@ export const answerControl = (
     UPDATE controls SET state = ${answered.state}, answer = ${answered.answer}, answered_at = ${answered.at}
     WHERE id = ${id} AND state IN ('open', 'taken')` === 1;
 
-/** Nobody waits for it any more. False when the process has taken it. */
+/** The asker waits no more. False when the process has taken the request. */
 export const withdrawControl = (db: Store, id: number, at: string): boolean =>
   change(db)`
     UPDATE controls SET state = 'withdrawn', answered_at = ${at} WHERE id = ${id} AND state = 'open'` === 1;
 
-// What a process that works on a run would know alone, for those who look on. The newest state only.
+// Facts that the process of a run would know alone, for people who look on. The newest state only.
 
 const count = z.number().min(0);
 const limit = z.number().nullable();

@@ -1,8 +1,8 @@
-/** What the record says of a run that works: its slots, its counts, its last hour. They are read once a second, so that of 50,000 trials sums alone are read. */
+/** Slots, counts and the last hour of a run that works, from its record. They are read once a second, so that of 50,000 trials sums alone are read. */
 import { type Store, safeSum } from '../open.ts';
 import { all, cell, column, first, raw } from '../query.ts';
 import type { RunRow } from '../records/runs.ts';
-import { IS_RESULT, newestVerdict } from '../records/trials.ts';
+import { IS_RESULT, WITH_RESULT } from '../records/trials.ts';
 
 export interface SlotRow {
   attempt: number;
@@ -51,8 +51,7 @@ export const liveCounts = (db: Store, runId: number): LiveCounts =>
       coalesce(sum(t.state = 'sealed' AND e.outcome IS NULL AND f.exit_class ${raw(IS_RESULT)}), 0) AS toGrade,
       count(DISTINCT t.arm_id) AS arms, coalesce(max(t.epoch), 1) AS epochs,
       coalesce(max(length(i.instance_id)), 0) AS idWidth, coalesce(max(length(ar.name)), 0) AS armWidth
-    FROM trials t JOIN arms ar ON ar.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
-    LEFT JOIN attempts f ON f.id = t.final_attempt_id LEFT JOIN evaluations e ON e.id = ${raw(newestVerdict('f'))}
+    FROM ${raw(WITH_RESULT)} JOIN arms ar ON ar.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
     WHERE t.run_id = ${runId}`!;
 
 /** How long sealed trials took. */

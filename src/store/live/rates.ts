@@ -8,7 +8,7 @@ const MINUTE_MS = 60_000;
 /** Providers count shorter spans too: a tenth of the time may take a little more than a tenth of the limit. */
 const SPAN_MS = 6_000;
 const SPAN_SHARE = 0.15;
-/** What a request is late on its way must not push two minutes into one. */
+/** A request that is late on its way must not push two minutes into one. */
 const LATE_MS = 500;
 
 interface RateAsk {
@@ -41,7 +41,7 @@ function take(
 ): number {
   const from = slotAt(at - windowMs);
   return together(db, () => {
-    // What a clock of the future wrote would otherwise count for ever.
+    // A use that a clock of the future wrote would otherwise count for ever.
     const used = all(db)<Used>`
       SELECT slot, requests, tokens FROM rate_uses
       WHERE account = ${account} AND slot >= ${from} AND slot <= ${slotAt(at) + 4} ORDER BY slot`;
@@ -86,7 +86,7 @@ function freeAfter(
   return Math.max(0, wait);
 }
 
-/** What a call took beside what was reserved for it, where it was reserved. */
+/** Tokens that a call took beside its reservation, in the slot of the reservation. */
 export const correctRate = (db: Store, account: string, at: number, tokens: number): number =>
   change(db)`
     UPDATE rate_uses SET tokens = max(0, tokens + ${Math.round(tokens)}) WHERE account = ${account} AND slot = ${slotAt(at)}`;
@@ -101,7 +101,7 @@ export const learnRates = (db: Store, account: string, { rpm, tpm }: LearnedLimi
     INSERT INTO rate_limits (account, rpm, tpm, told_at_ms) VALUES (${account}, ${rpm}, ${tpm}, ${at})
      ON CONFLICT DO UPDATE SET rpm = coalesce(excluded.rpm, rpm), tpm = coalesce(excluded.tpm, tpm), told_at_ms = excluded.told_at_ms`;
 
-/** What was said longer ago may have changed. */
+/** A limit that was told longer ago may have changed. */
 const KNOWN_FOR_MS = 3_600_000;
 
 export const learnedRates = (db: Store, account: string, at: number): LearnedLimits =>
@@ -111,7 +111,7 @@ export const learnedRates = (db: Store, account: string, at: number): LearnedLim
     tpm: null,
   };
 
-/** Nobody asks for a longer one and is heeded: a later moment was written by a clock that was wrong. */
+/** The longest pause that is heeded: a later moment was written by a clock that was wrong. */
 const LONGEST_PAUSE_MS = 3_600_000;
 
 /** The later moment holds where two processes were asked to wait. */

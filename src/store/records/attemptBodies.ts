@@ -84,7 +84,7 @@ export interface GradingBody {
   readonly trialId: number;
   readonly instanceId: string;
   readonly modelPatch: string;
-  /** Of the dataset row; '' when it has none. */
+  /** The creation time in the dataset row; '' when it has none. */
   readonly createdAt: string;
   /** The harness's report.json, as text. */
   readonly report: string | null;

@@ -24,7 +24,7 @@ type NewConnection = Omit<ConnectionRow, 'count'> & { readonly attempt_id: numbe
 export const insertConnection = (db: Store, row: NewConnection): number =>
   inTurn(db, () => insert(db, 'connections', row));
 
-/** Of a program that asks without end: one row for each phase and outcome, whatever the hosts were. */
+/** The rest of a program that asks without end: one row for each phase and outcome, whatever the hosts were. */
 export const countConnection = (db: Store, row: NewConnection): number =>
   inTurn(db, () => {
     const { attempt_id, phase, outcome, bytes_in, bytes_out, duration_ms } = row;

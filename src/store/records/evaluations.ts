@@ -81,11 +81,11 @@ export const gradableTrials = (db: Store, runId: number): Gradable[] =>
 export const gradableTrial = (db: Store, runId: number, trialId: number): Gradable | undefined =>
   first(db)`${GRADABLE} AND t.run_id = ${runId} AND t.id = ${trialId}`;
 
-/** What is kept of the work of an attempt, as it goes on; null: nothing any more. */
+/** The kept work of an attempt, as it goes on; null: nothing any more. */
 export const noteWork = (db: Store, attemptId: number, work: string | null): number =>
   change(db)`UPDATE attempts SET work_image = ${work} WHERE id = ${attemptId}`;
 
-/** What is kept of attempts whose results do not count. */
+/** The kept work of attempts whose results do not count. */
 export const abandonedWorks = (db: Store, runId: number): { id: number; work_image: string }[] =>
   all(db)`SELECT a.id, a.work_image FROM attempts a JOIN trials t ON t.id = a.trial_id
      WHERE t.run_id = ${runId} AND a.work_image IS NOT NULL AND a.state = 'ended' AND a.exit_class NOT ${raw(IS_RESULT)}`;
@@ -95,7 +95,7 @@ export const worksOf = (db: Store, runId: number): string[] =>
   column(db)`SELECT a.work_image FROM attempts a JOIN trials t ON t.id = a.trial_id
      WHERE t.run_id = ${runId} AND a.work_image IS NOT NULL`;
 
-/** What the record has of the work that came from one container; the id of a container is one attempt's alone. `is_open`: a result without a verdict. */
+/** The recorded work that came from one container; the id of a container is one attempt's alone. `is_open`: a result without a verdict. */
 export const worksOfContainer = (
   db: Store,
   containerId: string,
@@ -159,11 +159,11 @@ export interface Calibrated {
   readonly resolved: number;
   readonly evaluations: number;
   readonly last_at: string;
-  /** Of the last one: why it did not pass; null where the verdict says enough. */
+  /** Why the last one did not pass; null where the verdict says enough. */
   readonly message: string | null;
 }
 
-/** What was graded in an end state began in the image of its task. */
+/** A grading of an end state began in the image of its task. */
 const TASK_IMAGE = raw('CASE WHEN a.work_image IS NULL THEN e.image_digest ELSE a.image_digest END');
 
 /**

@@ -13,7 +13,7 @@ export interface ModelCallRow {
   attempt_id: number;
   step: number;
   try: number;
-  /** What it was for, beside the agent's own turns. */
+  /** The purpose of a call beside the agent's own turns. */
   label: string | null;
   /** Which call of an installed program it is a try of; null for the built-in agent. */
   call: number | null;
@@ -53,7 +53,7 @@ export type CallBegan = Pick<
 /** The row of a finished call. */
 export type EndedCallRow = ModelCallRow & { state: 'ok' | 'failed' | 'aborted' };
 
-/** What the end of a call adds to its row. */
+/** The columns that the end of a call adds to its row. */
 export type CallEnded = Omit<EndedCallRow, 'id' | keyof CallBegan>;
 
 /** Money and tokens of several calls. `costNano` null: nothing is known; `unknownCalls` > 0: a lower bound. */
@@ -119,7 +119,7 @@ const lose = (db: Store, which: ReturnType<typeof raw>, why: string): number => 
 /** The label of calls that tests made. */
 export const GRADING = 'grading';
 
-/** Of the agent: what its tests asked a model is no part of its work. */
+/** Sums of the agent: calls of its tests are no part of its work. */
 export const endedCalls = (db: Store, attemptId: number): EndedCallRow[] =>
   all(
     db,
@@ -136,7 +136,7 @@ export const abandonGradingCalls = (db: Store, runId: number): number =>
     'the process died before the answer was recorded',
   );
 
-/** What the tests of an attempt asked a model. */
+/** Model calls of the tests of an attempt. */
 export interface JudgeCallRow {
   attempt_id: number;
   at: string;
@@ -218,7 +218,7 @@ export const firstProgramCall = (
     SELECT p.attempt_id, p.call, p.dialect, p.model, p.request, t.arm_id AS arm FROM program_calls p JOIN attempts a ON a.id = p.attempt_id JOIN trials t ON t.id = a.trial_id
      WHERE t.run_id = ${runId} AND t.arm_id = ifnull(${armId}, t.arm_id) ORDER BY t.arm_id, p.label IS NOT NULL, p.attempt_id, p.call LIMIT 1`;
 
-// What the calls and phases of attempts come to, for reports. Ended attempts have it written down; for any other one, and for one whose calls
+// Sums of the calls and phases of attempts, for reports. Ended attempts have it written down; for any other one, and for one whose calls
 // changed after its end, it is added up from its calls and phases.
 
 /** Calls of attempts by answering model, as the columns of attempt_ledger. */
@@ -278,7 +278,7 @@ const linesOf = (runId: number) =>
 const attemptLines = (db: Store, runId: number): Iterable<AttemptLine> =>
   each(db)`${linesOf(runId)} ORDER BY 1`;
 
-/** What each attempt of a run cost, of those that asked a model. */
+/** The cost of each attempt of a run that asked a model. */
 export function* moneyOfAttempts(db: Store, runId: number): Generator<Sums & { trialId: number }> {
   const trials = all(db)<{ id: number; trial: number }>`
     SELECT a.id, a.trial_id AS trial FROM trials t JOIN attempts a ON a.trial_id = t.id WHERE t.run_id = ${runId}`;
@@ -310,7 +310,7 @@ export interface PhaseTotal {
   readonly attempts: number;
 }
 
-// What is written down is added up by itself first: all lines together would be sorted by two texts, which takes twice as long.
+// Sums that are written down are added up by themselves first: all lines together would be sorted by two texts, which takes twice as long.
 export const phaseTotals = (db: Store, runId: number): PhaseTotal[] =>
   all(db)`SELECT m.name AS arm, p.name, coalesce(sum(p.ms), 0) AS totalMs, sum(p.attempts) AS attempts FROM (
        SELECT t.arm_id, s.name, sum(s.total_ms) AS ms, count(*) AS attempts FROM ${OF_RUN} JOIN attempt_phases s ON s.attempt_id = k.attempt_id
@@ -320,7 +320,7 @@ export const phaseTotals = (db: Store, runId: number): PhaseTotal[] =>
        WHERE t.run_id = ${runId} AND k.attempt_id IS NULL AND p.offset_ms >= 0 GROUP BY a.id, p.name
      ) p JOIN arms m ON m.id = p.arm_id GROUP BY m.name, p.name ORDER BY m.position, totalMs DESC`;
 
-/** What one attempt cost, sealed or not. */
+/** The cost of one attempt, sealed or not. */
 export interface AttemptCost extends LedgerSums {
   readonly failedCalls: number;
   readonly attemptId: number;
@@ -374,7 +374,7 @@ function add(sums: Sums, line: AttemptLine): void {
   sums.reasoningTokens += line.reasoning_tokens ?? 0;
 }
 
-/** What each attempt cost, and the same by arm and model. One line at a time: a large run has a hundred thousand. */
+/** The cost of each attempt, and the same by arm and model. One line at a time: a large run has a hundred thousand. */
 export function moneyOf(
   db: Store,
   run: Pick<RunRow, 'id' | 'imported'>,
@@ -382,7 +382,7 @@ export function moneyOf(
 ): { costs: AttemptCost[]; ledger: LedgerLine[] } {
   const trialOf = new Map(trials.map((trial) => [trial.trialId, trial]));
   const attempts = new Map<number, Mutable<AttemptCost>>();
-  // Of a final attempt, which most are, all that is asked is in an index, and why it ended is known of its trial.
+  // All that is asked of a final attempt, which most are, is in an index, and why it ended is known of its trial.
   const rows = each(db)<Attempt & { final: 0 | 1 }>`
     SELECT a.id AS attemptId, t.id AS trialId, a.number, a.id IS t.final_attempt_id AS final,
       iif(a.id IS t.final_attempt_id, NULL, a.exit_reason) AS exitReason FROM trials t JOIN attempts a ON a.trial_id = t.id WHERE t.run_id = ${run.id}`;

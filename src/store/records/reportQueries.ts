@@ -19,7 +19,7 @@ import {
   storedConfig,
   storedManifest,
 } from './runs.ts';
-import { newestVerdict, plausibleReward } from './trials.ts';
+import { plausibleReward, WITH_RESULT } from './trials.ts';
 
 interface ReportRun {
   readonly id: number;
@@ -42,7 +42,7 @@ export interface ReportArm {
   readonly name: string;
   readonly model: string;
   readonly config: StoredArm;
-  /** Of a first request what is not its task: instructions, tools, the words around the task. Absent where nothing is known of it. */
+  /** Tokens of a first request beside its task: instructions, tools, the words around the task. Absent where nothing is known of it. */
   readonly overheadTokens?: number;
 }
 
@@ -110,7 +110,7 @@ export interface RunData {
   readonly phases: readonly PhaseTotal[];
   /** The first result of trials that ran again after one (`--redo-existing`, `resume --retry limit`), by trial. */
   readonly firstResults: ReadonlyMap<number, FirstResult>;
-  /** What the gate said last about each arm; arms that it never judged are missing. */
+  /** The gate's last verdict about each arm; arms that it never judged are missing. */
   readonly verdicts: readonly {
     readonly arm: string;
     readonly baseline: string | null;
@@ -200,9 +200,9 @@ const TRIALS =
       AND coalesce(e.outcome, 'empty_patch') = 'empty_patch' AS workUnused,
     f.suspicion, coalesce(f.oom_kills, 0) AS oomKills, f.history, f.image_digest AS imageDigest, e.outcome, e.resolved,
     e.resolved_strict AS resolvedStrict, ${plausibleReward('e')}, e.rewards, e.suspicion AS gradeSuspicion, e.harness, e.spec_hash AS specHash
-  FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id LEFT JOIN evaluations e ON e.id = ${newestVerdict('f')}`);
+  FROM ${WITH_RESULT}`);
 
-/** What decides the score of a trial, for lists that show many runs. */
+/** The columns that decide the score of a trial, for lists that show many runs. */
 export type ScoreRow = Pick<
   ReportTrial,
   'arm' | 'epoch' | 'state' | 'exitClass' | 'exitReason' | 'notRunReason'
@@ -221,7 +221,7 @@ export function scoreRows(db: Store, runId: number): ScoreRow[] {
     SELECT t.arm_id AS armId, t.instance_pk AS instancePk, t.epoch, t.state, t.not_run_reason AS notRunReason, f.exit_reason AS exitReason,
       f.exit_class AS exitClass, octet_length(f.model_patch) = 0 AS patchEmpty, e.outcome, e.resolved, ${raw(plausibleReward('e'))}, e.rewards,
       coalesce(f.suspicion, '[]') <> '[]' OR coalesce(e.suspicion, '[]') <> '[]' AS flagged
-    FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id LEFT JOIN evaluations e ON e.id = ${raw(newestVerdict('f'))}
+    FROM ${raw(WITH_RESULT)}
     WHERE t.run_id = ${runId}`;
   for (const row of found)
     rows.push({

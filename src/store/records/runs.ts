@@ -111,7 +111,7 @@ export function findRun(db: Store, selector: string): RunRow | { candidates: str
   }
   const exact = runByName(db, selector);
   if (exact) return exact;
-  // It is the beginning of every name.
+  // An empty selector is the beginning of every name.
   if (selector === '') return { candidates: [] };
   const matches = all(db)<RunRow>`
     SELECT * FROM runs WHERE substr(name, 1, length(${selector})) = ${selector} ORDER BY id`;
@@ -122,7 +122,7 @@ export const hasRuns = (db: Store): boolean => first(db)`SELECT 1 FROM runs LIMI
 
 export const listRuns = (db: Store): RunRow[] => all(db)`SELECT * FROM runs ORDER BY id`;
 
-/** Of all runs. */
+/** The arms of all runs. */
 export const allArms = (db: Store): ArmRow[] => all(db)`SELECT * FROM arms ORDER BY id`;
 
 export const armsOf = (db: Store, runId: number): ArmRow[] =>

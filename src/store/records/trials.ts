@@ -140,7 +140,7 @@ export const noteEnvironment = (
   facts: Pick<AttemptRow, 'container_id' | 'image_digest' | 'history' | 'transport'>,
 ): number => change(db)`UPDATE attempts SET ${assignments(facts)} WHERE id = ${attemptId}`;
 
-/** What the end of an attempt adds to its row; a column that is left out keeps its default, and the class follows from the reason. */
+/** The columns that the end of an attempt adds to its row; a column that is left out keeps its default, and the class follows from the reason. */
 export interface AttemptEnd
   extends Partial<Pick<AttemptRow, 'exit_detail' | 'exit_status' | 'error_message' | 'error_evidence'>>,
     Partial<Pick<AttemptRow, 'patch_source' | 'patch_state' | 'model_patch' | 'steps' | 'oom_kills'>>,
@@ -296,6 +296,9 @@ export const plausibleReward = (evaluation: string): string =>
 /** SQL for the id of the evaluation that counts: the newest about the patch of the attempt of trial `t`. */
 export const newestVerdict = (attempt: string): string =>
   `(SELECT max(v.id) FROM evaluations v WHERE v.trial_id = t.id AND v.patch_sha256 = ${attempt}.patch_sha256)`;
+
+/** SQL: a trial `t` with its final attempt `f` and the verdict `e` that counts, where there are any. */
+export const WITH_RESULT = `trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id LEFT JOIN evaluations e ON e.id = ${newestVerdict('f')}`;
 
 /** SQL: the exit class is that of a result. */
 export const IS_RESULT = `IN (${[...SEALED_CLASSES].map((name) => `'${name}'`).join(', ')})`;

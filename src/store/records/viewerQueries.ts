@@ -4,7 +4,7 @@
 
 import { dirname } from 'node:path';
 import type { Store } from '../open.ts';
-import { all, column, first, raw } from '../query.ts';
+import { all, first, raw } from '../query.ts';
 import {
   type CommandRow,
   type EventRow,
@@ -28,8 +28,16 @@ import {
   tokenSums,
 } from './modelCalls.ts';
 import { loadRunData, scoreRows } from './reportQueries.ts';
-import type { RunRow } from './runs.ts';
-import { type AttemptRow, newestVerdict, plausibleReward, type TrialResultRow } from './trials.ts';
+import { armsOf, instanceIdsOf, type RunRow, runByName } from './runs.ts';
+import {
+  type AttemptRow,
+  attemptById,
+  attemptsOf,
+  newestVerdict,
+  plausibleReward,
+  type TrialResultRow,
+  WITH_RESULT,
+} from './trials.ts';
 
 export type ShownRun = Omit<RunRow, 'config' | 'manifest' | 'emit_empty'> & {
   /** "2/5"; null for a whole run. */
@@ -160,9 +168,8 @@ export const viewerQueries = (db: Store) => ({
   /** A manifest may name every instance of a large dataset: one of more bytes than `most` is left out. */
   runTexts: (runId: number, most: number) => first(db)<{ config: string; manifest: string }>`
     SELECT config, iif(octet_length(manifest) > ${most}, '', manifest) AS manifest FROM runs WHERE id = ${runId}`,
-  runNamed: (name: string) => first(db)<{ id: number }>`SELECT id FROM runs WHERE name = ${name}`,
-  arms: (runId: number) => all(db)<{ name: string; model: string }>`
-    SELECT name, model FROM arms WHERE run_id = ${runId} ORDER BY position`,
+  runNamed: (name: string) => runByName(db, name),
+  arms: (runId: number) => armsOf(db, runId),
   /** Changes when a finished run changes (a regrade, a resume), and is cheap to read: the key of cached summaries. */
   runSignature: (runId: number) => first(db)<{ sealed: number; evaluation: number | null }>`
     SELECT (SELECT count(*) FROM trials WHERE run_id = r.id AND state = 'sealed') AS sealed,
@@ -177,8 +184,7 @@ export const viewerQueries = (db: Store) => ({
   trials: (runId: number, limit: number, offset: number) => all(db)<ShownTrial>`
     ${TRIAL} WHERE ${onPage(runId, limit, offset)}
     ORDER BY t.position, t.id`,
-  instanceIds: (runId: number) => column(db)<string>`
-    SELECT instance_id FROM instances WHERE run_id = ${runId} ORDER BY position`,
+  instanceIds: (runId: number) => instanceIdsOf(db, runId),
   /** How each instance of a page of trials begins to say what is to be done. */
   taskBeginnings: (runId: number, limit: number, offset: number) => all(db)<{
     trial: number;
@@ -190,16 +196,14 @@ export const viewerQueries = (db: Store) => ({
   trialsPlanned: (runId: number) => first(db)<{ n: number }>`
     SELECT count(*) AS n FROM trials WHERE run_id = ${runId}`,
   anyVerdict: (runId: number) => first(db)<{ outcome: string }>`
-    SELECT e.outcome FROM trials t JOIN attempts f ON f.id = t.final_attempt_id JOIN evaluations e ON e.id = ${raw(newestVerdict('f'))}
-    WHERE t.run_id = ${runId} LIMIT 1`,
+    SELECT e.outcome FROM ${raw(WITH_RESULT)} WHERE t.run_id = ${runId} AND e.id IS NOT NULL LIMIT 1`,
   history: (instanceId: string) => all(db)<ShownTrial & { run: string; created_at: string }>`
     SELECT h.*, r.name AS run, r.created_at FROM (${TRIAL} WHERE i.instance_id = ${instanceId}) h JOIN runs r ON r.id = h.run_id ORDER BY r.id, h.arm, h.epoch`,
   trialHead: (trialId: number) => first(db)<TrialHeadRow>`
     SELECT t.id AS trial, t.run_id, r.name AS run, r.imported, a.name AS arm, a.model, t.epoch, t.state, t.not_run_reason, t.final_attempt_id,
        i.instance_id, i.repo, i.difficulty, i.image, i.row
      FROM trials t JOIN runs r ON r.id = t.run_id JOIN arms a ON a.id = t.arm_id JOIN instances i ON i.id = t.instance_pk WHERE t.id = ${trialId}`,
-  attemptsOf: (trialId: number) => all(db)<AttemptRow>`
-    SELECT * FROM attempts WHERE trial_id = ${trialId} ORDER BY number`,
+  attemptsOf: (trialId: number) => attemptsOf(db, trialId),
   attemptIds: (runId: number) => all(db)<{ id: number }>`
     SELECT a.id FROM trials t JOIN attempts a ON a.trial_id = t.id WHERE t.run_id = ${runId} ORDER BY a.id`,
   attemptEnds: (runId: number) => all(db)<{ id: number; at: string }>`
@@ -209,7 +213,7 @@ export const viewerQueries = (db: Store) => ({
   evaluation: (id: number) => first(db)<ShownEvaluation>`
     SELECT ${EVALUATION}, log FROM evaluations WHERE id = ${id}`,
 
-  attempt: (attemptId: number) => first(db)<AttemptRow>`SELECT * FROM attempts WHERE id = ${attemptId}`,
+  attempt: (attemptId: number) => attemptById(db, attemptId),
   cost: (attemptId: number) => first(db)<AttemptMoney>`
     SELECT c.cost_nano AS costNano, c.unknown_calls AS unknownCalls, c.calls,
        (SELECT count(*) FROM model_calls f WHERE f.attempt_id = c.attempt_id AND f.state <> 'ok') AS failedCalls,
@@ -236,13 +240,13 @@ export const viewerQueries = (db: Store) => ({
      FROM commands WHERE attempt_id = ${attemptId} AND message_seq >= ${from} AND message_seq < ${to} ORDER BY step, idx`.map(
       wholeCommand<ViewedCommand>,
     ),
-  /** What the model said, where the record holds no commands: those of other tools. */
+  /** The model's answers, where the record holds no commands: records of other tools. */
   answers: (attemptId: number) => messagesOf(db, attemptId, raw(`role = 'assistant'`)),
   calls: (attemptId: number) => all(db)<CallRow>`
     SELECT ${raw(CALL.join(', '))} FROM model_calls WHERE attempt_id = ${attemptId} AND label IS NOT ${GRADING} ORDER BY step, try, id`,
-  /** What its tests asked a model. */
+  /** Money of the model calls of its tests. */
   grading: (attemptId: number) => gradingMoney(db, attemptId),
-  /** Of an installed program; the built-in agent has none. */
+  /** Calls of an installed program; the built-in agent has none. */
   callsOfProgram: (attemptId: number) => all(db)<CallRow & { call: number }>`
     SELECT ${raw(CALL.join(', '))}, call FROM model_calls WHERE attempt_id = ${attemptId} AND call IS NOT NULL ORDER BY id`,
   phases: (attemptId: number) => all(db)<ShownPhase>`

@@ -37,7 +37,7 @@ const OF_ATTEMPT = Object.entries(OF_RUN).flatMap(([table, refers]) =>
   'attempt_id' in refers && table !== 'evaluations' ? [table] : [],
 );
 
-/** Of one arm or of all. Bodies are read for one attempt at a time; other statements may run between two rows. */
+/** The rows of one arm or of all. Bodies are read for one attempt at a time; other statements may run between two rows. */
 export function* rowsOfRun(db: Store, runId: number, arm?: string): Generator<RecordedRow> {
   const rows = function* (table: string, where: ReturnType<typeof raw>): Generator<RecordedRow> {
     for (const row of all(db)<
@@ -76,7 +76,7 @@ export const eventsOfRun = (db: Store, runId: number): RecordedRow[] =>
     row,
   ]);
 
-/** Of tables without an id of their own. */
+/** Keys of tables without an id of their own. */
 const ORDER: Readonly<Record<string, string>> = { messages: 'seq', phases: 'seq', program_calls: 'call' };
 
 /** The rows are not those of one run; the message names what differs. */
@@ -138,7 +138,7 @@ class RunWriter {
     if (strange !== undefined) throw new RowsError(`${table} has no column ${strange}`);
     const key = table === 'events' ? 'seq' : 'id';
     const { [key]: old = null, ...given } = row;
-    // Of tables without ids, `seq` and `call` count within an attempt.
+    // `seq` and `call` of tables without ids count within an attempt.
     const own: Record<string, Value> = known.has(key) ? given : { ...row };
     for (const [refers, to] of Object.entries(OF_RUN[table]))
       own[refers] = this.#idNow(table, to, own[refers] ?? null);
@@ -223,7 +223,7 @@ class RunWriter {
       WHERE arm_id = ${row.arm_id} AND instance_pk = ${row.instance_pk} AND epoch = ${row.epoch}`
     )
       throw new RowsError(`two parts hold the same trial (epoch ${row.epoch})`);
-    // What happened to the whole run stands in every part of it.
+    // Events of the whole run stand in every part of it.
     if (table === 'events')
       return first(db)<{ seq: number }>`SELECT seq FROM events
         WHERE run_id = ${row.run_id} AND at = ${row.at} AND type = ${row.type} AND data = ${row.data}`?.seq;

@@ -331,7 +331,7 @@ function fencedActions(content: string): StepAction[] {
 /** The commands of an attempt by the message that shows them; those of none by null. */
 type Commands = ReadonlyMap<number | null, readonly { command: string }[]>;
 
-/** What each answer does: by the commands that ran after it, else by what it asks for. */
+/** The kind of each answer: by the commands that ran after it, else by what it asks for. */
 function actionsBehind(
   queries: ViewerQueries,
   attemptId: number,
@@ -397,9 +397,9 @@ function outlineOf(queries: ViewerQueries, attemptId: number) {
       role: message.role,
       chars: message.chars,
       at: timed ? message.created_at : null,
-      /** Of a program: whose conversation it belongs to. */
+      /** The conversation of a program that it belongs to. */
       thread: names[message.seq] ?? null,
-      /** Of an answer and of what follows it. */
+      /** The step of an answer and of the messages that follow it. */
       step,
       call: calls.findLast((call) => call.state === 'ok') ?? null,
       tries: calls.length,

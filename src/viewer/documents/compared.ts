@@ -44,7 +44,7 @@ export function comparedDocument(record: ViewedRecord, sides: readonly ArmOfRun[
       label: compared[i]!.label,
       report: reports.get(run)!.arms[arm]!,
     })),
-    /** What `compare --json` says, with fewer names, and how `compare` words it. */
+    /** The document of `compare --json` with fewer names, and the words of `compare`. */
     compared: all,
     words: all && compareDocument(all),
   });

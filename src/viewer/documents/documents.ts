@@ -59,14 +59,14 @@ const ENDS: Readonly<Record<string, string>> = {
   process_lost: 'swebatch was killed',
 };
 
-/** What tests asked a model, in one line. */
+/** Model calls of tests, in one line. */
 export const judgeText = (
   { calls, failedCalls, models }: { calls: number; failedCalls: number; models: string },
   cost: string,
 ): string =>
   `grading: ${calls} call${calls === 1 ? '' : 's'} of ${models}${failedCalls > 0 ? `, ${failedCalls} failed` : ''}, ${cost}`;
 
-/** What a container asked for, in its own words or in ours. */
+/** The address that a container asked for, in its own words or in ours. */
 export const targetText = ({ host, port }: { host: string; port: number }): string =>
   host === '' ? 'no host' : host === '*' ? 'hosts after the first 2000' : `${host}:${port}`;
 

@@ -1,4 +1,4 @@
-/** What the page of an address asks for first, in one answer: its HTML asks for it before the script is read. */
+/** The documents that the page of an address asks for first, in one answer: its HTML asks for it before the script is read. */
 import type { AttemptDocument } from './attemptDocuments.ts';
 import type { Documents, RunList } from './resources.ts';
 

@@ -1,4 +1,4 @@
-/** What the page of a run says about its trials: groups, sizes by cost, and what is missing. */
+/** Trials on the page of a run: groups, sizes by cost, and what is missing. */
 import { isGraded, standingOf } from '../../report/measure/score.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 
@@ -52,7 +52,7 @@ const EFFORTS = ['<15 min fix', '15 min - 1 hour', '1-4 hours', '>4 hours'];
 
 const ORDER = ['resolved', 'unresolved'];
 
-/** What is not in the list comes behind it. */
+/** Words that are not in the list come behind it. */
 const placeIn = (list: readonly string[], word: string): number =>
   list.includes(word) ? list.indexOf(word) : list.length;
 

@@ -200,7 +200,7 @@ function runDocument(record: ViewedRecord, summary: RunSummary) {
   const phases = Map.groupBy(data.phases, ({ name }) => name);
   return {
     summary,
-    /** What `report --json` says, with fewer names, and how `report` words it. */
+    /** The document of `report --json` with fewer names, and the words of `report`. */
     report: fewNamed(report),
     words: fewNamed(summaryDocument(report, data.verdicts)),
     missing: missingParts(data),
@@ -223,5 +223,5 @@ function nowOf({ db }: ViewedRecord, { id, status }: RunSummary) {
   return { slots: live.slots, pace: live.pace, remaining: remainingMs(live, Date.now()) };
 }
 
-/** It may name every instance of a large dataset. */
+/** A manifest may name every instance of a large dataset. */
 const LONGEST_MANIFEST = 200_000;

@@ -29,7 +29,7 @@ function addMoney(parts: readonly MoneyDocument[]): MoneyDocument {
 
 export type ViewedRecord = ReturnType<typeof viewedRecord>;
 
-/** What is read of a whole run is kept until the run changes. */
+/** Readings of a whole run are kept until the run changes. */
 export function viewedRecord(queries: ViewerQueries) {
   const keyOf = (id: number): string => {
     const run = queries.run(id);

@@ -1,4 +1,4 @@
-/** What a step does, by its command: of which kind it is and which files it names. Two trajectories are aligned by this, not by their words. */
+/** The kind of a step and the files that it names, by its command. Two trajectories are aligned by this, not by their words. */
 
 type StepKind = 'submit' | 'test' | 'edit' | 'search' | 'read' | 'run' | 'talk';
 
