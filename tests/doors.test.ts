@@ -55,8 +55,6 @@ const PARTS = [
   'agent/installed/installedAgent.ts',
   'agent/installed/launch.ts',
   'cli/terminal/smallHeap.ts',
-  'environment/container/preparedStarts.ts',
-  'environment/container/removals.ts',
   'environment/docker/container.ts',
   'environment/docker/diskWatch.ts',
   'environment/docker/noNetwork.ts',
