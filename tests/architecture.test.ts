@@ -232,6 +232,12 @@ describe('architecture', () => {
       .map((f) => f.file);
     expect(offenders).toEqual([]);
   });
+
+  test('SQL is in the store alone', () => {
+    const holdsSql = (text: string) => /`\s*(?:SELECT|INSERT INTO|UPDATE|DELETE FROM) \w/.test(text);
+    expect(everything.filter((f) => holdsSql(f.text) && folderOf(f.file) !== 'store')).toEqual([]);
+    expect(everything.some((f) => holdsSql(f.text))).toBe(true);
+  });
 });
 
 const tree = ['src', 'tests', 'scripts'].flatMap((top) =>

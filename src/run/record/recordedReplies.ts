@@ -20,9 +20,14 @@ import type {
 } from '../../model/offline/replayed.ts';
 import { EXIT_REASONS, type ExitReason, exitClassOf } from '../../outcome.ts';
 import type { Store } from '../../store/open.ts';
-import { all, first } from '../../store/query.ts';
 import { messagesOf } from '../../store/records/attemptBodies.ts';
 import { type EndedCallRow, endedCalls, firstProgramCall } from '../../store/records/modelCalls.ts';
+import {
+  type PlayedAttempt,
+  playedAttempts,
+  playedTrialOf,
+  playedTrials,
+} from '../../store/records/playedAttempts.ts';
 import { armsOf, type RunRow } from '../../store/records/runs.ts';
 import { type AttemptRow, attemptById } from '../../store/records/trials.ts';
 import type { ArmConfig } from '../plan/planRecord.ts';
@@ -47,23 +52,17 @@ const KINDS: Partial<Record<ExitReason, ModelFailureKind>> = {
 
 /** The replies of every trial, for a recording. */
 export function* recordedTrials(store: Store, run: RunRow): Generator<RecordedTrial> {
-  // Reads all ids first, so that no statement is open while the rows of a trial are read.
-  const rows = all(store)<{ id: number; arm: string; instance_id: string; epoch: number }>`
-    SELECT t.id, m.name AS arm, i.instance_id, t.epoch FROM trials t JOIN instances i ON i.id = t.instance_pk
-     JOIN arms m ON m.id = t.arm_id WHERE t.run_id = ${run.id} AND t.final_attempt_id IS NOT NULL ORDER BY m.position, i.position, t.epoch`;
-  for (const { id, ...trial } of rows)
+  // All ids are read first, so that no statement is open while the rows of a trial are read.
+  for (const { id, ...trial } of playedTrials(store, run.id))
     for (const [attempt, played] of playedAttempts(store, id).entries())
       yield { ...trial, attempt, replies: repliesOf(store, played) };
 }
 
 /** Replies by instance and epoch: of one arm, or of the first that has the instance. */
 function replaySourceOf(store: Store, run: RunRow, armId?: number): ReplaySource {
-  const playedFor = (instanceId: string, epoch: number, earlier: number): Played | undefined => {
-    const trial = first(store)<{ id: number }>`
-    SELECT t.id FROM trials t JOIN instances i ON i.id = t.instance_pk
-         WHERE t.run_id = ${run.id} AND i.instance_id = ${instanceId} AND t.epoch = ${epoch} AND t.final_attempt_id IS NOT NULL AND t.arm_id = ifnull(${armId ?? null}, t.arm_id)
-         ORDER BY t.arm_id LIMIT 1`;
-    const attempts = trial ? playedAttempts(store, trial.id) : [];
+  const playedFor = (instanceId: string, epoch: number, earlier: number): PlayedAttempt | undefined => {
+    const trial = playedTrialOf(store, run.id, instanceId, epoch, armId);
+    const attempts = trial === undefined ? [] : playedAttempts(store, trial);
     return attempts[Math.min(earlier, attempts.length - 1)];
   };
   const wire = recordedWireOf(store, run, armId, (...trial) => {
@@ -81,26 +80,7 @@ function replaySourceOf(store: Store, run: RunRow, armId?: number): ReplaySource
   };
 }
 
-interface Played {
-  readonly id: number;
-  /** Another attempt of the trial follows. */
-  readonly again: boolean;
-}
-
-/**
- * The final attempt, after earlier ones that infrastructure ended once the model had been asked: their calls were paid and are in the
- * ledger. Interrupted attempts are left out, because a replay is not interrupted.
- */
-const playedAttempts = (store: Store, trialId: number): Played[] =>
-  all(store)<{ id: number; again: number }>`
-    SELECT a.id, a.id IS NOT t.final_attempt_id AS again FROM attempts a JOIN trials t ON t.id = a.trial_id
-       WHERE t.id = ${trialId} AND (a.id = t.final_attempt_id OR (a.state = 'ended' AND a.exit_class = 'infra'
-         AND a.number < (SELECT f.number FROM attempts f WHERE f.id = t.final_attempt_id)
-         AND EXISTS (SELECT 1 FROM model_calls c WHERE c.attempt_id = a.id))) ORDER BY a.number`.map(
-    ({ id, again }) => ({ id, again: again === 1 }),
-  );
-
-function repliesOf(store: Store, { id, again }: Played): RecordedReply[] {
+function repliesOf(store: Store, { id, again }: PlayedAttempt): RecordedReply[] {
   const kept = keptResponses(store, id);
   const attempt = attemptById(store, id);
   const failure = modelFailureOf(attempt);
