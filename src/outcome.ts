@@ -68,11 +68,11 @@ export type ExitReason = keyof typeof EXIT_REASONS;
 
 export const exitClassOf = (reason: ExitReason): ExitClass => EXIT_REASONS[reason].class;
 
-/** Classes whose result stands: the trial is sealed and never runs again unless someone asks for it by name. */
-export const SEALED_CLASSES: ReadonlySet<ExitClass> = new Set(['agent', 'limit', 'model']);
+/** Classes that count as a result of the model. Trials of other classes can be sealed too, but are no result. */
+export const COUNTED_CLASSES: ReadonlySet<ExitClass> = new Set(['agent', 'limit', 'model']);
 
 /** A final statement about the model: counted, exported, graded. */
-export const isFinalReason = (reason: ExitReason): boolean => SEALED_CLASSES.has(exitClassOf(reason));
+export const isFinalReason = (reason: ExitReason): boolean => COUNTED_CLASSES.has(exitClassOf(reason));
 
 export const OUTCOMES = [
   'resolved',

@@ -1,7 +1,7 @@
 /** The end of a run: a summary for people, JSON for programs, and the exit code. */
 
 import { inert } from '../base/text/inert.ts';
-import { SEALED_CLASSES } from '../outcome.ts';
+import { COUNTED_CLASSES } from '../outcome.ts';
 import type { GateResult } from '../report/gate/gate.ts';
 import { wordOf } from '../report/gate/verdictWords.ts';
 import { scoreText } from '../report/measure/score.ts';
@@ -85,7 +85,7 @@ function sayWhatNext({ run, root, status, counts, graded, predictions, ...outcom
       say(inert(`error: ${outcome.fatal ?? 'the configuration cannot work'}; ${notRun} trial(s) not run`));
       return EXIT.usage;
     case 'budget': {
-      const decided = [...SEALED_CLASSES].reduce((n, c) => n + (counts[c] ?? 0), 0);
+      const decided = [...COUNTED_CLASSES].reduce((n, c) => n + (counts[c] ?? 0), 0);
       const end = budgetEnd(outcome.budgetNano, outcome.spent.committedNano);
       say(
         `${end}${end.endsWith('reached') ? ':' : ';'} ${decided} finished, ${notRun} not run; go on with ${commandOn(root, `resume ${run} --cost-limit N`)}`,

@@ -106,7 +106,7 @@ export interface Environment {
   /** Names for the agent's templates (cwd, timeout, system...). Never secrets. */
   templateVars(): Readonly<Record<string, unknown>>;
   /** Kills everything but the environment itself, unless that is to go on, then diffs against the start snapshot. */
-  capturePatch(kept?: Kept): Promise<CapturedPatch>;
+  capturePatch(kept?: CaptureOptions): Promise<CapturedPatch>;
   /** Whole files in and out, by absolute path inside. */
   putFile(path: string, content: Uint8Array | string, mode?: number): Promise<void>;
   getFile(path: string): Promise<Uint8Array>;
@@ -123,9 +123,9 @@ export interface Environment {
    * Kills everything but the environment itself, unless that is to go on, and keeps what is there as an image, whose name it returns: a
    * start from it finds the same files. `EnvironmentFactory.discardWork` removes it.
    */
-  keepWork(kept?: Kept): Promise<string>;
+  keepWork(kept?: CaptureOptions): Promise<string>;
   /** Why an image would not have all that is there; undefined where it has, or where nothing is kept. */
-  unkept(): Promise<Unkept | undefined>;
+  unkept(): Promise<ReasonNotKept | undefined>;
   /** What was changed here of the programs and libraries of the image; undefined where that is not known. */
   systemChanges(): Promise<SystemChanges | undefined>;
   /** What runs beside the environment itself; undefined where that is not known. */
@@ -138,7 +138,7 @@ export interface Environment {
   beside(putBack?: StartRequest['putBack'], network?: Network): Promise<Environment>;
   /** Watches who writes below some folders, which are there: what ran before, or whoever is started by `execute` here. */
   watchWrites(folders: readonly string[]): Promise<WriteWatch | NotWatched>;
-  /** Somebody worked here before, and what that left may run. */
+  /** True of what `beside` opens: processes of the one who worked here before may run. */
   readonly runsBeside: boolean;
   /**
    * Opens a port on the loopback inside, and hands over every connection that is made to it there. Nothing else of this machine can be
@@ -180,14 +180,14 @@ export interface ServiceLog {
   readonly text: string;
 }
 
-export interface Kept {
+export interface CaptureOptions {
   /** Processes are not killed. */
   readonly running?: boolean;
   /** Paths of the work tree that are no part of the patch where they are new: `agent.beside_work`. */
   readonly beside?: readonly string[];
 }
 
-export interface Unkept {
+export interface ReasonNotKept {
   /** A clause: "what lies in /data (VOLUME of its image) is in no image of its container". */
   readonly why: string;
   /** No image may be made. */
@@ -220,7 +220,7 @@ export interface SeenWrite {
   readonly by: 'left' | 'program' | 'script' | 'tests' | 'unknown';
   /** In letters that cannot harm, as its path is. */
   readonly program: string;
-  /** `-` of the first program that ran, wherever it wrote. */
+  /** `-` where the writer is the first program of the container, whose paths are not followed. */
   readonly path: string;
 }
 

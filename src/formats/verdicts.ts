@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { percent } from '../base/text/numbers.ts';
-import { exitClassOf, SEALED_CLASSES } from '../outcome.ts';
+import { exitClassOf, COUNTED_CLASSES } from '../outcome.ts';
 import { beginningOf, hasKeys, readForeignFile, usable } from './foreignFile.ts';
 import {
   type ForeignInstance,
@@ -128,7 +128,7 @@ function measuredOf({ instances, verdicts }: ForeignRun): Printed {
     // The harness never runs an empty patch: it is a failure of a run that was graded.
     const unseen = verdicts.size > 0 && instance.modelPatch === '' ? ('empty_patch' as const) : undefined;
     const verdict = verdicts.get(trialKey(instance))?.verdict ?? unseen;
-    const counts = SEALED_CLASSES.has(exitClassOf(instance.exitReason));
+    const counts = COUNTED_CLASSES.has(exitClassOf(instance.exitReason));
     return counts && (verdict === 'resolved' || verdict === 'unresolved' || verdict === 'empty_patch')
       ? [verdict]
       : [];

@@ -76,7 +76,7 @@ export interface MeteredCall extends CallListener {
   wanted: NonNullable<CallListener['wanted']>;
   /** A request has left, and its answer is not here. */
   isOut(): boolean;
-  /** Nothing of it is out, paid for or waited for: what comes next is another call. */
+  /** No try is in flight, reserved or waiting: the next event belongs to a new call. */
   isOver(): boolean;
   /** Its attempt has ended. An answer that still comes was paid for too, and gets into its row. */
   lose(): void;

@@ -6,7 +6,7 @@
 import { join } from 'node:path';
 import { pathName } from '../base/text/fileName.ts';
 import type { Prediction } from '../formats/predictions.ts';
-import { type ExitClass, SEALED_CLASSES } from '../outcome.ts';
+import { type ExitClass, COUNTED_CLASSES } from '../outcome.ts';
 
 /** The source of a prediction; rows of the store fit. */
 interface PredictionSource {
@@ -22,7 +22,7 @@ export function predictionsOf(
   emitEmpty = false,
 ): (Prediction & { readonly model_patch: string })[] {
   return rows.flatMap((row) => {
-    const counts = row.state === 'sealed' && row.exitClass !== null && SEALED_CLASSES.has(row.exitClass);
+    const counts = row.state === 'sealed' && row.exitClass !== null && COUNTED_CLASSES.has(row.exitClass);
     // Imported from a report alone: a verdict without a patch. An empty one would be a false statement.
     if (counts && row.modelPatch === null) return [];
     // A trial that is running now has nothing to say yet, not even "empty".

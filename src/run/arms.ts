@@ -51,7 +51,7 @@ interface SharedParts {
   readonly events: RunEvents;
   readonly images: ImageService | undefined;
   readonly engine: EngineWatch | undefined;
-  /** Tests ask a judge, in the container that was worked in where they run beside it. */
+  /** Tests ask a model as a judge, from the container that was worked in where they run beside it. */
   readonly asks: boolean;
   readonly graceMs: number;
 }

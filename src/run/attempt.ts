@@ -40,7 +40,7 @@ export async function runAttempt(
   cancelled: AbortSignal,
 ): Promise<AttemptOutcome | null> {
   const { trial } = turn;
-  // A phase makes no progress, or cannot be recorded.
+  // Fires when a phase makes no progress or cannot be recorded.
   const broken = new AbortController();
   const signal = AbortSignal.any([broken.signal, run.stop.attempts, cancelled]);
   const journal = openJournal(run, turn, broken);
@@ -55,7 +55,7 @@ export async function runAttempt(
     end = { ending: endingOfResult(result), result };
   } catch (error) {
     if (error instanceof StorageError) throw error;
-    // A command in an environment that had started was the agent's.
+    // Whatever ran once the environment was up is the agent's doing.
     end = { ending: endingOfError(error, signal, environment !== null), result: null };
     journal.warn(end.ending.reason, { message: end.ending.message, stack: stackOf(error) });
   } finally {

@@ -188,8 +188,8 @@ function stopReasonOf(error: unknown, signal: AbortSignal): StopReason | null {
 }
 
 /**
- * One end may be an accident, and a fresh container is worth a try. An agent (ownEnd.test.ts) that does it again, in a fresh container, has failed: otherwise it could
- * take an instance out of the count by ending its container.
+ * An agent that ends its container once gets a fresh one: it may be an accident. The second time is the agent's failure (ownEnd.test.ts), else it could
+ * take an instance out of the count.
  */
 export function withEarlierEnds(ending: Ending, endedByAgentBefore: number): Ending {
   if (!ending.byAgent || endedByAgentBefore === 0) return ending;

@@ -21,7 +21,7 @@ import { watchEngine } from '../environment/places/engineWatch.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../environment/places/imagesConfig.ts';
 import type { GradingConfig } from '../grading/gradingConfig.ts';
 import { suspicionRules } from '../grading/suspicion/commands.ts';
-import { SEALED_CLASSES } from '../outcome.ts';
+import { COUNTED_CLASSES } from '../outcome.ts';
 import { type ArmScore, armScores } from '../report/measure/score.ts';
 import type { Store } from '../store/open.ts';
 import { gradedSoFar } from '../store/records/evaluations.ts';
@@ -150,7 +150,7 @@ async function work(run: Run): Promise<Pick<RunOutcome, keyof BatchResult | 'pre
   await discardAbandonedWork(run);
   const result = await runBatch(run);
   await discardAbandonedWork(run);
-  const sealed = [...SEALED_CLASSES].reduce((sum, name) => sum + (result.counts[name] ?? 0), 0);
+  const sealed = [...COUNTED_CLASSES].reduce((sum, name) => sum + (result.counts[name] ?? 0), 0);
   const bias = biasWarning(config.order, sealed, plannedCount(run));
   if (bias) events.emit({ type: 'note', text: bias });
   const target = { store, run: row, dir, version: VERSION };

@@ -157,7 +157,7 @@ export interface FinishedWork {
   readonly captured: CapturedPatch | null;
   /** The image of the end state; null where the patch is graded. */
   readonly work: string | null;
-  /** The loss that `EndedAttempt.capture` told. */
+  /** The error of `EndedAttempt.capture` where the environment was lost meanwhile. */
   readonly lost: unknown;
   /**
    * Judges the work before its environment goes. Null: it is graded later, as every other. Throws where the work is gone, and would be judged for

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { SEALED_CLASSES } from '../../src/outcome.ts';
+import { COUNTED_CLASSES } from '../../src/outcome.ts';
 import { costUnknown } from '../../src/store/records/modelCalls.ts';
 import { IS_RESULT, newestVerdict } from '../../src/store/records/trials.ts';
 import { freshStore } from './storeFixtures.ts';
@@ -26,7 +26,7 @@ test('a call of unknown cost is the one of the view attempt_costs', () => {
 
 test('the classes that are a result stand in outcome.ts alone, and so does each rule', () => {
   expect(IS_RESULT).toBe("IN ('agent', 'limit', 'model')");
-  expect([...SEALED_CLASSES]).toEqual(['agent', 'limit', 'model']);
+  expect([...COUNTED_CLASSES]).toEqual(['agent', 'limit', 'model']);
   const texts = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
     .filter((file) => /\.tsx?$/.test(file) && file !== 'outcome.ts')
     .map((file) => readFileSync(join(SRC, file), 'utf8'));

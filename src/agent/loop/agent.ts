@@ -1,6 +1,6 @@
 /**
  * The agent: ask the model, run what it says, show it what happened, until something ends it. Read `run` first, then `step`.
- * The shape is the seeds' DefaultAgent; what the published agents do otherwise is in behaviour.ts.
+ * The names are those of the published DefaultAgent (docs/appendix/seeds.md); what published versions do otherwise is in ../compat/behaviour.ts.
  */
 
 import { strip } from '../../base/python/text.ts';
@@ -194,8 +194,8 @@ export class DefaultAgent implements Agent {
   }
 
   /**
-   * What is recoverable joins the history, and the loop goes on unless that happened too often. An end is returned.
-   * Anything else (a broken environment, an abort, a defect) is the slot's.
+   * A recoverable error joins the history, and the loop goes on unless that happened too often. An end is returned.
+   * Anything else (a broken environment, an abort, a defect) is thrown on, to attempt.ts.
    */
   protected handle(error: unknown): TerminatingException | null {
     if (error instanceof TerminatingException) return error;

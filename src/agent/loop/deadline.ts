@@ -19,7 +19,7 @@ export interface Deadline {
   during<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** A listener around that of one call: it hears when the call waits. */
   listen(to: CallListener): CallListener;
-  /** Work of ours that the agent waits for. */
+  /** Runs `work` of ours while the clock of the agent stands still. */
   outside<T>(work: () => Promise<T>): Promise<T>;
   stop(): void;
 }
@@ -119,7 +119,7 @@ function createWorkClock(now: () => number, changed: () => void) {
           look();
           const { alone, since } = call;
           open.delete(call);
-          // Time that was taken for waiting may have been a long answer, and time taken for work an outage.
+          // The outcome is known now: the call is charged its usual time, not what was assumed while it was open.
           const took = seen - since;
           if (alone) waited += Math.min(took, USUAL_MS) - Math.min(took, usualMs(record));
           to.ended(record);

@@ -1,6 +1,6 @@
 /**
- * A room for everything that waits for a share of something: a rate, a budget, a turn. In order of arrival. Whoever waits has to say how it tells
- * that, so no wait can be taken for work.
+ * A waiting room for shares of something: a rate, a budget, a turn. In order of arrival. Each caller passes `waits`, which is called while the
+ * caller waits, so that the record shows a wait and no work.
  */
 import { sleep } from './timer.ts';
 

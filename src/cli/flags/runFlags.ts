@@ -66,7 +66,7 @@ const which = flags({
   stratify: filledText('columns to spread the sample over: repo,difficulty'),
   seed: whole(0, 'seed for --shuffle and --sample; default 42', Number.MAX_SAFE_INTEGER),
   shard: filledText('K/N: every N-th of these from the K-th; `swebatch join` makes one run of all shards'),
-  failedIn: filledText('only instances that RUN or RUN/ARM did not resolve, of its dataset'),
+  failedIn: filledText('only instances that RUN or RUN/ARM did not resolve, from the dataset of that run'),
   skipUnsupported: {
     type: 'boolean',
     describe: 'leave out tasks that cannot run here; the report says how many',
@@ -99,7 +99,7 @@ const how = flags({
   evaluate: evaluateFlag,
   emitEmpty: { type: 'boolean', describe: 'write "" into predictions for trials that were not decided' },
   redoExisting: toggle('run sealed trials once more; all attempts are kept'),
-  allowConfigChange: toggle('continue with a changed configuration; recorded as a boundary'),
+  allowConfigChange: toggle('continue with a changed configuration; the report tells trials before and after it apart'),
   dryRun: toggle(
     'show the plan only: instances, images, disk, expected cost and time, detectable difference',
   ),
@@ -135,7 +135,7 @@ export const gateFlags = flags({
   ),
   maxBroken: integer(
     0,
-    'how many rocks may fail in every re-measurement; default 0. A rock was always resolved in many runs before',
+    'how many rocks may fail in every re-measurement; default 0. A rock is an instance that many runs before always resolved',
   ),
   mustPass: string(
     'file with ids that must be resolved, one a line; with --remeasure those that failed are run again',
@@ -161,7 +161,7 @@ const nightFlags = flags({
   ),
   remeasure: integer(
     0,
-    'with --baseline: run what newly broke (and, where much did, what got fixed) again this many times before the verdict; default 3',
+    'with --baseline: run newly failed instances (and, where many failed, newly solved ones) again this many times before the verdict; default 3',
     MOST.repeats,
   ),
   withoutBaseline: oneOf(['warn', 'fail'], 'what to do when no comparable run exists; default warn'),

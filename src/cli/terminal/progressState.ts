@@ -2,7 +2,7 @@
 
 import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
-import { type ExitReason, SEALED_CLASSES } from '../../outcome.ts';
+import { type ExitReason, COUNTED_CLASSES } from '../../outcome.ts';
 import { budgetIn } from '../../run/control/controlRequest.ts';
 import type { RunEvent, RunListener } from '../../run/events.ts';
 import { type LiveRun, type LiveSlot, remainingMs } from '../../run/liveRun.ts';
@@ -100,7 +100,7 @@ const APPLY: Appliers = {
     state.durations.push(event.elapsedMs);
     state.endedNano += event.costNano ?? 0;
     if (event.sealed) state.decided += 1;
-    if (event.sealed && SEALED_CLASSES.has(event.exitClass) && state.grading) state.grading.open += 1;
+    if (event.sealed && COUNTED_CLASSES.has(event.exitClass) && state.grading) state.grading.open += 1;
     if (event.unusedBytes) state.lastNote = `${event.trial.instanceId}: ${unusedText(event)}`;
     if (event.message && (event.exitClass === 'infra' || event.exitClass === 'config'))
       state.lastNote = state.lastFailure = `${event.trial.instanceId} ${event.exitReason}: ${event.message}`;

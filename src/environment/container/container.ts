@@ -18,10 +18,10 @@ import {
   type EnvironmentInfo,
   FilesTooLargeError,
   isLoss,
-  type Kept,
+  type CaptureOptions,
   type PlacedFile,
   type StartRequest,
-  type Unkept,
+  type ReasonNotKept,
 } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { type Channel, createChannel } from '../exec/channel.ts';
@@ -64,7 +64,7 @@ export interface Container extends ContainerControl {
   /** Absent where it cannot have a port. */
   readonly listen?: Environment['listen'] | undefined;
   /** Its file system as an image; absent where there are none. */
-  readonly keep?: (kept: Kept) => Promise<string>;
+  readonly keep?: (kept: CaptureOptions) => Promise<string>;
   /** Of what its engine knows. */
   readonly unkept?: Environment['unkept'];
   readonly systemChanges?: Environment['systemChanges'];
@@ -220,7 +220,7 @@ export async function environmentIn(
   };
   const readFolder: ReadFolder = async (folder, read, signal) =>
     (await container.read(folder, read, signal)) ?? missing(folder);
-  const capture = async ({ running = false, beside = [] }: Kept): Promise<CapturedPatch> => {
+  const capture = async ({ running = false, beside = [] }: CaptureOptions): Promise<CapturedPatch> => {
     const limits = { timeoutS: config.capture_timeout, maxBytes: config.max_patch_bytes, beside };
     if (!running) await killAll();
     return snapshot!.kind === 'copy'
@@ -336,7 +336,7 @@ async function seenInside(own: Channel, only = ''): Promise<{ names: string; mem
 }
 
 /** `names`: as it was before anybody worked there. */
-async function unkeptInside(own: Channel, names: string): Promise<Unkept | undefined> {
+async function unkeptInside(own: Channel, names: string): Promise<ReasonNotKept | undefined> {
   const now = await seenInside(own);
   const what = [
     ...(now.names === names || now.names === '' ? [] : ['/etc/hosts, /etc/hostname or /etc/resolv.conf']),

@@ -1,6 +1,6 @@
 /**
  * The factory of environments that are containers. A driver, of Docker or of pods, opens a container; sealing, set-up and the start tree follow here.
- * A start that its engine cut off, or asked to come again, is made anew from its beginning, at most `STARTS` times. Nothing below tries a start again,
+ * A start that its engine cut off, or asked to come again, is made anew from its beginning, at most `START_TRIES` times. Nothing below tries a start again,
  * and above there is the retry of the trial alone.
  */
 import { createTurnstile } from '../../base/async/room.ts';
@@ -67,16 +67,16 @@ interface FactoryOptions extends Pick<EnvironmentOptions, 'onWarning' | 'graceMs
   readonly driver: (parts: FactoryParts) => Driver;
 }
 
-/** More at a time only make all of them slower; each that is prepared is a container beside those of the slots. */
-const AT_ONCE = 8;
-const STARTS = 5;
+/** More parallel starts only slow each other down, and each prepared container stands beside those of the slots. */
+const PARALLEL_STARTS = 8;
+const START_TRIES = 5;
 const AGAIN_MS = 250;
 
 export function createContainerFactory(options: FactoryOptions): EnvironmentFactory {
   const { kind, onWarning: warn, graceMs } = options;
   const watch = options.watch ?? createEngineWatch({ ping: options.ping, limitMs: options.outageMs });
   const removals = createRemovals({ watch, warn, graceMs });
-  const turnstile = createTurnstile(AT_ONCE);
+  const turnstile = createTurnstile(PARALLEL_STARTS);
   const driver = options.driver({
     watch,
     discard: removals.discard,
@@ -98,13 +98,13 @@ export function createContainerFactory(options: FactoryOptions): EnvironmentFact
         return await startOnce(driver, request, options);
       } catch (error) {
         const again = driver.cutOff(error) || (error instanceof EnvironmentError && error.again);
-        if (!again || request.signal?.aborted || tried === STARTS) throw error;
+        if (!again || request.signal?.aborted || tried === START_TRIES) throw error;
         // Nothing of the agent's has run.
         await watch.back(request.signal);
         await pause(AGAIN_MS * 2 ** tried, request.signal);
       }
   };
-  const prepared = createPreparedStarts(begin, options.maxPrepared ?? AT_ONCE);
+  const prepared = createPreparedStarts(begin, options.maxPrepared ?? PARALLEL_STARTS);
   let closed = false;
   return {
     kind,

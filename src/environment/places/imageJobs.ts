@@ -92,13 +92,13 @@ interface Job {
   progress: PullProgress | undefined;
 }
 
-/** A look at the engine is no wait. */
+/** States in which the caller is told that it waits. The question whether the engine has the image is short. */
 const WAITED_FOR: ReadonlySet<Job['state']> = new Set(['asked', 'pulling', 'building']);
 
 export function createImageJobs(options: ImageJobsOptions) {
   const { engine, config, clock, platform, book } = options;
   const closing = new AbortController();
-  /** None that is evicted, and of those that failed only what is missing. */
+  /** Evicted jobs are dropped, and failed ones too unless the image is missing. */
   const jobs = new Map<string, Job>();
   const turns = createTurnstile(config.max_concurrent_pulls);
   let paused: { reason: 'rate_limited' | 'budget'; until: number; registry?: string } | undefined;

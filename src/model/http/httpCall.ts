@@ -30,12 +30,12 @@ export interface Shared {
   silent: number;
 }
 
-/** Replies of nothing in a row, of whomever, that are the server's whatever it answered before. */
+/** After so many empty replies in a row, over all slots, the server counts as away, whatever it answered before. */
 const SILENT = 3;
 
 /**
  * A reply without a word and without a token was made by no model. A server that has answered nothing else, or nothing any more, is away;
- * one such reply between others stays an empty reply. 28 November 2026: a whole run of them was complete, 0 of 8, exit 0.
+ * one such reply between others stays an empty reply. 28 November 2026: a run of such replies ended as complete, 0 of 8 resolved, and not as an outage.
  */
 export function silentIsAway(
   shared: Pick<Shared, 'accepted' | 'silent' | 'endpoint'>,

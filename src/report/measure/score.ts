@@ -1,7 +1,7 @@
 /** Resolved of valid, for any part of a run. With several epochs the trials of one instance are not an independent sample, so the score is over instances. */
 
 import { percent } from '../../base/text/numbers.ts';
-import { SEALED_CLASSES } from '../../outcome.ts';
+import { COUNTED_CLASSES } from '../../outcome.ts';
 import type { ReportTrial, ScoreRow } from '../../store/records/reportQueries.ts';
 import { range, rate } from '../render/document.ts';
 import { type EpochEstimate, epochEstimate } from '../statistics/epochs.ts';
@@ -84,7 +84,7 @@ export type StandingFacts = Pick<
 export function standingOf(trial: StandingFacts, graded: boolean): Standing {
   const { exitClass } = trial;
   if (exitClass === null || trial.state !== 'sealed') return { valid: false, why: unfinished(trial) };
-  if (!SEALED_CLASSES.has(exitClass)) return { valid: false, why: unfinished(trial) };
+  if (!COUNTED_CLASSES.has(exitClass)) return { valid: false, why: unfinished(trial) };
   switch (trial.outcome) {
     case 'infra':
       return { valid: false, why: 'grading_infra' };
@@ -194,7 +194,7 @@ export type RewardSummary = NonNullable<ReturnType<typeof rewardSummary>>;
 export const classesOf = (trials: readonly ScoreRow[]): Map<string, number> => {
   const classOf = ({ state, exitClass }: ScoreRow): string => {
     if (state === 'running' || state === 'leased') return 'running';
-    return exitClass === null || (state === 'pending' && SEALED_CLASSES.has(exitClass))
+    return exitClass === null || (state === 'pending' && COUNTED_CLASSES.has(exitClass))
       ? 'not_run'
       : exitClass;
   };

@@ -25,7 +25,7 @@ import {
 import { readForeignRun, recogniseSource, whatIsKnown } from '../../formats/formats.ts';
 import { HALF_CHARACTERS } from '../../formats/predictions.ts';
 import { SourceError } from '../../formats/sourceError.ts';
-import { exitClassOf, type Outcome, SEALED_CLASSES } from '../../outcome.ts';
+import { exitClassOf, type Outcome, COUNTED_CLASSES } from '../../outcome.ts';
 import { scoredTrials } from '../../report/measure/score.ts';
 import type { Caller } from '../../run/caller.ts';
 import { requireDataset } from '../../run/datasets.ts';
@@ -425,7 +425,7 @@ function fillTrials(store: Store, run: RunRow, { imported, createdAt }: ImportRe
     importInstance(store, trials.get(trialKey({ ...instance, arm: armOf(instance) }))!, instance, createdAt);
   const all =
     !imported.neverRun?.length &&
-    imported.instances.every((i) => SEALED_CLASSES.has(exitClassOf(i.exitReason)));
+    imported.instances.every((i) => COUNTED_CLASSES.has(exitClassOf(i.exitReason)));
   setRunStatus(store, run.id, all ? 'complete' : 'incomplete', createdAt);
 }
 
@@ -522,7 +522,7 @@ function importInstance(store: Store, trialId: number, instance: ForeignInstance
         ...(instance.notes ?? []),
       ]),
     },
-    SEALED_CLASSES.has(exitClass) || exitClass === 'infra' ? 'seal' : 'again',
+    COUNTED_CLASSES.has(exitClass) || exitClass === 'infra' ? 'seal' : 'again',
   );
 }
 

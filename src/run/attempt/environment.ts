@@ -63,7 +63,7 @@ export async function startEnvironment(
   }
 }
 
-/** A start from which no end state would come that its verifier can be given. */
+/** Refuses an image with a VOLUME where its verifier gets an image of the end state: that image lacks what lies in the volume. */
 function refuseVolumes(instance: Instance, { capabilities, info: { volumes = [] } }: Environment): void {
   const { keepsEndStates, judgedApart } = needsOf(instance);
   const who = keepsEndStates ?? (judgedApart && `${judgedApart}, so its end state`);

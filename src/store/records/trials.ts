@@ -10,7 +10,7 @@ import {
   type Outcome,
   type PatchSource,
   type PatchState,
-  SEALED_CLASSES,
+  COUNTED_CLASSES,
 } from '../../outcome.ts';
 import { type Store, safeSum } from '../open.ts';
 import { all, assignments, cell, change, first, insert, raw } from '../query.ts';
@@ -301,7 +301,7 @@ export const newestVerdict = (attempt: string): string =>
 export const WITH_RESULT = `trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id LEFT JOIN evaluations e ON e.id = ${newestVerdict('f')}`;
 
 /** SQL: the exit class is that of a result. */
-export const IS_RESULT = `IN (${[...SEALED_CLASSES].map((name) => `'${name}'`).join(', ')})`;
+export const IS_RESULT = `IN (${[...COUNTED_CLASSES].map((name) => `'${name}'`).join(', ')})`;
 
 const LISTED = [
   'trial_id',

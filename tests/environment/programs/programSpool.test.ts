@@ -48,7 +48,7 @@ test('each who reads it gets all of it, also at the same time, and no file has i
 test('a package that was changed since is refused, and the one that is right again is taken', async () => {
   const wanted = await variant('b.tgz');
   const { file } = wanted.packages[0]!;
-  // Kept, not made again: an archive holds the second it was made in.
+  // CaptureOptions, not made again: an archive holds the second it was made in.
   const right = readFileSync(file);
   await packageAt(file, [{ name: 'package/bin/run', content: 'changed' }]);
   await expect(spools.ensure(wanted)).rejects.toThrow('is not the package that was added');
