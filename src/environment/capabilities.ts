@@ -50,7 +50,7 @@ export function completeEnvironment<Made extends PlainEnvironment>(made: Made): 
   const lacking: Record<string, () => never> = {};
   for (const [capability, method] of METHODS) {
     const has = typeof given[method] === 'function';
-    // What wraps a complete environment has all of its methods.
+    // A wrapper of a complete environment has all of its methods.
     can[capability] = has && (given.capabilities?.[capability] ?? true);
     if (!has)
       lacking[method] = () => {

@@ -29,7 +29,7 @@ export interface CommandResult {
   readonly oomKilled: boolean;
   /** How the command travelled. */
   readonly transport: 'supervisor' | 'supervisor-file' | 'exec' | 'local';
-  /** What went wrong with the command in words for the model (timeout, memory limit, command too long), else ''. */
+  /** The failure of the command in words for the model (timeout, memory limit, command too long), else ''. */
   readonly exceptionInfo: string;
 }
 
@@ -48,7 +48,7 @@ export interface CapturedPatch {
   /** Byte-exact unified diff with `--binary --full-index`; empty when nothing changed. */
   readonly patch: Uint8Array;
   readonly state: 'ok' | 'empty' | 'invalid' | 'oversized';
-  /** What was left out or found odd (embedded repositories, FIFOs, size), one sentence each. */
+  /** Files left out or found odd (embedded repositories, FIFOs, size), one sentence each. */
   readonly warnings: readonly string[];
 }
 
@@ -68,7 +68,7 @@ export interface EnvironmentInfo {
   readonly volumes?: readonly string[];
 }
 
-/** What a place can do beyond commands and single files: asked by name. */
+/** Abilities of a place beyond commands and single files: asked by name. */
 export interface Capabilities {
   /** Runs a command as another user: `as`. */
   readonly asUsers: boolean;
@@ -97,7 +97,7 @@ export type Capability = keyof KindCapabilities;
 
 export interface Environment {
   readonly info: EnvironmentInfo;
-  /** What it can do: asked before `as`, `getFiles`, `keepWork`, `beside` and `listen`, which throw where it cannot. */
+  /** Abilities, asked before `as`, `getFiles`, `keepWork`, `beside` and `listen`, which throw where one is lacking. */
   readonly capabilities: Capabilities;
   /** Runs one command in a fresh shell. Throws EnvironmentError only when the tool broke. Never rejects for the command's own failure. */
   execute(command: string, options?: ExecuteOptions): Promise<CommandResult>;
@@ -126,14 +126,14 @@ export interface Environment {
   keepWork(kept?: Kept): Promise<string>;
   /** Why an image would not have all that is there; undefined where it has, or where nothing is kept. */
   unkept(): Promise<Unkept | undefined>;
-  /** What was changed here of the programs and libraries of the image; undefined where that is not known. */
+  /** Changes here to the programs and libraries of the image; undefined where they are not known. */
   systemChanges(): Promise<SystemChanges | undefined>;
-  /** What runs beside the environment itself; undefined where that is not known. */
+  /** Processes beside the environment itself; undefined where they are not known. */
   leftRunning(): Promise<LeftRunning | undefined>;
   /**
    * The same place for somebody else: commands run beside what is there, as the user whom the task or else the image names, each by a process
-   * of the engine's. Its end leaves the place as it is. `putBack`: as in a StartRequest, before its first command. `network`: what the place reaches from now on, where
-   * it reaches hosts of a list.
+   * of the engine's. The end of that environment leaves the place as it is. `putBack`: as in a StartRequest, before its first command.
+   * `network`: the hosts that the place reaches from now on, where it reaches hosts of a list.
    */
   beside(putBack?: StartRequest['putBack'], network?: Network): Promise<Environment>;
   /** Watches who writes below some folders, which are there: what ran before, or whoever is started by `execute` here. */
@@ -145,7 +145,7 @@ export interface Environment {
    * reached by it. Throws EnvironmentError when it cannot be opened.
    */
   listen(port: number, onConnection: (connection: Duplex) => void): Promise<Doorway>;
-  /** What it reaches from now on, in this phase, where it reaches the hosts of a list. */
+  /** Sets the network from now on, in this phase, where the place reaches the hosts of a list. */
   enterPhase(phase: EgressPhase, network: Network): void;
   /** The end of what each service beside it printed. */
   serviceLogs(): Promise<readonly ServiceLog[]>;
@@ -203,7 +203,7 @@ export interface LeftRunning {
 export interface WriteWatch {
   /** Folders that were made below since then are watched from now on. */
   again(): Promise<void>;
-  /** What was seen, and the end of the watch; undefined where somebody ended it before. Safe to call twice; never rejects. */
+  /** Ends the watch. Resolves to the writes it saw; undefined where somebody ended it before. Safe to call twice; never rejects. */
   end(): Promise<readonly SeenWrite[] | undefined>;
 }
 
@@ -280,7 +280,7 @@ export type EnvironmentErrorCode =
 export const OPEN_NETWORK = 'open_network';
 /** The shell of the image uses another environment than the one that its tests need, as the probe of an attempt found. */
 export const WRONG_ENVIRONMENT = 'wrong_env';
-/** Its login shells alone use the right one: the configuration is the proven cause, and every instance would end like this. */
+/** Login shells alone use the right environment: the configuration is the proven cause, and every instance would end like this. */
 export const LOGIN_SHELL = 'login_shell';
 /** A container of the image cannot have what the configuration asks for. */
 export const REFUSED_OPTION = 'refused_option';
@@ -291,7 +291,7 @@ export class EnvironmentError extends Error {
   readonly code: EnvironmentErrorCode;
   /** For `died`: oom, killed, expired, daemon_lost, unanswered, relay, forged; for `start_failed`: wrong_env, open_network, refused_option. */
   readonly sub: string | undefined;
-  /** What ran in the environment did this, and not the machine, the engine or a person outside. False wherever that is not proven. */
+  /** A process in the environment did this, and not the machine, the engine or a person outside. False wherever that is not proven. */
   readonly fromWithin: boolean;
   /** Of a start: the engine asked to come again, and the same may go well in a moment. */
   readonly again: boolean;
@@ -320,7 +320,7 @@ export class EnvironmentError extends Error {
 export const isLoss = (error: unknown): error is EnvironmentError =>
   error instanceof EnvironmentError && (error.code === 'daemon_lost' || error.sub === 'daemon_lost');
 
-/** Who owns a container: the labels a reaper reads. */
+/** The owner of a container: the labels a reaper reads. */
 export interface Owner {
   readonly run: string;
   /** When the run was recorded, as its record says it; absent for what belongs to no recorded run. */
@@ -341,10 +341,10 @@ export interface StartRequest {
   readonly image: string;
   readonly owner: Owner;
   readonly signal?: AbortSignal | undefined;
-  /** Rendered `startup_command`: run once after the start and before the snapshot, so that its work is not the agent's. Its failure
+  /** Rendered `startup_command`: run once after the start and before the snapshot, so that its work is not the agent's. A failure
    *  is EnvironmentError('setup_failed'). */
   readonly startupCommand?: string;
-  /** What this task asks of its container beside the configuration. */
+  /** The task's requests for its container beside the configuration. */
   readonly container?: ContainerNeeds | undefined;
   /** Commit the task starts from; used to verify that no later history is left. */
   readonly baseCommit?: string;
@@ -363,11 +363,11 @@ export interface StartRequest {
   readonly onConnection?: ((connection: EgressConnection) => void) | undefined;
 }
 
-/** What was changed of the programs and libraries of an image. By absolute path. */
+/** Changes to the programs and libraries of an image, by absolute path. */
 export interface SystemChanges {
   /** Files of the image that are others now, or gone. */
   readonly changed: readonly string[];
-  /** New ones that come before a program of the image, or are loaded unasked. */
+  /** New files that come before a program of the image, or are loaded unasked. */
   readonly before: readonly string[];
   /** Small new programs, which are scripts as a rule. */
   readonly small: readonly string[];
@@ -375,7 +375,7 @@ export interface SystemChanges {
   readonly more: boolean;
   /** Compiled caches of the image's libraries: what loads them takes them for their sources. */
   readonly caches: readonly string[];
-  /** What was changed at the root, or below which anything was; absent where that is not known. */
+  /** Entries of the root that were changed, or below which anything was; absent where they are not known. */
   readonly top?: readonly string[] | undefined;
 }
 
@@ -388,7 +388,7 @@ export interface EnvironmentFactory {
   prepare(request: StartRequest): void;
   /** Whether an image that `keepWork` made is here. Rejects where the engine does not say it. */
   holdsWork(image: string): Promise<boolean>;
-  /** What was changed there of the image that the work began in; undefined where that is not known. */
+  /** Changes in a kept image to the one that its work began in; undefined where they are not known. */
   systemChanges(image: string): Promise<SystemChanges | undefined>;
   /** Removes an image that `keepWork` made; one that is gone is no error. */
   discardWork(image: string): Promise<void>;

@@ -46,10 +46,10 @@ interface Named {
 export const environmentKindOf = ({ environment_class = '' }: Named): EnvironmentKind =>
   known(environment_class) ?? foreign(environment_class);
 
-/** Its containers are on a container engine, and its images are brought there. */
+/** Whether the containers are on a container engine, and the images are brought there. */
 export const onEngines = (environment: Named): boolean => environmentKindOf(environment).engines === 'all';
 
-/** What a user may set under `environment:`. */
+/** The user's keys under `environment:`. */
 export const environmentConfigSchema = environmentSchema({
   names: environmentNames(),
   own: Object.fromEntries(

@@ -1,5 +1,5 @@
 /**
- * Who owns a container: labels that let anybody prove that the owner is dead. A pid alone proves nothing (pids are reused, hosts
+ * The owner of a container: labels that let anybody prove that the owner is dead. A pid alone proves nothing (pids are reused, hosts
  * differ, machines reboot), so the process start time, the boot id and the host name go with it.
  */
 import { readFileSync, readlinkSync } from 'node:fs';
@@ -106,7 +106,7 @@ export function ownerLabels(
 
 export type Liveness = 'alive' | 'dead' | 'unknown';
 
-/** What this machine knows; tests pass their own. */
+/** Facts of this machine; tests pass their own. */
 export interface MachineFacts {
   readonly host: string;
   readonly bootId: string;

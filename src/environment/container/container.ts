@@ -37,7 +37,7 @@ import { unameVars } from '../uname.ts';
 
 export type Death = ContainerControl['death'];
 
-/** What an engine's driver does. Files are named by absolute paths inside. */
+/** The work of an engine's driver. Files are named by absolute paths inside. */
 export interface Container extends ContainerControl {
   readonly id: string;
   /** Of its engine. */
@@ -47,13 +47,13 @@ export interface Container extends ContainerControl {
   readonly as?: (user: string) => Promise<StartProcess | undefined>;
   /** How long a supervisor may take to answer at first; when a longer wait has no answer either, plain exec serves. */
   readonly supervisorMs: number;
-  /** Its engine dropped the connection, which says nothing about the image. */
+  /** Whether the engine dropped the connection, which says nothing about the image. */
   wasCut(error: unknown): boolean;
   put(files: readonly (PlacedFile & { readonly uid?: number })[]): Promise<void>;
   /** Undefined where nothing is there. */
   getFile(path: string): Promise<Uint8Array | undefined>;
   /**
-   * What is at a path as an archive, whose names begin with the last part of the path. `read` begins again when the engine was away meanwhile.
+   * The path as an archive, whose names begin with the last part of the path. `read` begins again when the engine was away meanwhile.
    * Undefined where nothing is there.
    */
   read<T>(
@@ -61,11 +61,11 @@ export interface Container extends ContainerControl {
     read: (archive: tar.Extract) => Promise<T>,
     signal?: AbortSignal,
   ): Promise<T | undefined>;
-  /** Absent where it cannot have a port. */
+  /** Absent where the container cannot have a port. */
   readonly listen?: Environment['listen'] | undefined;
-  /** Its file system as an image; absent where there are none. */
+  /** The file system as an image; absent where there are none. */
   readonly keep?: (kept: Kept) => Promise<string>;
-  /** Of what its engine knows. */
+  /** The engine's own answer, where it has one. */
   readonly unkept?: Environment['unkept'];
   readonly systemChanges?: Environment['systemChanges'];
   /** How its processes are started for somebody else; absent where it cannot have such. */
@@ -189,7 +189,7 @@ async function supervise(
   }
 }
 
-/** What the agent and the runner hold: a started container behind the Environment contract. */
+/** A started container behind the Environment contract, which the agent and the runner hold. */
 export async function environmentIn(
   container: Container,
   { own, worker }: Channels,
@@ -210,7 +210,7 @@ export async function environmentIn(
     known.catch(() => others.delete(user));
     return known;
   };
-  /** What cannot be done because the container is gone is the container's death. */
+  /** Work that fails because the container is gone rejects with its death. */
   const orDeath = async <T>(work: Promise<T>, what = 'moving a file'): Promise<T> => {
     try {
       return await work;
@@ -288,7 +288,7 @@ export async function environmentIn(
       (async (putBack) => {
         const started = await orDeath(beside(putBack), 'opening it for a verifier');
         const { startProcess } = started;
-        // Whoever worked here may have reached the supervisor.
+        // The agent may have reached the supervisor.
         const transport = await createPlainExecTransport(
           startProcess,
           config.interpreter,
@@ -430,7 +430,7 @@ async function filesAt(
 /** The configuration of one container, whose network is the engine's. */
 export type OwnConfig = EnvironmentConfig & { readonly network: string };
 
-/** `imageFolder`: what `cwd: image` means. One that reaches hosts of a list has no network of the engine's. */
+/** `imageFolder`: the folder of `cwd: image`. A container that reaches hosts of a list has no network of the engine's. */
 export function ownConfig(
   configured: EnvironmentConfig,
   needs: ContainerNeeds | undefined,

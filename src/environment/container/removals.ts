@@ -10,7 +10,7 @@ export interface Removal {
   remove(): Promise<Removed>;
   /** The command by which a person removes it. */
   readonly byHand: string;
-  /** What helps where the engine does not answer for it. */
+  /** The remedy where the engine does not answer for it. */
   readonly freedBy?: string;
 }
 

@@ -1,4 +1,4 @@
-/** What runs in every container before the agent: the commands that make it ready, and the picture of its start tree. */
+/** The work in every container before the agent: the commands that make it ready, and the picture of its start tree. */
 
 import { randomBytes } from 'node:crypto';
 import { errorFirst } from '../../base/text/errorFirst.ts';

@@ -72,7 +72,7 @@ export function containerSpec(options: SpecOptions, name: string): Docker.Contai
     // PID 1 is what keeps the container: nothing inside can kill it, and it reaps orphans.
     Entrypoint: keeperEntrypoint(lifetime, config.supervisor, options.ownLoopback ? NAMES : undefined),
     Cmd: [],
-    // It hears no signal, so a stop need not wait for it.
+    // The keeper hears no signal, so a stop need not wait for it.
     StopSignal: 'SIGKILL',
     Env: Object.entries(env).map(([key, value]) => `${key}=${value}`),
     Labels: {
@@ -90,7 +90,7 @@ export function containerSpec(options: SpecOptions, name: string): Docker.Contai
     ...(options.ownLoopback && { NetworkDisabled: true }),
     ...(place && { NetworkingConfig: { EndpointsConfig: place.endpoints } }),
     HostConfig: {
-      // One of the engine's would die with its only child.
+      // An init of the engine's would die with its only child.
       Init: false,
       NetworkMode: config.network,
       ...place?.host,
@@ -349,7 +349,7 @@ export function extractArchive(archive: NodeJS.ReadableStream, signal?: AbortSig
     .on('error', fail)
     .on('close', () => fail(Object.assign(new Error('the archive was cut short'), { code: 'ECONNRESET' })));
   if (signal) addAbortListener(signal, () => fail(signal.reason as Error));
-  // Whoever has read enough lets go of it: of a sparse file of 50 GB an engine sends 50 GB.
+  // A reader that has enough ends the stream: of a sparse file of 50 GB an engine sends 50 GB.
   extract.on('close', () => {
     archive.unpipe(extract);
     (archive as Readable).destroy();

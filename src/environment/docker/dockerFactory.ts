@@ -160,7 +160,7 @@ function dockerDriver(
   };
 }
 
-/** What a program sets when it makes a Docker factory, beside the user's configuration. */
+/** Options of the program that makes a Docker factory, beside the user's configuration. */
 export interface DockerFactoryOptions
   extends Pick<
     EnvironmentOptions,
@@ -176,7 +176,7 @@ export interface DockerFactoryOptions
   readonly egress?: EgressWays;
 }
 
-/** What all containers of one factory share. */
+/** Parts that all containers of one factory share. */
 interface DockerShared<C = EnvironmentConfig> {
   readonly docker: Docker;
   readonly config: C;
@@ -206,7 +206,7 @@ async function openAttempt(
   const phase = phasesOf(request);
   const image = await arm.ensure(request.image, { signal, waits: () => phase('pull') });
   const { id, architecture } = image;
-  // What the task itself asks for goes before the configuration of its arm.
+  // The task's own requests go before the configuration of its arm.
   const facts =
     needs?.cwd === 'image' || needs?.entryArguments
       ? await daemonAnswer(docker.getImage(id).inspect())
@@ -236,7 +236,7 @@ async function openAttempt(
     refuseUnlessAllowed(config, request, reason);
     return 'failed';
   };
-  // What lies in a volume is in no image that is made of the container: there each container is sealed for itself.
+  // Files in a volume are in no image that is made of the container: there each container is sealed for itself.
   const inVolumes = (image.volumes ?? []).length > 0;
   const sealed = config.seal_history && !inVolumes ? await sealedImage(shared, request, image) : undefined;
   let history: HistoryState = sealed?.state ?? 'skipped';
@@ -348,7 +348,7 @@ async function servicesFor(
   return () => startServices(shared, request, services, images);
 }
 
-/** They go with it, unless they are needed for whoever judges what was left in it. */
+/** The services go with the container, unless a verifier of its end state needs them. */
 function withServices(
   container: Container,
   services: RunningServices,
@@ -372,7 +372,7 @@ function withServices(
   };
 }
 
-/** Those of the image that this container alone has. */
+/** Volumes of the image that this container alone has. */
 const volumesOf = ({ volumes = [] }: Pick<ImageFacts, 'volumes'>, beside?: RunningServices): string[] =>
   volumes.filter((path) => !beside?.place.mounts.some(({ Target }) => Target === path));
 
@@ -483,7 +483,7 @@ async function openContainer(
     death: (evidence) => deathOf({ docker, container: handle, watch, since }, lifetimeS, evidence),
     async restart() {
       await restartContainer(handle);
-      // Its network began anew, and the relay stands in the old one.
+      // The container's network began anew, and the relay stands in the old one.
       await door?.open(listen);
       await enter();
     },
@@ -496,7 +496,7 @@ async function openContainer(
     async keep({ running = false }) {
       const lent = [...Object.keys(door?.variables ?? {}), ...AGENTS_ALONE];
       const image = await keepWork(docker, handle, { lent, running, disk: config.disk, cwd: config.cwd });
-      // It was ended with everything of its user, and a next step of the task may need it.
+      // The ENTRYPOINT was ended with everything of its user, and a next step of the task may need it.
       if (!running && !(await entered?.runs())) await enter();
       return image;
     },
@@ -605,7 +605,7 @@ async function attachRelay(
   return line.opened();
 }
 
-/** What the engine says of it: for the record, so its own failure is none. */
+/** The engine's word on the relay: for the record, so a failure to get it is none. */
 async function stateOf(container: Docker.Container): Promise<Record<string, unknown> & { away: boolean }> {
   try {
     const { State: state } = await daemonAnswer(container.inspect());
@@ -674,7 +674,7 @@ export async function keepWork(
   const entry = image && entryOf(image);
   const changes = await systemChangesOf(container, image, cwd);
   const before = (name: string) => ofImage(image?.Config.Env, name);
-  // What runs could make a file longer between the look and the commit; rootless Podman on cgroup v1 cannot pause it.
+  // A process could make a file longer between the look and the commit; rootless Podman on cgroup v1 cannot pause it.
   const stands =
     running &&
     (await daemonAnswer(container.pause()).then(
@@ -688,7 +688,7 @@ export async function keepWork(
       _query: { repo: WORK_IMAGES, tag, comment: 'work of an agent' },
       _body: {
         ...(lent.length > 0 && { Env: lent.map(before) }),
-        // Whoever worked there may have been another than who judges it.
+        // The agent's user may be another than the verifier's.
         ...(entry && { User: entry.user }),
         Labels: {
           ...workLabels(container.id, Config.Labels ?? {}),

@@ -1,5 +1,5 @@
 /**
- * What an engine would refuse of a configuration. An engine checks what a container asks for before it looks for the image, so a container of an
+ * An engine's refusals of a configuration. An engine checks what a container asks for before it looks for the image, so a container of an
  * image that nobody has is refused for one of both, and none is made.
  */
 import type Docker from 'dockerode';

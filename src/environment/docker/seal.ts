@@ -128,7 +128,7 @@ async function sealIn(
     const verdict = await sealHistory(channel.harness, config, '', asRoot);
     if (verdict.state !== 'sealed') return { state: verdict.state, reason: verdict.text };
     const snapshot = await takeSnapshot(channel.harness, config.cwd, FOLDER_NAME, config.capture_timeout);
-    // What the scripts may have left is not committed.
+    // Processes that the scripts left end before the commit.
     await channel.killAll();
     const tag = sealedTag(image.id, config);
     const labels = {
@@ -144,7 +144,7 @@ async function sealIn(
     if (!made) {
       await commit(container.handle, docker, image, tag, labels, 'instructions too');
       made = await findSealed(docker, tag);
-      // It has lost its name to the second.
+      // The first commit has lost its name to the second.
       if (first !== undefined)
         await docker
           .getImage(first)

@@ -39,7 +39,7 @@ export const processStarter =
     return {
       listen({ stdout, stderr, gone }) {
         stream.on('end', gone).on('close', gone).on('error', gone);
-        // What has been told already is not told again.
+        // A stream that has ended tells its end no second time.
         if (stream.closed || stream.readableEnded) queueMicrotask(gone);
         stream.on(
           'data',

@@ -4,7 +4,7 @@
  */
 
 export type ClientHello =
-  /** It has not come whole yet. */
+  /** The hello has not come whole yet. */
   | { readonly kind: 'more' }
   | { readonly kind: 'not_tls' }
   | { readonly kind: 'broken' }

@@ -1,6 +1,6 @@
 /**
- * The forward proxy of one container that has no network. It listens nowhere: the relay hands each connection over. It opens hosts of a list, by
- * CONNECT and by plain HTTP, resolves their names here, and connects to the addresses that it has judged. What is said inside of TLS is neither
+ * The forward proxy of one container that has no network. The relay hands each connection over: the proxy listens nowhere, opens hosts of a list, by
+ * CONNECT and by plain HTTP, resolves their names here, and connects to the addresses that it has judged. Bytes inside of TLS are neither
  * read nor changed; only the name in the first message is compared with that of the CONNECT.
  */
 import { lookup } from 'node:dns/promises';
@@ -34,7 +34,7 @@ export interface EgressOptions {
 export interface EgressProxy {
   /** One connection of a program in the container. Never throws. */
   handle(connection: Duplex): void;
-  /** From now on. What is open and not allowed any more is closed. */
+  /** Begins a phase. Open connections that are not allowed any more are closed. */
   enter(phase: EgressPhase, network: Network): void;
   /** Closes and tells what is open. */
   close(): void;
@@ -170,7 +170,7 @@ export function createEgressProxy({
     upstream.on('error', (error) => finish(errorText(error)));
     upstream.on('close', () => {
       if (!upstream.errored) one.end('allowed');
-      // What is on its way to the client is still delivered.
+      // Bytes on their way to the client are still delivered.
       client.end();
     });
     client.on('close', () => upstream.destroy());
@@ -191,7 +191,7 @@ export function createEgressProxy({
 
   const forward = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const refuse = (status: number, reason: string) => {
-      // Its body is not read: what follows on the connection could be a part of it.
+      // The body is not read: the next bytes on the connection could be a part of it.
       response.shouldKeepAlive = false;
       request.resume();
       response.writeHead(status, { 'content-type': 'text/plain', connection: 'close' }).end(`${reason}\n`);

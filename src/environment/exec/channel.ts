@@ -21,7 +21,7 @@ import type {
   TransportCommand,
 } from './transport.ts';
 
-/** What the evidence says of a script of ours whose connection was lost. */
+/** The evidence's word for a script of ours whose connection was lost. */
 export const HARNESS = 'running a script of the harness';
 const SETTLE_MS = [50, 100, 200, 400];
 /** Where no command can be started any more: on a machine that is drowning the daemon learns of a death seconds later (observed: tests/environment/exec/lateDeath.test.ts). */
@@ -60,7 +60,7 @@ export function createChannel(
   control: ContainerControl,
 ): Channel {
   let closed = false;
-  /** What the next result has to say of the time before it. */
+  /** The next result's sentence on the time before it. */
   let cleared = '';
   // One command at a time: callers that overlap wait for each other.
   let last: Promise<unknown> = Promise.resolve();
@@ -126,7 +126,7 @@ export function createChannel(
     }
   }
 
-  /** What an earlier command left may stop whatever is started, before it can begin (observed: tests/environment/docker/stoppedExec.test.ts). */
+  /** A process of an earlier command may stop whatever is started, before it can begin (observed: tests/environment/docker/stoppedExec.test.ts). */
   async function startAfterAll(
     command: TransportCommand,
     evidence: Record<string, unknown>,
@@ -200,7 +200,7 @@ export function createChannel(
     await restart();
   }
 
-  /** Whoever judges beside what is left must not take a connection that broke for a container in which nothing runs. */
+  /** A verifier beside what is left must not take a broken connection for a container in which nothing runs. */
   async function left(): Promise<LeftRunning | undefined> {
     if (!transport.left) return undefined;
     const known = await transport.left().catch(() => undefined);

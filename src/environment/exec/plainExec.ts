@@ -118,7 +118,7 @@ export async function probe(startProcess: StartProcess, argv: readonly string[],
   return { out: inTime ? out : undefined, words };
 }
 
-/** What a script of ours says of the container, asked until it is an answer. */
+/** A script of ours on the container, asked until it gives an answer. */
 async function answer(
   startProcess: StartProcess,
   argv: readonly string[],
@@ -186,7 +186,7 @@ async function runCommand(plain: PlainExec, request: TransportCommand): Promise<
     swept: false,
   };
   const ended = untilStarted(plain, one).finally(one.begun.resolve);
-  /** Whoever looks before the wrapper has begun the command finds nothing to kill. */
+  /** A look before the wrapper has begun the command finds nothing to kill. */
   const sweepUntilEnded = async () => {
     for (const wait of KILL_WAITS_MS) {
       if (one.wrapper !== '') await sweep(plain, mark, one.wrapper).catch(() => undefined);
@@ -249,7 +249,7 @@ async function tryOnce(plain: PlainExec, one: OneCommand): Promise<CommandEnd> {
   if (!process) return { kind: 'unstarted' };
   const end = await untilTold(plain, one, process);
   if (!process.wordComesLast) process.destroy();
-  // What was swept has no exit code that anybody asks for.
+  // Nobody asks for the exit code of a swept command.
   const known = end.kind === 'exit' && !one.swept ? await confirmed(plain, one, process, end) : end;
   process.destroy();
   return known;
@@ -297,7 +297,7 @@ function untilTold(plain: PlainExec, one: OneCommand, process: ContainerProcess)
   return promise;
 }
 
-/** Whoever may write on the wrapper's stderr can tell an end; the exit code of the wrapper is the engine's to tell. */
+/** Any writer on the wrapper's stderr can tell an end; the engine alone tells the exit code of the wrapper. */
 async function confirmed(
   plain: PlainExec,
   one: OneCommand,
@@ -307,7 +307,7 @@ async function confirmed(
   try {
     let code = await process.exitCode();
     if (code === undefined && process.wordComesLast) {
-      // What the command left in the background holds its streams: it ends, so that the engine has a word.
+      // Processes in the background hold the command's streams: they end, so that the engine has a word.
       await sweep(plain, one.mark, one.wrapper);
       code = await process.exitCode();
     }

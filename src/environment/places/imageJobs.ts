@@ -1,5 +1,5 @@
 /**
- * Jobs that get images ready on an engine: one for each image, however many trials ask for it. They share its end.
+ * Jobs that get images ready on an engine: one for each image, however many trials ask for it. The trials share its end.
  *
  *   wanted ──┬─> here       the engine has it
  *            ├─> failed     it has no name, or nothing is to be pulled (environment.pull: never)

@@ -81,7 +81,7 @@ export function createImageService(
     lowBytes: parseSize(config.disk_low),
     highBytes: parseSize(config.disk_high),
     clock,
-    // An engine that does not answer makes no room. That it is away is told elsewhere.
+    // An engine that does not answer makes no room; its absence is told elsewhere.
     makeRoom: async (needBytes) => void (await collect({ needBytes }).catch(() => undefined)),
     onChange: options.onDisk,
   });

@@ -79,8 +79,8 @@ async function labelsAreItsOwn(docker: Docker, container: Docker.ContainerInfo):
 }
 
 /**
- * `docker commit` copies the labels of a container into the image. Those of a container of ours were given to it alone: at least the time
- * of its start differs from what its image may carry.
+ * `docker commit` copies the labels of a container into the image. The labels of a container of ours were given to it alone: at least
+ * the time of its start differs from what its image may carry.
  */
 async function labelsOfImage(docker: Docker, id: string): Promise<Record<string, string> | undefined> {
   const asked = () => daemonAnswer(docker.getImage(id).inspect());

@@ -22,7 +22,7 @@ export const PULL_FAILURES = {
 export type PullFailureKind = keyof typeof PULL_FAILURES;
 
 const MESSAGES: readonly (readonly [PullFailureKind, RegExp])[] = [
-  // Its log is no word of a registry.
+  // The log of a build is no word of a registry.
   ['build_failed', /^the build failed: /],
   ['rate_limited', /toomanyrequests|too many requests|rate limit|HTTP (?:status:? )?429/i],
   ['disk_full', /no space left on device|disk quota exceeded/i],

@@ -92,7 +92,7 @@ export async function pullImage(
     if (!full && round.some(({ kind }) => kind === 'rate_limited')) {
       const now = clock.now();
       const ends = round.flatMap(({ reference }) => throttle.refusedUntil(reference.registry, now) ?? []);
-      // Its pause may have ended while others were asked.
+      // A registry's pause may have ended while others were asked.
       waitMs = Math.max(ends.length > 0 ? Math.min(...ends) - now : 0, SHORTEST_WAIT_MS);
       refusedSince ??= now;
       if (now + waitMs - refusedSince > config.rate_limit_patience_seconds * 1000)

@@ -134,7 +134,7 @@ function carry(id: number, write: (frame: Buffer) => void, forget: () => boolean
       else unread += payload.length;
     },
     endOfInput() {
-      // It may still read: a program may end its own side of a connection first.
+      // The program may still read: it may end its own side of a connection first.
       inputEnded = true;
       stream.push(null);
     },
@@ -143,7 +143,7 @@ function carry(id: number, write: (frame: Buffer) => void, forget: () => boolean
 }
 
 /**
- * What the relay and this process say to each other over one stream. A frame is: id (u32), type (u8), length (u32), then `length` bytes, all
+ * The frames of the relay and this process over one stream. A frame is: id (u32), type (u8), length (u32), then `length` bytes, all
  * big endian. relay.c has the same table.
  */
 
@@ -194,7 +194,7 @@ export function creditFrame(id: number, bytes: number): Buffer {
   return frameOf(id, FRAME.credit, payload);
 }
 
-/** Returns a function to feed with chunks, cut wherever they are. It throws when they are no frames. */
+/** Returns a function to feed with chunks, cut wherever they are. The function throws when they are no frames. */
 export function createRelayReader(onFrame: (frame: Frame) => void): (chunk: Buffer) => void {
   let rest = NOTHING;
   return (chunk) => {
