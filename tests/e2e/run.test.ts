@@ -161,10 +161,10 @@ describe('swebatch run, before anything starts', () => {
     [['--workers', '0'], /--workers: must be a whole number of 1 or more/],
     [['--nosuch'], /there is no option --nosuch\n/],
     [['--cost-limt=3'], /there is no option --cost-limt; did you mean --cost-limit\?/],
-    [['--no-evalute'], /there is no option --evalute; did you mean --evaluate\?/],
+    [['--no-evalute'], /there is no option --no-evalute; did you mean --no-evaluate\?/],
     [['stray.jsonl'], /unexpected argument "stray\.jsonl"/],
     [['--slice'], /--slice needs a value\n {2}"swebatch run --help"/],
-    [['--config'], /--config: needs a value/],
+    [['--config'], /--config needs a value/],
     [['--progress', 'much'], /--progress "much" must be one of auto, plain, json, none/],
     [['--run-id', '../x'], /--run-id/],
   ])('%j exits 2 and says why', async (more, text) => {

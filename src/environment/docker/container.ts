@@ -41,6 +41,8 @@ interface ContainerOptions {
   readonly devices?: Docker.DeviceRequest[] | undefined;
   /** Somebody in it is not root: of the image's USER, or whom the task names. */
   readonly others?: boolean;
+  /** Bytes of the storage driver's own quota; 0 where it has none. */
+  readonly storageBytes: number;
   readonly programVolume?: string | undefined;
   readonly discard: Discard;
   readonly beforeStart?: ((container: Docker.Container) => Promise<void>) | undefined;
@@ -103,6 +105,7 @@ export function containerSpec(options: SpecOptions, name: string): Docker.Contai
       ...(config.pids_limit > 0 ? { PidsLimit: config.pids_limit } : {}),
       ...(config.cpus > 0 ? { NanoCpus: Math.round(config.cpus * NANO) } : {}),
       ...(mounts.length > 0 ? { Mounts: mounts } : {}),
+      ...(options.storageBytes > 0 ? { StorageOpt: { size: String(options.storageBytes) } } : {}),
     },
   };
 }

@@ -56,7 +56,14 @@ import {
 import { createProgramVolumes, type ProgramVolumes } from '../programs/programVolume.ts';
 import { createRelayLine } from '../relay/relayLine.ts';
 import { containerFiles, createContainer, type Discard, deathOf, restartContainer } from './container.ts';
-import { createDiskWatch, lookAtLayer, takenBytes, writtenBytes } from './diskWatch.ts';
+import {
+  createDiskWatch,
+  createQuotaProbe,
+  lookAtLayer,
+  type QuotaProbe,
+  takenBytes,
+  writtenBytes,
+} from './diskWatch.ts';
 import { deviceRequests } from './gpus.ts';
 import {
   entryLabel,
@@ -144,6 +151,7 @@ function dockerDriver(
     inTurn,
     sealer: createSealer(docker),
     programs: createProgramVolumes(docker, discard),
+    quotaBytes: createQuotaProbe(docker, config.disk),
     hasLoopback: createLoopbackProbe(docker),
   };
   return {
@@ -184,6 +192,7 @@ interface DockerShared<C = EnvironmentConfig> {
   readonly ensure: EnsureImage;
   readonly inTurn: FactoryParts['inTurn'];
   readonly sealer: Sealer;
+  readonly quotaBytes: QuotaProbe;
   readonly hasLoopback: ReturnType<typeof createLoopbackProbe>;
   readonly programs: ProgramVolumes;
   readonly watch: EngineWatch;
@@ -435,7 +444,7 @@ async function openContainer(
   } = {},
 ): Promise<OpenContainer> {
   const { program: programVolume, entry, beside, door, phase = 'start' } = more;
-  const { docker, config, options, hasLoopback, watch, discard, inTurn } = shared;
+  const { docker, config, options, quotaBytes, hasLoopback, watch, discard, inTurn } = shared;
   const { quietEnv = true, capAdd = [] } = options;
   const beforeStart = request.putBack && putBackFrom(shared, request, request.putBack);
   const place = beside?.place;
@@ -457,7 +466,15 @@ async function openContainer(
     place,
   };
   const since = watch.mark();
-  const handle = await inTurn(request, phase, () => createContainer(docker, spec));
+  const handle = await inTurn(request, phase, async () => {
+    const storageBytes = await quotaBytes.bytes();
+    try {
+      return await createContainer(docker, { ...spec, storageBytes });
+    } catch (error) {
+      if (storageBytes === 0 || !quotaBytes.refused(error)) throw error;
+      return createContainer(docker, { ...spec, storageBytes: 0 });
+    }
+  });
   const lifetimeS = parseDuration(config.container_timeout);
   const starterAs = (user?: string) => processStarter(handle, undefined, watch.suspect, user);
   const startProcess = starterAs();

@@ -49,7 +49,7 @@ async function refusedSpec(
 ): Promise<string | null> {
   const request = { instanceId: 'preflight', owner: currentOwner('preflight', 'preflight') };
   const spec = containerSpec(
-    { config, image: NOTHING, request, quietEnv: false, capAdd },
+    { config, image: NOTHING, request, quietEnv: false, capAdd, storageBytes: 0 },
     `swebatch-preflight-${process.pid}`,
   );
   try {

@@ -1,6 +1,7 @@
-// The watch over the writable layer.
+// The watch over the writable layer where the storage driver has no quota.
+import type Docker from 'dockerode';
 import { describe, expect, test } from 'vitest';
-import { createDiskWatch } from '../../../src/environment/docker/diskWatch.ts';
+import { createDiskWatch, createQuotaProbe } from '../../../src/environment/docker/diskWatch.ts';
 
 /** Looks that the test answers. */
 function looks() {
@@ -64,4 +65,18 @@ describe('disk watch', () => {
     createDiskWatch(measure, 0, 0)(() => undefined)();
     expect(open).toEqual([]);
   });
+});
+
+test('an engine that does not say which driver it has is asked again for the next container', async () => {
+  let asked = 0;
+  const docker = {
+    info: async () => {
+      asked += 1;
+      if (asked === 1) throw new Error('the Docker daemon took the request and gave no answer within 60 s');
+      return { Driver: 'btrfs' };
+    },
+  } as unknown as Docker;
+  const { bytes } = createQuotaProbe(docker, '1g');
+  expect([await bytes(), await bytes(), await bytes()]).toEqual([0, 1024 ** 3, 1024 ** 3]);
+  expect(asked).toBe(2);
 });

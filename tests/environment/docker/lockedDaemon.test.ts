@@ -33,6 +33,7 @@ test.each<[string, object]>([
     request: { instanceId: 'a__a-1', image: 'x', owner: currentOwner('r', '1') },
     quietEnv: true,
     capAdd: [],
+    storageBytes: 0,
     discard: async (container) => void (await removeContainer(container)),
   });
   const refused = expect(started).rejects.toMatchObject({

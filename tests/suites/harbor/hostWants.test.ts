@@ -136,6 +136,7 @@ test('GPUs are asked of an engine that has them, and refused before anything sta
       image: 'i',
       request,
       quietEnv: false,
+      storageBytes: 0,
       devices: requests,
     },
     'name',
