@@ -78,7 +78,7 @@ export interface MeteredCall extends CallListener {
   isOut(): boolean;
   /** Nothing of it is out, paid for or waited for: what comes next is another call. */
   isOver(): boolean;
-  /** Its attempt has ended. An answer that still comes was paid for too, and gets into its row. */
+  /** The attempt has ended. An answer that still comes was paid for too, and gets into its row. */
   lose(): void;
 }
 

@@ -47,7 +47,7 @@ export interface Usage {
 export interface ModelReply {
   /** The assistant message as the provider sent it. */
   readonly message: Message;
-  /** Its text, '' when there is none. */
+  /** The text, '' when there is none. */
   readonly content: string;
   readonly toolCalls: readonly ToolCall[];
   readonly finishReason: string | null;

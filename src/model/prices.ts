@@ -81,7 +81,7 @@ interface PricedRow {
 /** Dollars per million tokens, the same at any time and for any length. */
 type PlainRates = Readonly<Record<string, number>>;
 
-/** The table checks a row again at each call: that takes longer than all that is written down of a call. What is as plain as most rows is added up here. */
+/** Most rows are plain and added up here: the table checks a row again at each call, which takes longer than all that is written of a call. */
 function plainRates({ prices }: PriceCalculation['model']): PlainRates | null {
   const plain =
     !Array.isArray(prices) &&
@@ -90,7 +90,7 @@ function plainRates({ prices }: PriceCalculation['model']): PlainRates | null {
   return plain ? (prices as PlainRates) : null;
 }
 
-/** As the table does it, kind by kind in the order of its row, so that no last bit differs. What has no rate of its own is input. */
+/** As the table does it, kind by kind in the order of its row, so that no last bit differs. Tokens without a rate of their own are input. */
 function byPlainRates(rates: PlainRates, usage: Usage): number {
   const apart = { cache_read_mtok: usage.cacheRead, cache_write_mtok: usage.cacheWrite };
   let plainInput = usage.input;

@@ -1,7 +1,7 @@
 /**
  * Errors of providers, by their codes and in their own sentences: one table, each row with its provider and where its words were
  * found. A row of `context`, `refusal` or `badCall` is a statement about the model and counts against it, so only a code or a sentence that is known
- * whole stands there: a word like "context_window" is also in the name of a parameter. What no row knows is nobody's fault.
+ * whole stands there: a word like "context_window" is also in the name of a parameter. An error that no row knows is nobody's fault.
  */
 
 import { isMentioned, isSaid } from './saidItself.ts';

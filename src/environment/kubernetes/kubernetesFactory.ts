@@ -179,7 +179,7 @@ async function folderOf({ channels: { own } }: OpenPod): Promise<string> {
   return folder;
 }
 
-/** What the node's runtime calls the image; Docker's puts a word before it. */
+/** The image's digest in the node's runtime; Docker's puts a word before it. */
 function digestOf({ status }: V1Pod): string | undefined {
   const id = status?.containerStatuses?.find(({ name }) => name === MAIN)?.imageID ?? '';
   return id.replace(/^docker(?:-pullable)?:\/\//, '') || undefined;

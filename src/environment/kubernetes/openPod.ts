@@ -160,7 +160,7 @@ async function untilRunning(
   }
 }
 
-/** What ended before the agent began may be tried again, unless it is the container itself. */
+/** A pod that ended before the agent began may be tried again, unless its container itself ended. */
 const beforeItRan = (fault: PodFault): PodFault =>
   fault.code === 'died' && (fault.sub === 'daemon_lost' || fault.sub === 'killed')
     ? { ...fault, again: true }

@@ -1,5 +1,5 @@
 /**
- * What a pod's status and an answer of the API mean. Pure: the tests read recorded answers. A pod that waits for room or for its image has
+ * The meaning of a pod's status and of an answer of the API. Pure: the tests read recorded answers. A pod that waits for room or for its image has
  * not failed; one that the cluster took away is no fault of the agent's; only a limit of its own container is.
  */
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
@@ -160,7 +160,7 @@ function endOfRelay(relay: V1ContainerStatus | undefined, name: string): PodFaul
     : { code: 'died', sub: 'relay', message: `the relay of pod ${name} ended: ${why}` };
 }
 
-/** What fills a volume of services runs before everything else, in their images. */
+/** The containers that fill volumes of services run before everything else, in the images of the services. */
 function endOfFilling({ status }: V1Pod, name: string): PodFault | undefined {
   for (const { name: container, state } of status?.initContainerStatuses ?? []) {
     const ended = state?.terminated;
@@ -317,7 +317,7 @@ const deletedText = (name: string, meaning: ApiMeaning): string =>
     ? `pod ${name} is gone with its namespace: make the namespace again, with its rights and its network policy, and resume`
     : `pod ${name} was deleted while the agent worked`;
 
-/** What a person can change stands first. */
+/** The causes that a person can change stand first. */
 function unansweredText(meaning: ApiMeaning): string {
   if (meaning === 'credentials')
     return 'the cluster does not take the credentials any more (log in again and resume), and says nothing';

@@ -1,6 +1,6 @@
 /**
- * Services of a task as containers of its pod, as data: what one pod cannot give them, and what each is in the manifest. They share one address,
- * one host name and one network, so what Compose keeps apart by these is refused.
+ * Services of a task as containers of its pod, as data: needs that one pod cannot meet, and the manifest of each. Containers of a pod share one
+ * address, one host name and one network, so services that Compose keeps apart by these are refused.
  */
 import type { V1Container, V1Pod, V1SecurityContext, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
@@ -36,7 +36,7 @@ export function serviceRefusals(needs: ContainerNeeds, network: unknown): string
         ? [`${one.name} is on internal networks alone, and containers of one pod reach the same`]
         : []),
     ]),
-    // Whoever verifies in the pod is who its container runs as.
+    // A verifier in the pod is the user that its container runs as.
     ...(user === undefined || user === 'root' || user === '0'
       ? []
       : [`its agent is the user ${user}, and its verifier would be too`]),
@@ -76,7 +76,7 @@ const isInner = ({ networks }: Placed, services: Services): boolean =>
 
 const namesOf = ({ networks }: Placed): string[] => [...new Set(networks.flatMap(({ aliases }) => aliases))];
 
-/** What Kubernetes takes as the name of a host; files of hosts are read without regard to capitals. */
+/** A part of a host's name, as Kubernetes takes it; files of hosts are read without regard to capitals. */
 const HOST_LABEL = /^[a-z0-9-]{1,63}$/;
 const hostName = (name: string): string => name.toLowerCase();
 const isHostName = (name: string): boolean =>
@@ -140,7 +140,7 @@ function ofService(service: Service, { containers }: Services): string[] {
   ];
 }
 
-// What waits for another service has no image yet: the kubelet says so and goes on with the others, until the image is named (Pod.spec lets
+// A service that waits for another has no image yet: the kubelet says so and goes on with the others, until the image is named (Pod.spec lets
 // nothing else be changed). Nothing of the image needs to be known for that.
 
 export const WAITS = 'WAITS-FOR-ANOTHER-SERVICE';
@@ -174,7 +174,7 @@ export const serviceContainers = ({ containers }: Services): ReadonlyMap<string,
 
 const FILL = shellScript('inside/fillVolume.sh', import.meta.url);
 const FILLED = '/swebatch-volumes';
-/** What fills a volume is called after the container whose image it has. */
+/** A container that fills a volume is called after the one whose image it has. */
 export const isFilling = (container: string): boolean => container.startsWith(`${RESERVED}fill-`);
 
 /** The pod with the services in it. */
@@ -234,7 +234,7 @@ export function withServices(pod: V1Pod, services: Services, parts: PodParts): V
   };
 }
 
-/** What every container of the pod may not, as the template narrows it for main. */
+/** The limits of every container of the pod, as the template narrows them for main. */
 function securityOf({ cluster }: PodParts): V1SecurityContext {
   const containers = recordOf(recordOf(cluster.pod_template).spec).containers;
   const main = (Array.isArray(containers) ? containers : []).map(recordOf).find(({ name }) => name === MAIN);

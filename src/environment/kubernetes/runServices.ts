@@ -1,5 +1,5 @@
 /**
- * The services of a pod while it starts: who waits for whom, and whether they are healthy. Their checks are asked by us, with the times that
+ * The services of a pod while it starts: who waits for whom, and whether they are healthy. The checks are asked by us, with the times that
  * an engine has, because the probes of a kubelet begin nothing and order nothing.
  */
 import { pause, startTimer } from '../../base/async/timer.ts';
@@ -151,7 +151,7 @@ async function waitUntil(
         healthy.add(service.name);
         return;
       }
-      // It ended meanwhile: what it ended with is told above.
+      // The service ended meanwhile: the next round tells how.
       continue;
     }
     if (state.state === 'waiting') {
@@ -206,7 +206,7 @@ async function becomesHealthy(running: Running, service: Service, check: Check):
   }
 }
 
-/** Its check, run once in its container. */
+/** The check of a service, run once in its container. */
 async function asked(
   { shared, pod, containers }: Running,
   { name }: Service,

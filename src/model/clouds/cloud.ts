@@ -1,6 +1,6 @@
 /**
- * A cloud that serves models of others: the same dialects at other addresses, and requests that carry its own credentials. These run out: they are
- * got when they are needed, kept by their library while they are good, and got anew when the cloud refuses them.
+ * A cloud that serves models of others: the same dialects at other addresses, and requests that carry its own credentials. Credentials run out:
+ * they are got when they are needed, kept by their library while they are good, and got anew when the cloud refuses them.
  */
 
 import { isMissingPackage } from '../../base/missingPackage.ts';

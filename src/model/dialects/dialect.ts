@@ -102,7 +102,7 @@ export interface Assembly {
 export type RequestStyle = 'own' | 'litellm';
 
 export interface RequestWriter {
-  /** The body for this history. Its bytes are good until the next call of `write`. */
+  /** The body for this history, good until the next call of `write`. */
   write(messages: readonly Message[], tools?: readonly ToolSpec[]): Uint8Array;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The protocols of providers, as `model.dialect` names them: one line each. What asks in one is loaded with the first model that does;
- * what stands here beside it is needed to plan a run.
+ * The protocols of providers, as `model.dialect` names them: one line each. The code of a dialect is loaded with its first model;
+ * the facts beside it here are needed to plan a run.
  */
 import type { ParameterRule } from '../parameters/parameterRule.ts';
 import { OPENAI_RULES } from './chat/openAiRules.ts';

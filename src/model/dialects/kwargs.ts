@@ -9,7 +9,7 @@ const CLIENT_ONLY = new Set([
   ...words(`
     drop_params additional_drop_params allowed_openai_params custom_llm_provider num_retries max_retries timeout extra_headers extra_body
   `),
-  // These make the address where a cloud serves the model (model/clouds).
+  // Parts of the address where a cloud serves the model (model/clouds).
   ...words('api_version aws_region_name vertex_project vertex_location'),
 ]);
 

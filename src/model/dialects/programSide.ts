@@ -1,6 +1,6 @@
 /**
  * The other side of a dialect: how programs of others speak it to the gateway. A dialect that has it can be spoken by a program, and its
- * requests and replies can be written anew in another; both go through one form in between. What cannot be carried has a name there. Pure.
+ * requests and replies can be written anew in another; both go through one form in between. A part that cannot be carried has a name there. Pure.
  */
 import { words } from '../../base/text/words.ts';
 import type { Message, ToolCall, ToolSpec, Usage, WireRequest } from '../model.ts';
@@ -111,7 +111,7 @@ export const objectsOf = (value: unknown): RequestBody[] =>
 
 const IMAGES = 'images and files';
 
-/** The text of a content. What is no text is named in its place, so that the model knows of it. */
+/** The text of a content. A part that is no text is named in its place, so that the model knows of it. */
 export function textOf(content: unknown, left: Set<string>): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content))

@@ -177,7 +177,7 @@ export const untilAnswered = (
 
 /**
  * In this order: its turn at the limiter, its tokens of the minute, leave to spend (`listener.wanted`, where the caller keeps its budget), the
- * request, and its row in the ledger (`listener.ended`). What a listener throws ends the run: nothing is asked or paid past it.
+ * request, and its row in the ledger (`listener.ended`). An error of a listener ends the run: nothing is asked or paid past it.
  */
 export async function tryOnce(
   shared: Pick<Shared, 'limiter' | 'rates' | 'clock' | 'accepted'>,
@@ -255,8 +255,8 @@ const uncounted = (requestBytes: number, output: number): Usage => ({
 });
 
 /**
- * A rough count for an answer of which we saw only the beginning: billed for sure, but never counted by anyone. What the provider stated
- * of the prompt counts; of the answer it had stated the first token at most.
+ * A rough count for an answer of which we saw only the beginning: billed for sure, but never counted by anyone. The provider's count
+ * of the prompt holds; of the answer it had counted the first token at most.
  */
 function partialCost(
   { config, dialect }: ModelEndpoint,
@@ -291,7 +291,7 @@ function outputOf(
     : { tokens: seen, note: '' };
 }
 
-/** A program that asks for no usage in its stream gets none. Its calls cost money all the same, so they are estimated. */
+/** A program that asks for no usage in its stream gets none. The calls cost money all the same, so they are estimated. */
 export function withEstimatedUsage(config: ModelConfig, record: CallRecord, written: AnswerSize): CallRecord {
   if (record.state !== 'ok' || record.rawUsage !== null || record.costNano !== null) return record;
   const output = outputOf(config, written);

@@ -1,6 +1,6 @@
 /**
- * A model behind HTTP, whatever dialect it speaks. What all slots share (connections, limiter) lives in the factory; a model is made
- * for each attempt.
+ * A model behind HTTP, whatever dialect it speaks. The parts that all slots share (connections, limiter) live in the factory; a model
+ * is made for each attempt.
  */
 
 import { within } from '../../base/async/timer.ts';
@@ -278,7 +278,7 @@ function createSender(
 /** In seconds it is in a header of each request. */
 const NEVER_MS = 2_147_483_000;
 
-/** The address and the headers of OpenAI's client. They are the same for every request of a model: to have them made each time takes as long as sending it. */
+/** The address and the headers of OpenAI's client, the same for every request of a model: to make them anew takes as long as to send it. */
 async function openAiRequest({
   apiKey,
   baseUrl,
@@ -396,7 +396,7 @@ function tapped(
     try {
       for (let next = await source.read(); !next.done; next = await source.read()) held.take(next.value);
     } catch {
-      // Its end was read: what breaks after it is nobody's loss.
+      // The reader has the end of the answer: nobody needs the rest.
     }
     over.resolve();
   };

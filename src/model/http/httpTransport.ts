@@ -81,7 +81,7 @@ function brokenAnswer({ name, message }: Error, code: string): string | null {
 const alarm = (ms: number, fire: () => void): Timer =>
   startTimer(ms, () => setImmediate(() => setImmediate(fire)));
 
-/** Timers of one exchange. What fires first is the failure, and ends the request. */
+/** Timers of one exchange. The first to fire is the failure, and ends the request. */
 function watch(exchange: Exchange, deadlines: Deadlines) {
   const aborter = new AbortController();
   const timers = new Map<string, Timer>();

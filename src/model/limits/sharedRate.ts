@@ -166,8 +166,8 @@ export interface MinuteLimits {
 }
 
 /**
- * The same headers carry limits of a minute and of a day. What was used is whole again after `reset`, evenly, so the period of a limit is
- * reset * limit / used: only what comes to about a minute is one.
+ * The same headers carry limits of a minute and of a day. The used part is whole again after `reset`, evenly, so the period of a limit is
+ * reset * limit / used: only a period of about a minute counts.
  */
 export function minuteLimits(headers: Readonly<Record<string, string>>, wallNow: number): MinuteLimits {
   const ofMinute = (counts: 'requests' | 'tokens'): number | null => {

@@ -228,7 +228,7 @@ export interface RecordedWireCall {
   /** The answer as a message; null where none came. */
   readonly message: Message | null;
   readonly failure: ModelErrorResponse | null;
-  /** Its rows in the ledger, in order. */
+  /** The call's rows in the ledger, in order. */
   readonly tries: readonly CallRecord[];
 }
 
