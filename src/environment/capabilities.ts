@@ -33,7 +33,7 @@ const METHODS = [
 
 type Own = 'info' | 'execute' | 'templateVars' | 'capturePatch' | 'putFile' | 'getFile' | 'close';
 
-/** An environment as a module of the user's may make it: what stands in neither list is completed. */
+/** An environment as a module of the user's may make it: methods in neither list are completed. */
 export type PlainEnvironment = Pick<Environment, Own> & {
   readonly [Method in keyof Environment]?: Environment[Method] | undefined;
 };

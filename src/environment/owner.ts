@@ -24,13 +24,13 @@ export const LABELS = {
   services: 'swebatch.services',
 } as const;
 
-/** Of a service alone: its name in its task. */
+/** The label of a service alone: its name in its task. */
 export const SERVICE_LABEL = 'swebatch.service';
 
-/** Of what unpacks programs: volumes with one in them, and the containers that fill them. */
+/** Labels of volumes with a program in them, and of the containers that fill them. */
 export const PROGRAM_LABELS = { program: 'swebatch.program', fills: 'swebatch.fills' } as const;
 
-/** Of end states that are kept as images; labels of their owners begin with `owner`. */
+/** Labels of end states that are kept as images; labels of their owners begin with `owner`. */
 export const WORK_LABELS = {
   work: 'swebatch.work',
   container: 'swebatch.work_of',
@@ -86,7 +86,7 @@ export function ownerLabels(
   owner: Owner,
   instanceId: string,
   startedAt: Date,
-  /** Of the container that gets them. */
+  /** The name of the container that gets them. */
   name?: string,
 ): Record<string, string> {
   return {

@@ -40,10 +40,10 @@ export type Death = ContainerControl['death'];
 /** The work of an engine's driver. Files are named by absolute paths inside. */
 export interface Container extends ContainerControl {
   readonly id: string;
-  /** Of its engine. */
+  /** The watch of the container's engine. */
   readonly watch: Pick<EngineWatch, 'mark' | 'awaySince'>;
   readonly startProcess: StartProcess;
-  /** How processes are started as another user; undefined where those of `startProcess` run as that one. Absent where they cannot be. */
+  /** How processes are started as another user; undefined where those of `startProcess` run as that user. Absent where no other user can be. */
   readonly as?: (user: string) => Promise<StartProcess | undefined>;
   /** How long a supervisor may take to answer at first; when a longer wait has no answer either, plain exec serves. */
   readonly supervisorMs: number;
@@ -68,24 +68,24 @@ export interface Container extends ContainerControl {
   /** The engine's own answer, where it has one. */
   readonly unkept?: Environment['unkept'];
   readonly systemChanges?: Environment['systemChanges'];
-  /** How its processes are started for somebody else; absent where it cannot have such. */
+  /** How processes are started for somebody else; absent where the container can have none. */
   readonly beside?: (putBack: StartRequest['putBack']) => Promise<Pick<Container, 'startProcess' | 'as'>>;
   readonly watchWrites?: Environment['watchWrites'];
   readonly putBack?: Environment['putBack'];
-  /** Of what stands beside it; absent where nothing does. */
+  /** Logs of the services beside it; absent where there are none. */
   readonly serviceLogs?: Environment['serviceLogs'];
   /** Never rejects. */
   remove(): Promise<void>;
 }
 
 export interface Channels {
-  /** Of the container's user, for what is ours. */
+  /** The channel of the container's user, for our own scripts. */
   readonly own: Channel;
-  /** Of whoever works there, where that is another user. */
+  /** The channel of the agent, where that is another user. */
   readonly worker?: Channel | undefined;
 }
 
-/** Removes the container when no command can be started in it. `worker`: who works there, where the task names somebody. */
+/** Removes the container when no command can be started in it. `worker`: the agent's user, where the task names one. */
 export async function openChannels(
   container: Container,
   config: EnvironmentConfig,
@@ -159,7 +159,7 @@ const putScript = (container: Pick<Container, 'put'>) => (path: string, content:
 /** Whatever cannot run says so, as a rule at once: only a machine that is drowning makes a second try that long (observed: tests/environment/lateSupervisor.test.ts). */
 const LAST_TRY = 4;
 
-/** undefined, with a note why, where the container is alive and cannot run it. */
+/** Undefined, with a note why, where the container is alive and cannot run a supervisor. */
 async function supervise(
   container: Container,
   config: EnvironmentConfig,
@@ -201,7 +201,7 @@ export async function environmentIn(
   let closing: Promise<void> | undefined;
   const doorways: Doorway[] = [];
   const names = unkept && (await seenInside(own, 'names')).names;
-  // Processes of another user, as of what the image started itself, are not the agent's and go on.
+  // Processes of another user, as of the ENTRYPOINT, are not the agent's and go on.
   const { execute, killAll } = worker ?? own;
   const others = new Map<string, Promise<Channel>>();
   const channelOf = (user: string): Promise<Channel> => {
@@ -304,7 +304,7 @@ export async function environmentIn(
       listen &&
       (async (port, onConnection) => {
         const doorway = await orDeath(listen(port, onConnection), 'opening a port');
-        // A doorway that comes after the end is nobody's.
+        // A doorway that comes after the end is closed.
         if (closing !== undefined) await doorway.close();
         doorways.push(doorway);
         return doorway;
@@ -326,7 +326,7 @@ export async function environmentIn(
 const UNKEPT = shellScript('unkept.sh', import.meta.url);
 const UNKEPT_LIMIT_S = 60;
 
-/** By a script inside: whoever makes it say nothing hides his own work. `only`: the names alone. */
+/** The word of a script inside: an agent that silences it hides its own work. `only`: the names alone. */
 async function seenInside(own: Channel, only = ''): Promise<{ names: string; memory: string[] }> {
   const { output, code } = await own.harness(UNKEPT, { timeoutS: UNKEPT_LIMIT_S, env: { ONLY: only } });
   const lines = code === 0 ? output.split('\n') : [];
@@ -384,7 +384,7 @@ function missing(path: string): never {
   throw Object.assign(new Error(`no file ${path} in the container`), { code: 'ENOENT' });
 }
 
-/** Of one file that is read whole. */
+/** The limit of one file that is read whole. */
 export const LONGEST_FILE = 512 * 2 ** 20;
 export const tooLong = (path: string, mostBytes: number): FilesTooLargeError =>
   new FilesTooLargeError(`${path} holds more than ${Math.floor(mostBytes / 2 ** 20)} MB`);
@@ -454,7 +454,7 @@ export function ownConfig(
   };
 }
 
-/** 0 is no limit. */
+/** The longer of two limits; 0 is no limit. */
 function longer(configured: string | number, asked: number): string | number {
   const seconds = parseDuration(configured);
   return seconds === 0 || seconds >= asked ? configured : asked;

@@ -65,7 +65,7 @@ export function takenBytes(
   };
 }
 
-/** By a program of ours beside the container. Rejects where it cannot run, or was ended. */
+/** A look by a program of ours beside the container. Rejects where the program cannot run, or was ended. */
 export async function lookAtLayer(
   { docker, discard }: { readonly docker: Docker; readonly discard: Discard },
   container: Docker.Container,

@@ -85,7 +85,7 @@ export interface DockerFactory extends EnvironmentFactory {
   readonly docker: Docker;
 }
 
-/** For a caller that has no watch of its own. */
+/** The limit of a caller that has no watch of its own. */
 const SHORT_OUTAGE_MS = 30_000;
 
 /** The connection to the engine was cut, whatever the container did meanwhile. */
@@ -197,9 +197,9 @@ interface DockerShared<C = EnvironmentConfig> {
   readonly programs: ProgramVolumes;
   readonly watch: EngineWatch;
   readonly discard: Discard;
-  /** By its own name, whatever `environment.image` says. */
+  /** Gets an image by its own name, whatever `environment.image` says. */
   readonly ensureNamed: EnsureImage;
-  /** Services that stay for whoever judges an end state. */
+  /** Services that stay for the verifier of an end state. */
   readonly parked: Set<RunningServices>;
   readonly dismiss: (services: Pick<RunningServices, 'name' | 'remove'>) => Promise<void>;
 }
@@ -301,7 +301,7 @@ async function openAttempt(
       return sealInside(channels.own.harness, config, request, notes, asRoot);
     },
     async check() {
-      // By now it had as long as the task's own commands took.
+      // By now the ENTRYPOINT had as long as the task's own commands took.
       const failed = await entered?.failure();
       if (failed !== undefined && !entry!.own.worked)
         throw new EnvironmentError(
@@ -339,7 +339,7 @@ const namesBeside = (services: Services | undefined): string[] => [
   ...new Set(services?.containers.flatMap(({ networks }) => networks.flatMap(({ aliases }) => aliases))),
 ];
 
-/** How they come to be there: its own, whose images are here by then, or those of the end state that it begins in. */
+/** The way to the services: new ones, whose images are here by then, or those of the end state that the attempt begins in. */
 async function servicesFor(
   shared: DockerShared<OwnConfig>,
   request: StartRequest,
@@ -424,7 +424,7 @@ const SUPERVISOR_START_MS = 15_000;
 interface OpenContainer {
   readonly container: Container & { readonly handle: Docker.Container };
   readonly channels: Channels;
-  /** Starts what the image starts itself, where the task means it to, and waits until that is ready. */
+  /** Starts the ENTRYPOINT, where the task means it to, and waits until that is ready. */
   enter(): Promise<RunningEntry | undefined>;
 }
 
@@ -526,7 +526,7 @@ async function openContainer(
           const volumes = volumesOf(image, beside);
           const why = (what: string) => ({ why: `${what} in no image of its container`, never: false });
           if (volumes.length > 0) return why(`what lies in ${volumes.join(', ')} (VOLUME of its image) is`);
-          // Where the program cannot run, nothing is known of them.
+          // Where the program cannot run, nothing is known of the attributes.
           const look = await lookAtLayer(shared, handle, request).catch(() => undefined);
           const files = look?.attributes ?? 0;
           return files > 0 ? why(`access lists or attributes of ${plural(files, 'file')} are`) : undefined;
@@ -640,11 +640,11 @@ const COMMIT_LIMIT_MS = 600_000;
 
 /** Every bash of a verifier would read the file that it names, which an agent may write. */
 const AGENTS_ALONE = ['BASH_ENV'];
-/** As the image has it, else empty. */
+/** The variable as the image has it, else empty. */
 const ofImage = (env: readonly string[] | null | undefined, name: string): string =>
   env?.find((one) => one.startsWith(`${name}=`)) ?? `${name}=`;
 
-/** Where environment.disk is 0: longer than what people keep, and shorter than the disk of a machine that runs many. */
+/** The limit where environment.disk is 0: more than people keep, and less than the disk of a machine that runs many. */
 const LONGEST_KEPT = '100g';
 
 /**

@@ -12,7 +12,7 @@ import { containerSpec } from './container.ts';
 const NOTHING = 'swebatch.internal/nothing:none';
 /** A refusal that comes later fails attempt by attempt: a slow engine has its time. */
 const ANSWER_MS = 30_000;
-/** Of every engine. */
+/** Networks of every engine. */
 const BUILT_IN = ['none', 'bridge', 'host'];
 
 /** Clauses; empty where nothing is refused, or the engine does not say. */

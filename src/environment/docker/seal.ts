@@ -163,7 +163,10 @@ async function sealIn(
   }
 }
 
-/** Podman 4 ignores what stands in a commit's body, and takes the same settings as instructions of a Dockerfile (observed: tests/environment/docker/sealByInstructions.test.ts). Resolves to the image's id. */
+/**
+ * Resolves to the image's id. Podman 4 ignores the body of a commit, and takes the same settings as instructions of a Dockerfile
+ * (observed: tests/environment/docker/sealByInstructions.test.ts).
+ */
 async function commit(
   container: Docker.Container,
   docker: Docker,
@@ -207,8 +210,8 @@ export function commitInstructions(body: {
 }
 
 /**
- * The container stands still meanwhile where it can: rootless Podman on cgroup v1 cannot pause one and refuses (observed: tests/environment/docker/commitContainer.test.ts). Callers have ended whatever
- * ran in it before, so nothing writes then either.
+ * The container stands still meanwhile where it can: rootless Podman on cgroup v1 cannot pause one and refuses (observed:
+ * tests/environment/docker/commitContainer.test.ts). Callers have ended whatever ran in it before, so nothing writes then either.
  */
 export async function commitContainer(
   container: Docker.Container,

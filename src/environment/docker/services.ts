@@ -16,7 +16,7 @@ import { createDemux } from './startProcess.ts';
 
 interface ServicesParts {
   readonly docker: Docker;
-  /** Of the container of the work. */
+  /** The configuration of the container of the work. */
   readonly config: OwnConfig;
   /** Removes all services, now or as soon as the engine does. */
   readonly dismiss: (services: Pick<RunningServices, 'name' | 'remove'>) => Promise<void>;
@@ -49,7 +49,7 @@ const NANO = 1e9;
 const MS_TO_NANO = 1e6;
 const START_LIMIT_MS = 600_000;
 const POLL_MS = 250;
-/** Of a service without a check, and of a service that is to end well. */
+/** Limits of a service without a check, and of a service that is to end well. */
 const RUNS_WITHIN_MS = 120_000;
 const ENDS_WITHIN_MS = 1_800_000;
 
@@ -401,7 +401,7 @@ function asEnvironmentError(error: unknown, request: StartRequest): unknown {
 }
 
 const LOG_LINES = 2000;
-/** Of one service. */
+/** Bytes of the log of one service. */
 const LOG_KEPT = 256 * 1024;
 
 async function logOf(container: Docker.Container): Promise<string> {

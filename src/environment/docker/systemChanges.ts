@@ -16,7 +16,7 @@ import { entryOf } from './imageEntry.ts';
 const PROGRAM =
   /^(?:\/usr(?:\/local)?)?\/s?bin\/[^/]+$|^\/(?:root|home\/[^/]+)\/\.(?:local|cargo)\/bin\/[^/]+$/;
 const LIBRARY = /^(?:\/usr(?:\/local)?)?\/lib(?:32|64|x32|exec)?\/|^\/opt\/.*\/(?:bin|lib)\//;
-/** Of what a user installs: /root/.pyenv/versions/3.12/lib/. */
+/** Folders of a user's installations: /root/.pyenv/versions/3.12/lib/. */
 const OF_USER = /^\/(?:root|home\/[^/]+)\/\.[^/]+\//;
 const isLibrary = (path: string): boolean =>
   LIBRARY.test(path) || (OF_USER.test(path) && /\/(?:bin|lib)\//.test(path));
@@ -59,7 +59,7 @@ const CACHE = /\/__pycache__(?:\/|$)/;
 /** More caches come of packages that were installed. */
 const MOST_CACHES = 5000;
 
-/** Of the engine: 0 was changed, 1 was added, 2 was deleted. */
+/** The engine's diff: 0 was changed, 1 was added, 2 was deleted. */
 const diffSchema = z
   .array(z.object({ Path: z.string(), Kind: z.number() }))
   .nullable()
@@ -70,9 +70,9 @@ const [ADDED, DELETED] = [1, 2];
 const MOST = 1000;
 /** Requests at a time. */
 const AT_ONCE = 8;
-/** A script; programs of packages are larger, as a rule. */
+/** The size of a script; programs of packages are larger, as a rule. */
 const SMALL_BYTES = 64 * 1024;
-/** Of the mode that the engine states, as Go has it. */
+/** Bits of the mode that the engine states, as Go has it. */
 const [GO_DIR, GO_LINK] = [0x8000_0000, 0x0800_0000];
 
 const statSchema = z.object({ size: z.number(), mode: z.number() });
@@ -92,7 +92,7 @@ async function statOf(container: Docker.Container, path: string) {
   }
 }
 
-/** Of a small file. */
+/** Whether the text is in a small file. */
 async function textAt(container: Docker.Container, path: string, wanted: RegExp): Promise<boolean> {
   const archive = await archiveAt(container, path);
   return archive !== undefined && wanted.test((await wholeOf(archive)).toString('latin1'));
@@ -140,7 +140,7 @@ export async function systemChangesOf(
     TEST_RUNNERS.has(moduleOf(path)) &&
     /^\w+(?:\.pyc?|\..*\.so)?$/.test(posix.basename(path)) &&
     (posix.dirname(path) === workdir || SITE.test(posix.dirname(path)));
-  /** Read, whoever works there. */
+  /** Paths that are read, whoever works there. */
   const always = (path: string) =>
     entry.includes(path) || startup.includes(path) || isCustom(path) || isRunner(path);
   const inWork = (path: string, kind: number) =>
@@ -297,7 +297,7 @@ export async function layOver(
   return own !== undefined;
 }
 
-/** For a large folder on a slow disk. */
+/** The limit for a large folder on a slow disk. */
 const PUT_LIMIT_MS = 600_000;
 
 async function archiveAt(

@@ -43,7 +43,7 @@ export async function createEgressDoor(
   { own, setup, work }: Reached,
   parts: {
     readonly verifies: boolean;
-    /** Names of what stands beside it, and is reached without the proxy. */
+    /** Names of services beside it, which are reached without the proxy. */
     readonly beside: readonly string[];
     readonly ways: EgressWays;
     readonly onEnd: EgressOptions['onEnd'] | undefined;

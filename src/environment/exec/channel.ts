@@ -24,7 +24,10 @@ import type {
 /** The evidence's word for a script of ours whose connection was lost. */
 export const HARNESS = 'running a script of the harness';
 const SETTLE_MS = [50, 100, 200, 400];
-/** Where no command can be started any more: on a machine that is drowning the daemon learns of a death seconds later (observed: tests/environment/exec/lateDeath.test.ts). */
+/**
+ * Waits where no command can be started any more: on a machine that is drowning the daemon learns of a death seconds later
+ * (observed: tests/environment/exec/lateDeath.test.ts).
+ */
 const LATE_MS = [...SETTLE_MS, 1000, 2000, 3000, 4000];
 
 interface HarnessResult {
@@ -72,7 +75,7 @@ export function createChannel(
 
   async function restart(): Promise<void> {
     if (!control.restart) throw stuck({ error: 'a container of its kind cannot' });
-    // First: whoever is told that a stream has ended would ask the next life of the container about this one.
+    // Before the restart: a listener to the end of a stream would ask the next life of the container about this one.
     transport.reset();
     try {
       await control.restart();
@@ -283,7 +286,7 @@ export function createChannel(
 }
 
 const SHOWN_CHARS = 200;
-/** For the record: which command it was. */
+/** The command, for the record. */
 const shown = ({ command }: Pick<TransportCommand, 'command'>) => ({
   command: command.slice(0, SHOWN_CHARS),
 });
@@ -317,7 +320,7 @@ const BEGIN_MS = 30_000;
 interface Ended {
   readonly end: CommandEnd;
   readonly why: 'itself' | 'timeout' | 'abort' | 'disk';
-  /** On the clock of `performance.now`. */
+  /** The moment on the clock of `performance.now`. */
   readonly at: number;
   readonly running: RunningCommand;
   readonly usedBytes: number;

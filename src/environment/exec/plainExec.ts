@@ -28,7 +28,10 @@ const SWEEP_MARK_POSIX = shellScript('inside/sweepMarkPosix.sh', import.meta.url
 const LIST_BASE_POSIX = shellScript('inside/listBasePosix.sh', import.meta.url);
 
 const PROBE_TIMEOUT_MS = 5000;
-/** Ways and limits of asking what the container is made of: a machine that is drowning has no answer at first, and a guess would hold for all commands (observed: tests/environment/exec/slowSweep.test.ts). */
+/**
+ * Time limits of questions about the container: a machine that is drowning has no answer at first, and a guess would hold for all commands
+ * (observed: tests/environment/exec/slowSweep.test.ts).
+ */
 const ANSWER_TIMEOUTS_MS = [PROBE_TIMEOUT_MS, 20_000, 60_000];
 const LAST_WORDS = 4096;
 /** runc refuses an exec while processes of the last command are still being reaped (observed: tests/environment/suites/kills.ts). */
@@ -37,7 +40,10 @@ const UNSTARTED_WAITS_MS = [100, 500];
 const KILL_WAITS_MS = [200, 500, 1000, 2000, 2000];
 /** Where the wrapper says nothing for so long something has stopped it. */
 const BEGUN_LIMIT_MS = 15_000;
-/** A sweep that the command stopped while it was being started is one that the engine waits for without an end (observed: tests/environment/docker/stoppedExec.test.ts). */
+/**
+ * The engine waits without an end for a sweep that the command stopped while it was being started
+ * (observed: tests/environment/docker/stoppedExec.test.ts).
+ */
 const KILL_LIMIT_MS = 10_000;
 
 const tailOf = (data: Buffer) => data.toString('latin1').slice(-LAST_WORDS);

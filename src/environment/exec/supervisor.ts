@@ -100,8 +100,8 @@ export async function createSupervisorTransport(
 }
 
 /**
- * A command that kills all it can kills its supervisor, and may live on itself: the keeper still knows how it ends. A supervisor that was only cut off has its command
- * killed by whoever learns that it is lost.
+ * A command that kills all it can kills its supervisor, and may live on itself: the keeper still knows how it ends. A supervisor that was only cut
+ * off has its command killed by the caller that learns of the loss.
  */
 function survive(
   its: SupervisorSession,

@@ -40,7 +40,7 @@ export interface RunningCommand {
   /** Asks for the death of everything the command started; `ended` resolves afterwards. The promise resolves when nothing more is tried. */
   kill(): Promise<void> | undefined;
   output(): CollectedOutput;
-  /** Of one that is lost: nothing of it ran, and nothing will. Absent where nobody could tell. */
+  /** Whether nothing of a lost command ran, and nothing will. Absent where nobody could tell. */
   neverBegan?(): Promise<boolean>;
   readonly transport: 'supervisor' | 'supervisor-file' | 'exec';
 }

@@ -294,7 +294,7 @@ function serviceContainer(service: Service, name: string, parts: PodParts): V1Co
 }
 
 interface MemoryVolume {
-  /** Of which container. */
+  /** The container whose image fills it. */
   readonly of: string;
   readonly volume: V1Volume;
   readonly mount: V1VolumeMount;

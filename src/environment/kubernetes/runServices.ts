@@ -31,13 +31,13 @@ interface Running {
 
 const LAST_OUTPUT = 1500;
 const LOG_LINES = 2000;
-/** Of one service. */
+/** Bytes of the log of one service. */
 const LOG_KEPT = 256 * 1024;
 const ENDS_WITHIN_MS = 1_800_000;
-/** As engines have them. */
+/** The time of a check, as engines have it. */
 const USUAL_MS = 30_000;
 const USUAL_RETRIES = 3;
-/** While a failure does not count. */
+/** The wait between checks while a failure does not count. */
 const EARLY_MS = 1000;
 
 export function servicesOfPod(

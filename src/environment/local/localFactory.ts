@@ -62,7 +62,7 @@ async function startLocal(
   if (!(await isFolder(workTree)))
     throw new EnvironmentError('start_failed', `environment.cwd ${workTree} is not a folder on this machine`);
   const base = { PATH: DEFAULT_PATH, HOME: homedir(), ...options.baseEnv };
-  /** For long commands. */
+  /** The folder for long commands. */
   const scratch = await mkdtemp(join(tmpdir(), 'swebatch-local-'));
   /** The part that the marks of all its commands share. */
   const mark = randomBytes(8).toString('hex');

@@ -370,10 +370,10 @@ export async function servicesOfWork(docker: Docker, image: string): Promise<str
   return labels?.[WORK_LABELS.owner + LABELS.services.slice('swebatch.'.length)] || undefined;
 }
 
-/** Only what `keepWork` made; one that is gone already is no error. */
+/** Removes only images that `keepWork` made; one that is gone already is no error. */
 export async function discardWork(docker: Docker, image: string): Promise<void> {
   if (!image.startsWith(`${WORK_IMAGES}:`)) return;
-  // Services stayed for the judge of it.
+  // Services stayed for the verifier of the end state.
   const services = await servicesOfWork(docker, image);
   if (services !== undefined && !(await removeServices(docker, services)))
     throw new Error(`the services ${services} of ${image} could not be removed`);

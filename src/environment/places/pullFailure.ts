@@ -1,6 +1,6 @@
 /**
- * Why a pull failed, told apart by what a person has to do about it. The Docker engine gives text only, so the table below is read from
- * the messages of engine 20.10 to 28 and of the registries; what fits nothing stays `unknown` with the engine's words.
+ * The causes of a failed pull, told apart by a person's part in the cure. The Docker engine gives text only, so the table below is read from
+ * the messages of engine 20.10 to 28 and of the registries; a message that fits nothing stays `unknown` with the engine's words.
  */
 import { OWN_HOST, WORK_IMAGES } from '../../base/imageReference.ts';
 import { EnvironmentError, type EnvironmentErrorCode } from '../environment.ts';

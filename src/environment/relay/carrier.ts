@@ -13,7 +13,7 @@ export function createCarrier({
   onReady,
   onConnection,
 }: {
-  /** Towards the relay. */
+  /** Sends towards the relay. */
   write(frame: Buffer): void;
   onReady(): void;
   onConnection(connection: Duplex): void;
@@ -54,7 +54,7 @@ export function createCarrier({
   };
 }
 
-/** Towards the program: what does not fit the window waits until the relay has room. */
+/** Sends towards the program: bytes beyond the window wait until the relay has room. */
 function createSending(id: number, write: (frame: Buffer) => void) {
   let window = DOWN_WINDOW;
   let waiting: { rest: Buffer; done: () => void } | null = null;
@@ -129,7 +129,7 @@ function carry(id: number, write: (frame: Buffer) => void, forget: () => boolean
     take(payload) {
       allowed -= payload.length;
       if (allowed < 0) throw new Error('the relay sent more than it may');
-      // A copy: what lies unread must not keep a whole chunk of the stream alive.
+      // A copy: unread bytes must not keep a whole chunk of the stream alive.
       if (stream.push(Buffer.from(payload))) grant(payload.length);
       else unread += payload.length;
     },
