@@ -118,7 +118,7 @@ export function replacedCredential(kwargs: Kwargs): string | null {
   return found;
 }
 
-/** The parameters as they are sent, and what must appear in no text. Throws for a variable that is not set. */
+/** The parameters as they are sent, and their secrets, for no text. Throws for a variable that is not set. */
 export function withReferences<K extends Kwargs>(
   kwargs: K,
   variable: (name: string) => string | undefined,
@@ -154,7 +154,7 @@ export const literalsInAddress = (address: string | undefined): { name: string; 
     value !== '' && meansCredential(name) && !referenceIn(value, true) ? [{ name, value }] : [],
   );
 
-/** The address as it is asked, and what must appear in no text. Throws for a variable that is not set. */
+/** The address as it is asked, and its secrets, for no text. Throws for a variable that is not set. */
 export function addressWithReferences(
   address: string,
   variable: (name: string) => string | undefined,
@@ -172,7 +172,7 @@ export function addressWithReferences(
   return { address: url.href, secrets };
 }
 
-/** Begins the variables that stand for what was taken out of a configuration. */
+/** The prefix of variables that stand for credentials taken out of a configuration. */
 export const CONFIGURED = 'CONFIGURED_';
 
 const variableOf = (path: readonly string[], suffix: string): string =>

@@ -79,7 +79,7 @@ static ssize_t proc_text(int pid, const char *name, char *text, size_t room) {
   return length;
 }
 
-// Of /proc/PID/stat: name, parent, start in ticks. The name may hold anything, so the last bracket counts.
+// Fields of /proc/PID/stat: name, parent, start in ticks. The name may hold anything, so the last bracket counts.
 static int stat_of(int pid, char *name, size_t room, int *parent, unsigned long long *start) {
   char text[1024];
   if (!proc_text(pid, "stat", text, sizeof text)) return 0;
@@ -104,7 +104,7 @@ static int is_of_system(const char *path) {
   return path[0] != '/' || !strncmp(path, "/memfd:", 7);
 }
 
-// Whether whoever worked here before has written it.
+// Whether the agent has written the file.
 static int is_given(const char *path, const struct stat *file) {
   for (int i = 0; i < asked_count; i++)
     if (is_below(path, asked_for[i])) return 0;
@@ -323,7 +323,7 @@ static int inside(const char *path) {
   return syscall(SYS_openat2, root, path, &how, sizeof how);
 }
 
-// One above a folder that is asked for, whose names may be exchanged; else also what is below it.
+// Marks a folder above one that is asked for, whose names may be exchanged; else also the files below it.
 static void mark_one(const char *path, int needed, int above) {
   int fd = inside(path);
   if (fd < 0) {

@@ -11,7 +11,7 @@ export const dialectNamed = (name: DialectName): Dialect => EVERY.get(name)!;
 
 /** A reply as a recording keeps it: of a published trajectory, of a run of ours. */
 export interface StoredReply {
-  /** In chat's form. Parts that go back to another dialect's provider next turn stay in `native` of the message. */
+  /** The reply in chat's form. Parts that go back to another dialect's provider next turn stay in `native` of the message. */
   readonly body: Record<string, unknown>;
   readonly message: Record<string, unknown>;
   readonly finishReason: string | null;

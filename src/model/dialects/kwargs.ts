@@ -1,4 +1,4 @@
-/** `model_kwargs` as mini-swe-agent's configurations have them: what goes into the body, and what was meant for litellm. */
+/** `model_kwargs` as mini-swe-agent's configurations have them: parameters of the body, and parameters for litellm. */
 
 import { recordOf } from '../../base/isRecord.ts';
 import { words } from '../../base/text/words.ts';

@@ -1,4 +1,4 @@
-/** One try of a call: its turn at the limiter, its money, its row in the ledger, and what is to follow from how it ended. */
+/** One try of a call: its turn at the limiter, its money, its row in the ledger, and the step that follows its end. */
 
 import { AWAY, type Diagnosis, RENEWED } from '../classify.ts';
 import type { ReadUsage, RequestStyle } from '../dialects/dialect.ts';
@@ -83,7 +83,7 @@ function askedWait({ retryMs }: Failure, { headers }: Exchange, wallNow: number)
   return stated.kind === 'none' && retryMs ? { kind: 'wait', ms: retryMs } : stated;
 }
 
-/** The verdict on a failure once it is known what was accepted before. */
+/** The verdict on a failure, by the calls that were accepted before. */
 function verdictInRun(
   shared: Pick<Shared, 'accepted'>,
   { auth }: ModelEndpoint,
@@ -97,7 +97,7 @@ function verdictInRun(
   return verdict;
 }
 
-/** One request, whoever wrote it. */
+/** One request of any writer. */
 export interface HttpCall {
   readonly endpoint: ModelEndpoint;
   readonly requestBytes: number;
@@ -188,7 +188,7 @@ export async function tryOnce(
   const { limiter, clock } = shared;
   const { endpoint, requestBytes } = call;
   const { listener, signal } = options;
-  // Before its turn and again with its end, so that those who wait in the limiter hear of it too.
+  // Asked before the turn and again after the call, so that the others in the limiter hear of a pause too.
   const heedOthers = () => limiter.block(shared.rates?.pausedMs() ?? 0);
   heedOthers();
   const asks = clock.now();

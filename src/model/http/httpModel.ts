@@ -52,12 +52,12 @@ interface HttpModelOptions {
   readonly dialect: Dialect;
   readonly style?: RequestStyle;
   readonly config: ModelConfig;
-  /** The same with the values of its references; default: it has none. */
+  /** The configuration with the values of its references; default: it has none. */
   readonly sent?: ModelConfig;
   readonly apiKey: string | undefined;
-  /** Reads what the address refers to. */
+  /** Reads the variables of the address. */
   readonly variable?: (name: string) => string | undefined;
-  /** Taken out of every text beside the key. */
+  /** Secrets that are taken out of every text, beside the key. */
   readonly secrets?: readonly string[];
   readonly proxy?: ProxySettings;
   readonly clock?: Clock;
@@ -422,8 +422,8 @@ function tapped(
 }
 
 /**
- * Events before the first word (a greeting, the usage so far) are no answer yet: providers without room send them too, then an error (streamOpenings.test.ts). Calls
- * of tools without arguments have no characters and are held until the end.
+ * Events before the first word (a greeting, the usage so far) are no answer yet: providers without room send them too, then an error
+ * (streamOpenings.test.ts). Calls of tools without arguments have no characters and are held until the end.
  */
 function watching(assembly: Assembly, onWords: () => void): Assembly {
   return {
@@ -475,7 +475,7 @@ async function forwardOnce(
 /** Failures that the program itself has to read, and can do something about. */
 const ITS_OWN = new Set<string>(['refusal', 'empty', 'bad_call', 'context', 'rejected', 'config']);
 
-/** The program also reads a refusal, an empty answer, and what a stream that came to its end says of the request. */
+/** The program also reads a refusal, an empty answer, and the error of a stream that came to its end. */
 function passes({ failure, exchange, body }: TryAnswer): boolean {
   if (failure === null) return true;
   const { kind } = failure.verdict;

@@ -234,7 +234,7 @@ export interface RecordedWireCall {
 
 export interface RecordedProgram {
   readonly calls: readonly RecordedWireCall[];
-  /** How the recorded attempt ended, where no answer tells it: the wall clock, the container. */
+  /** The end of the recorded attempt, where no answer tells it: the wall clock, the container. */
   readonly end: ModelErrorResponse | null;
 }
 
@@ -287,7 +287,7 @@ const missing = (name: string, text: string): WireAnswer => ({
   refused: null,
 });
 
-/** Not asked again so far. */
+/** A recorded call that was not asked again so far. */
 interface UnplayedCall {
   readonly call: RecordedWireCall;
   readonly compared: unknown;

@@ -2,7 +2,7 @@
 import type { KnownModel } from '../knownModels.ts';
 
 export interface ParameterProblem {
-  /** As `model.model_kwargs` names it. */
+  /** The name in `model.model_kwargs`. */
   readonly parameter: string;
   readonly why: string;
   readonly fix: string;
