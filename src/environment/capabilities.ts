@@ -1,6 +1,6 @@
 /**
- * `capabilities.canKeepWork` is asked before `keepWork`: a place that cannot do it throws there. Capabilities are data, of a kind of environment, which
- * is asked before one is made, and of each environment. All other methods answer everywhere, and a place that leaves them out is completed here.
+ * `capabilities.canKeepWork` is asked before `keepWork`: a place that cannot keep work throws there. Capabilities are data of a kind of environment,
+ * asked before one is made, and of each environment. All other methods answer everywhere, and a place that leaves them out is completed here.
  */
 import type {
   Capabilities,

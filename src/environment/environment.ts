@@ -82,7 +82,7 @@ export interface Capabilities {
   readonly listens: boolean;
 }
 
-/** Of a kind, whose environments may have less: a pod without services is open to no verifier. */
+/** Capabilities of a kind, whose environments may have less: a pod without services is open to no verifier. */
 export interface KindCapabilities extends Capabilities {
   /** Keeps lists of hosts (`environment.network.allow`, `ContainerNeeds.network`). */
   readonly opensHosts: boolean;
@@ -117,14 +117,14 @@ export interface Environment {
    * asked for. Throws FilesTooLargeError above the limit.
    */
   getFiles(path: string, maxBytes: number, whole?: boolean): Promise<PlacedFile[]>;
-  /** Lays what an image has at a path over what is there. Resolves to whether it has something, which none has that cannot be read. */
+  /** Lays the path of an image over the place's own. Resolves to whether the image has it; an image that cannot be read has nothing. */
   putBack(image: string, path: string): Promise<boolean>;
   /**
    * Kills everything but the environment itself, unless that is to go on, and keeps what is there as an image, whose name it returns: a
    * start from it finds the same files. `EnvironmentFactory.discardWork` removes it.
    */
   keepWork(kept?: Kept): Promise<string>;
-  /** Why an image would not have all that is there; undefined where it has, or where nothing is kept. */
+  /** Why an image would not have all files of the place; undefined where it has, or where nothing is kept. */
   unkept(): Promise<Unkept | undefined>;
   /** Changes here to the programs and libraries of the image; undefined where they are not known. */
   systemChanges(): Promise<SystemChanges | undefined>;
@@ -136,9 +136,9 @@ export interface Environment {
    * `network`: the hosts that the place reaches from now on, where it reaches hosts of a list.
    */
   beside(putBack?: StartRequest['putBack'], network?: Network): Promise<Environment>;
-  /** Watches who writes below some folders, which are there: what ran before, or whoever is started by `execute` here. */
+  /** Watches writers below some folders, which are there: processes that ran before, or that `execute` starts here. */
   watchWrites(folders: readonly string[]): Promise<WriteWatch | NotWatched>;
-  /** Somebody worked here before, and what that left may run. */
+  /** Somebody worked here before, and processes of that work may run. */
   readonly runsBeside: boolean;
   /**
    * Opens a port on the loopback inside, and hands over every connection that is made to it there. Nothing else of this machine can be
@@ -196,7 +196,7 @@ export interface Unkept {
 
 export interface LeftRunning {
   readonly count: number;
-  /** Of the first of them, in letters that cannot harm. */
+  /** Names of the first processes, in letters that cannot harm. */
   readonly names: readonly string[];
 }
 
@@ -207,18 +207,18 @@ export interface WriteWatch {
   end(): Promise<readonly SeenWrite[] | undefined>;
 }
 
-/** The engine or its kernel cannot: why. */
+/** The reason why the engine or its kernel cannot watch. */
 export interface NotWatched {
   readonly refused: string;
 }
 
 export interface SeenWrite {
   /**
-   * `left`: it ran before the watch, or comes from what did. `program`: a program that whoever worked here brought or changed. `script`: test.sh.
-   * `tests`: another process of what was started since. `unknown`: it was gone, or had lost its parents, before anybody could tell.
+   * `left`: the writer ran before the watch, or comes of one that did. `program`: a program that the agent brought or changed. `script`: test.sh.
+   * `tests`: another process that was started since. `unknown`: the writer was gone, or had lost its parents, before anybody could tell.
    */
   readonly by: 'left' | 'program' | 'script' | 'tests' | 'unknown';
-  /** In letters that cannot harm, as its path is. */
+  /** The program, in letters that cannot harm, as its path is. */
   readonly program: string;
   /** `-` of the first program that ran, wherever it wrote. */
   readonly path: string;
@@ -231,7 +231,7 @@ export interface PlacedFile {
   readonly mode: number;
   /** Absent: a file. */
   readonly kind?: 'folder' | 'link' | 'hardlink';
-  /** Of a link what it says; of a hard link the other name of the file, absolute. */
+  /** The target of a link as it says it; of a hard link the other name of the file, absolute. */
   readonly target?: string;
 }
 
@@ -257,7 +257,7 @@ export class FilesTooLargeError extends Error {
 
 /** A port inside of an environment. */
 export interface Doorway {
-  /** The one asked for, or another where that is not free to choose. */
+  /** The port asked for, or another where that is not free to choose. */
   readonly port: number;
   /** Resolves when connections can no longer be carried, though nobody closed it; never rejects. */
   readonly broken: Promise<EnvironmentError>;

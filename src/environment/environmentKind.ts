@@ -43,7 +43,7 @@ export interface EnvironmentKind {
     config: EnvironmentConfig,
     options?: Pick<EnvironmentOptions, 'capAdd'>,
   ): Promise<readonly string[]>;
-  /** Removes what processes that are dead have left, where that is not on engines: of each place that these name once. */
+  /** Removes leftovers of dead processes, where these are not on engines: once for each place of the configurations. */
   reap?(
     environments: readonly EnvironmentConfig[],
     how: { readonly dryRun: boolean },
@@ -68,11 +68,11 @@ export interface Reaped {
   /** As sentences name it: "pod". */
   readonly what: string;
   readonly place: string;
-  /** Of owners that are provably dead; `removed` and `failed` are parts of it. */
+  /** Leftovers of owners that are provably dead; `removed` and `failed` are parts of it. */
   readonly orphans: readonly Leftover[];
   readonly removed: readonly Leftover[];
   readonly failed: readonly Leftover[];
-  /** Of owners that live, or cannot be judged from here. */
+  /** Leftovers of owners that live, or cannot be judged from here. */
   readonly kept: readonly Leftover[];
   /** Why nothing is known of the place. */
   readonly silent?: string;
@@ -83,7 +83,7 @@ export interface EnvironmentOptions {
   readonly onWarning?: ((message: string) => void) | undefined;
   /** How long the end waits for containers that could not be removed before. */
   readonly graceMs?: number | undefined;
-  /** Of the engine; default: one of the factory's own. */
+  /** The watch of the engine; default: one of the factory's own. */
   readonly watch?: EngineWatch | undefined;
   /** How images come onto the engine; default: each start sees to its own. */
   readonly images?: EnsureImage | undefined;

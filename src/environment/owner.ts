@@ -20,7 +20,7 @@ export const LABELS = {
   started: 'swebatch.started',
   /** The container's own name, which no other container has: labels can be copied. */
   name: 'swebatch.name',
-  /** Of a container with services, of these, and of their networks and volumes: what they are called together. */
+  /** Of a container with services, of these, and of their networks and volumes: their common name. */
   services: 'swebatch.services',
 } as const;
 
@@ -35,7 +35,7 @@ export const WORK_LABELS = {
   work: 'swebatch.work',
   container: 'swebatch.work_of',
   changes: 'swebatch.work_changes',
-  /** When its container was made, by the engine's clock: what whoever worked there wrote is younger. */
+  /** When its container was made, by the engine's clock: files of the agent are younger. */
   since: 'swebatch.work_since',
   entry: 'swebatch.work_entry',
   owner: 'swebatch.work_owner.',

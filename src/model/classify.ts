@@ -114,7 +114,7 @@ const stands = ({ code, type }: CallFault): number | null => statusMeant(code) ?
 /** Google says "quota" of every limit, and its status that it is one of a rate. */
 const quotaNotRate: Clue = (fault) =>
   stands(fault) !== 429 && says(fault.message, 'quota') && !mentions(fault.message, 'rate') ? QUOTA : null;
-/** 503 of a server that is full. */
+/** The 503 of a server that is full. */
 const statedRate: Clue = (fault) => ([429, 529].includes(stands(fault) ?? 0) ? RATE_LIMITED : null);
 
 const CONTENT =
@@ -122,7 +122,7 @@ const CONTENT =
 const ACCESS =
   /\b(?:access|account|allowed|api|authenti|authori[sz]|countr|credential|denied|forbidden|ip\b|keys?\b|licen[sc]e|organi[sz]ation|permi(?:ssion|tted)|plan\b|project|region|roles?\b|scopes?\b|signature|subscri|suspend|team|tenant|territor|tokens?\b|unregistered|verif|workspace)|权限|无权/;
 
-/** A 403 is about the key where it says so, or says nothing. One about what was sent must not stop the run: the next instance sends something else. */
+/** A 403 is about the key where it says so, or says nothing. A 403 about the request must not stop the run: the next instance sends another one. */
 function ofAccess(fault: CallFault): Diagnosis | null {
   const text = ownWords(fault.message);
   if (CONTENT.test(text)) return null;

@@ -181,7 +181,10 @@ const variableOf = (path: readonly string[], suffix: string): string =>
     .replaceAll(/[^A-Za-z0-9]+/g, '_')
     .toUpperCase()}${suffix}`;
 
-/** `keys` are the values, under the variables that stand for them. `suffix` tells arms apart. The name of the variable depends on the place alone, so that a hash does not depend on the value. */
+/**
+ * `keys` are the values, under the variables that stand for them. `suffix` tells arms apart. The name of the variable depends on the place
+ * alone, so that a hash does not depend on the value.
+ */
 export function takeCredentialsOut<K extends Kwargs>(kwargs: K, suffix: string) {
   const keys: Record<string, string> = {};
   const paths: Record<string, string> = {};

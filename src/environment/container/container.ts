@@ -156,7 +156,10 @@ export async function channelAs(
 const putScript = (container: Pick<Container, 'put'>) => (path: string, content: string, uid: number) =>
   container.put([{ path, content: Buffer.from(content), mode: 0o644, uid }]);
 
-/** Whatever cannot run says so, as a rule at once: only a machine that is drowning makes a second try that long (observed: tests/environment/lateSupervisor.test.ts). */
+/**
+ * A supervisor that cannot run says so, as a rule at once: only a machine that is drowning makes a second try that long
+ * (observed: tests/environment/lateSupervisor.test.ts).
+ */
 const LAST_TRY = 4;
 
 /** Undefined, with a note why, where the container is alive and cannot run a supervisor. */
@@ -335,7 +338,7 @@ async function seenInside(own: Channel, only = ''): Promise<{ names: string; mem
   return { names: after('names')[0] ?? '', memory: after('memory') };
 }
 
-/** `names`: as it was before anybody worked there. */
+/** `names`: the files of names as they were before anybody worked there. */
 async function unkeptInside(own: Channel, names: string): Promise<Unkept | undefined> {
   const now = await seenInside(own);
   const what = [
@@ -347,7 +350,7 @@ async function unkeptInside(own: Channel, names: string): Promise<Unkept | undef
     : { why: `what is changed in ${what.join(' and in ')} is in no image of its container`, never: false };
 }
 
-/** With those above them, so that one which an image has as a link or a file is a folder. */
+/** The open folders of a task and those above them, so that a link or a file of the image becomes a folder. */
 export const openFolders = ({ openFolders: paths = [] }: ContainerNeeds = {}): PlacedFile[] => {
   const above = paths
     .map((path) => posix.dirname(path))

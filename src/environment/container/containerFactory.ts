@@ -1,7 +1,7 @@
 /**
  * The factory of environments that are containers. A driver, of Docker or of pods, opens a container; sealing, set-up and the start tree follow here.
- * A start that its engine cut off, or asked to come again, is made anew from its beginning, at most `STARTS` times. Nothing below tries a start again,
- * and above there is the retry of the trial alone.
+ * A start that its engine cut off, or asked to come again, is made anew from its beginning, at most `STARTS` times. No code below tries a start
+ * again, and above there is the retry of the trial alone.
  */
 import { createTurnstile } from '../../base/async/room.ts';
 import { pause } from '../../base/async/timer.ts';

@@ -41,7 +41,7 @@ function parseVerdict(output: string, code: number): HistoryVerdict {
 }
 
 type WorkTree = Pick<EnvironmentConfig, 'cwd'>;
-/** Undefined where the container's user is root, absent where nobody can be. */
+/** Undefined where the container's user is root, absent where nobody can be root. */
 type AsRoot = () => Promise<Pick<Channel, 'harness'> | undefined>;
 
 /**

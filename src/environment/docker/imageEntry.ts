@@ -37,7 +37,7 @@ export const entryLabel = ({ program, user, folder }: ImageEntry): string =>
 
 export interface RunningEntry {
   runs(): Promise<boolean>;
-  /** Why nothing of it runs; undefined while it does, and where it ended as it wanted to. */
+  /** Why nothing of the ENTRYPOINT runs; undefined while it runs, and where it ended as it wanted to. */
   failure(): Promise<string | undefined>;
 }
 

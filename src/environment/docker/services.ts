@@ -122,9 +122,9 @@ async function makeNetwork(made: Made, network: string, closed: boolean): Promis
       CheckDuplicate: true,
       Internal: closed,
       Options: closed
-        ? // Without it the machine has an address in a network that is internal, and answers there.
+        ? // Without the option the machine has an address in a network that is internal, and answers there.
           { 'com.docker.network.bridge.inhibit_ipv4': 'true' }
-        : // By this one they reach the outside, and not each other.
+        : // By the other network services reach the outside, and not each other.
           { 'com.docker.network.bridge.enable_icc': 'false' },
       Labels: labelsOf(made, network),
     }),

@@ -81,7 +81,7 @@ export async function startWatch(
 const WHO: ReadonlySet<string> = new Set<SeenWrite['by']>(['left', 'program', 'script', 'tests', 'unknown']);
 const isWho = (by: string | undefined): by is SeenWrite['by'] => WHO.has(by ?? '');
 
-/** `stuck`: it has said nothing for long; whoever waits for it inside waits no longer once it is removed. */
+/** `stuck`: the watch has said nothing for long; its removal ends every wait for it inside. */
 function watchLines(stream: Duplex, stuck: () => void) {
   const waiting = new Map<string, PromiseWithResolvers<void>>();
   const heard = new Set<string>();

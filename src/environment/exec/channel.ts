@@ -1,6 +1,6 @@
 /**
- * Gives meaning to what a transport reports: timeouts, memory kills, refusals, lost streams, dead containers, full disks. A command's
- * own failure becomes a result; what the container or the daemon did becomes an EnvironmentError.
+ * Gives meaning to the reports of a transport: timeouts, memory kills, refusals, lost streams, dead containers, full disks. A command's
+ * own failure becomes a result; a failure of the container or the daemon becomes an EnvironmentError.
  */
 import { sleep, startTimer, type Timer, within } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
@@ -324,9 +324,9 @@ interface Ended {
   readonly at: number;
   readonly running: RunningCommand;
   readonly usedBytes: number;
-  /** Nothing else could end it. */
+  /** The restart alone could end the command. */
   readonly restarted: boolean;
-  /** Nothing could. */
+  /** Nothing could end the command. */
   readonly unended: { readonly error: unknown } | undefined;
 }
 

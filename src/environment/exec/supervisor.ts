@@ -29,7 +29,7 @@ export async function createSupervisorTransport(
   let { keep } = session;
   let retired: Retired[] = [];
   let retireNext = false;
-  /** Of the container's lives, each of which has its own keeper, which knows nothing of commands before. */
+  /** The number of the container's life: each life has its own keeper, which knows nothing of commands before. */
   let life = 0;
 
   const ready = async (): Promise<SupervisorSession> => {

@@ -23,7 +23,7 @@ import { CLOSED, POD_LABELS, userProblem } from './podManifest.ts';
 import type { PodShared } from './podShared.ts';
 
 export interface NetworkCheck {
-  /** Resolves to what the record should say. Throws EnvironmentError where packets pass and that is not allowed. */
+  /** Resolves to notes for the record. Throws EnvironmentError where packets pass and that is not allowed. */
   closed(image: string, request: StartRequest): Promise<readonly string[]>;
 }
 
@@ -51,7 +51,7 @@ export function createNetworkCheck(shared: PodShared): NetworkCheck {
   return {
     closed(image, request) {
       first ??= check(shared, image, request).catch((error: unknown) => {
-        // The cluster's answer stays as it is; a probe that could not be started says nothing of it.
+        // The cluster's behaviour stays as it is; a probe that could not be started says nothing of it.
         if (!(error instanceof EnvironmentError && error.sub === OPEN_NETWORK)) first = undefined;
         throw error;
       });

@@ -15,11 +15,11 @@ import type { PodShared } from './podShared.ts';
 
 export interface PodFault {
   readonly code: EnvironmentErrorCode;
-  /** As EnvironmentError has them; of a pull its kind. */
+  /** The sub of an EnvironmentError; of a pull its kind. */
   readonly sub?: string;
   readonly fromWithin?: boolean;
   readonly message: string;
-  /** Nothing of it ran, and another node may take it. */
+  /** Nothing of the pod ran, and another node may take it. */
   readonly again?: boolean;
 }
 
@@ -182,7 +182,7 @@ type ServiceState =
       readonly why: string;
     };
 
-/** Of a container beside main, whose end is no end of the pod. */
+/** The state of a container beside main, whose end is no end of the pod. */
 export function stateOfService(pod: V1Pod, container: string): ServiceState {
   const name = pod.metadata?.name ?? 'the pod';
   const taken = takenAway(pod, name);

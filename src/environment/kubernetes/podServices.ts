@@ -168,7 +168,7 @@ const slug = (name: string): string =>
     .join('-')
     .slice(0, 30);
 
-/** By the name of the service, what its container is called. */
+/** Names of containers, by the names of their services. */
 export const serviceContainers = ({ containers }: Services): ReadonlyMap<string, string> =>
   new Map(containers.map(({ name }, i) => [name, `${RESERVED}service-${i}-${slug(name)}`.replace(/-$/, '')]));
 
@@ -275,7 +275,7 @@ function serviceContainer(service: Service, name: string, parts: PodParts): V1Co
       limits,
       requests: {
         ...requests,
-        // Of what a pod sets aside, main has what is configured; limits of all its containers would find no node.
+        // Of the pod's requests, main has the configured ones; limits of all its containers would find no node.
         cpu: `${Math.min(SMALL_CPU_MILLI, own.cpus > 0 ? Math.round(own.cpus * 1000) : SMALL_CPU_MILLI)}m`,
         memory: String(service.memoryBytes ?? (memory > 0 ? Math.min(SMALL_MEMORY, memory) : SMALL_MEMORY)),
       },

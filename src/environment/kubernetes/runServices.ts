@@ -1,5 +1,5 @@
 /**
- * The services of a pod while it starts: who waits for whom, and whether they are healthy. The checks are asked by us, with the times that
+ * The services of a pod while it starts: their order, and their health. The checks are asked by us, with the times that
  * an engine has, because the probes of a kubelet begin nothing and order nothing.
  */
 import { pause, startTimer } from '../../base/async/timer.ts';

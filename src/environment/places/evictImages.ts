@@ -16,7 +16,7 @@ interface EvictionFacts {
   readonly among?: readonly string[] | undefined;
 }
 
-/** Ours, still what we pulled, needed by nobody; least recently used first. */
+/** Images of ours, still as we pulled them, needed by nobody; least recently used first. */
 function removable({ own, idOf, needed, inUse }: EvictionFacts): OwnImage[] {
   const keys = new Set([...needed].map(imageKey));
   return own

@@ -35,7 +35,7 @@ type Line<Event extends AnyLine['event']> = Extract<AnyLine, { event: Event }>;
 
 export interface OwnImage {
   readonly image: string;
-  /** The id it had when it was pulled; a name that points elsewhere today is no longer ours. */
+  /** The id at the time of the pull; a name that points elsewhere today is no longer ours. */
   readonly id: string;
   readonly bytes: number;
   /** As the registry gave it. */

@@ -87,7 +87,7 @@ interface Job {
   readonly end: PromiseWithResolvers<ReadyImage>;
   readonly waiting: Set<() => void>;
   state: 'wanted' | 'asked' | 'pulling' | 'building' | 'here' | 'failed' | 'evicted';
-  /** Once it is here: its id, and the name by which the engine knows it. */
+  /** The id of an image that is here, and the name by which the engine knows it. */
   held: { readonly id: string; readonly as: string } | undefined;
   progress: PullProgress | undefined;
 }
@@ -98,7 +98,7 @@ const WAITED_FOR: ReadonlySet<Job['state']> = new Set(['asked', 'pulling', 'buil
 export function createImageJobs(options: ImageJobsOptions) {
   const { engine, config, clock, platform, book } = options;
   const closing = new AbortController();
-  /** None that is evicted, and of those that failed only what is missing. */
+  /** All jobs but the evicted and the failed; a job whose image is missing stays. */
   const jobs = new Map<string, Job>();
   const turns = createTurnstile(config.max_concurrent_pulls);
   let paused: { reason: 'rate_limited' | 'budget'; until: number; registry?: string } | undefined;

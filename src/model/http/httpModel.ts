@@ -275,7 +275,7 @@ function createSender(
   };
 }
 
-/** In seconds it is in a header of each request. */
+/** A limit of the client's that never ends a request; a header of each request has it in seconds. */
 const NEVER_MS = 2_147_483_000;
 
 /** The address and the headers of OpenAI's client, the same for every request of a model: to make them anew takes as long as to send it. */

@@ -375,7 +375,10 @@ function proxyRefusal(error: unknown): number | null {
   return status === undefined ? null : Number(status);
 }
 
-/** `path` begins with a slash or is empty, and may have a query too: `https://h/v1?key=k` and `/messages?beta` are `https://h/v1/messages?beta&key=k`. */
+/**
+ * `path` begins with a slash or is empty, and may have a query too: `https://h/v1?key=k` and `/messages?beta` are
+ * `https://h/v1/messages?beta&key=k`.
+ */
 export function addressUnder(baseUrl: string, path: string): string {
   const at = baseUrl.indexOf('?');
   const base = stripChars(at < 0 ? baseUrl : baseUrl.slice(0, at), '/', 'right');

@@ -72,7 +72,7 @@ export function createRateShare(options: RateShareOptions): RateShare {
     ...pauses,
     async take(requestBytes, signal, onWait) {
       const { rpm, tpm } = limits.now();
-      // Nothing is known that could be kept; the answer may say it.
+      // No limit is known that could be kept; the answer may say one.
       if (rpm === null && tpm === null)
         return { end: (usage, _refused, headers) => settle(usage, headers, requestBytes) };
       const tokens = estimate.of(requestBytes);

@@ -141,7 +141,7 @@ function answerOf(recorded: RecordedSuccess): CannedAnswer {
 
 const NOTE = 'replayed: nothing was paid';
 
-/** Recorded rows of the ledger, told to the listener again without their waits. Of a program's the phase and the price say it too. */
+/** Recorded rows of the ledger, told to the listener again without their waits. Rows of a program say it by phase and price too. */
 function tellTries(
   tries: readonly CallRecord[],
   listener: CallListener | undefined,
