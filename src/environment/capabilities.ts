@@ -1,6 +1,6 @@
 /**
- * `capabilities.canKeepWork` is asked before `keepWork`: a place that cannot do it throws there. Capabilities are data, of a kind of environment, which
- * is asked before one is made, and of each environment. All other methods answer everywhere, and a place that leaves them out is completed here.
+ * `capabilities.canKeepWork` is asked before `keepWork`: a place that cannot keep work throws there. Capabilities are data of a kind of environment,
+ * asked before one is made, and of each environment. All other methods answer everywhere, and a place that leaves them out is completed here.
  */
 import type {
   Capabilities,
@@ -33,7 +33,7 @@ const METHODS = [
 
 type Own = 'info' | 'execute' | 'templateVars' | 'capturePatch' | 'putFile' | 'getFile' | 'close';
 
-/** An environment as a module of the user's may make it: what stands in neither list is completed. */
+/** An environment as a module of the user's may make it: methods in neither list are completed. */
 export type PlainEnvironment = Pick<Environment, Own> & {
   readonly [Method in keyof Environment]?: Environment[Method] | undefined;
 };
@@ -50,7 +50,7 @@ export function completeEnvironment<Made extends PlainEnvironment>(made: Made): 
   const lacking: Record<string, () => never> = {};
   for (const [capability, method] of METHODS) {
     const has = typeof given[method] === 'function';
-    // What wraps a complete environment has all of its methods.
+    // A wrapper of a complete environment has all of its methods.
     can[capability] = has && (given.capabilities?.[capability] ?? true);
     if (!has)
       lacking[method] = () => {

@@ -29,7 +29,7 @@ export interface CommandResult {
   readonly oomKilled: boolean;
   /** How the command travelled. */
   readonly transport: 'supervisor' | 'supervisor-file' | 'exec' | 'local';
-  /** What went wrong with the command in words for the model (timeout, memory limit, command too long), else ''. */
+  /** The failure of the command in words for the model (timeout, memory limit, command too long), else ''. */
   readonly exceptionInfo: string;
 }
 
@@ -48,7 +48,7 @@ export interface CapturedPatch {
   /** Byte-exact unified diff with `--binary --full-index`; empty when nothing changed. */
   readonly patch: Uint8Array;
   readonly state: 'ok' | 'empty' | 'invalid' | 'oversized';
-  /** What was left out or found odd (embedded repositories, FIFOs, size), one sentence each. */
+  /** Files left out or found odd (embedded repositories, FIFOs, size), one sentence each. */
   readonly warnings: readonly string[];
 }
 
@@ -68,7 +68,7 @@ export interface EnvironmentInfo {
   readonly volumes?: readonly string[];
 }
 
-/** What a place can do beyond commands and single files: asked by name. */
+/** Abilities of a place beyond commands and single files: asked by name. */
 export interface Capabilities {
   /** Runs a command as another user: `as`. */
   readonly asUsers: boolean;
@@ -82,7 +82,7 @@ export interface Capabilities {
   readonly listens: boolean;
 }
 
-/** Of a kind, whose environments may have less: a pod without services is open to no verifier. */
+/** Capabilities of a kind, whose environments may have less: a pod without services is open to no verifier. */
 export interface KindCapabilities extends Capabilities {
   /** Keeps lists of hosts (`environment.network.allow`, `ContainerNeeds.network`). */
   readonly opensHosts: boolean;
@@ -97,7 +97,7 @@ export type Capability = keyof KindCapabilities;
 
 export interface Environment {
   readonly info: EnvironmentInfo;
-  /** What it can do: asked before `as`, `getFiles`, `keepWork`, `beside` and `listen`, which throw where it cannot. */
+  /** Abilities, asked before `as`, `getFiles`, `keepWork`, `beside` and `listen`, which throw where one is lacking. */
   readonly capabilities: Capabilities;
   /** Runs one command in a fresh shell. Throws EnvironmentError only when the tool broke. Never rejects for the command's own failure. */
   execute(command: string, options?: ExecuteOptions): Promise<CommandResult>;
@@ -117,26 +117,26 @@ export interface Environment {
    * asked for. Throws FilesTooLargeError above the limit.
    */
   getFiles(path: string, maxBytes: number, whole?: boolean): Promise<PlacedFile[]>;
-  /** Lays what an image has at a path over what is there. Resolves to whether it has something, which none has that cannot be read. */
+  /** Lays the path of an image over the place's own. Resolves to whether the image has it; an image that cannot be read has nothing. */
   putBack(image: string, path: string): Promise<boolean>;
   /**
    * Kills everything but the environment itself, unless that is to go on, and keeps what is there as an image, whose name it returns: a
    * start from it finds the same files. `EnvironmentFactory.discardWork` removes it.
    */
   keepWork(kept?: CaptureOptions): Promise<string>;
-  /** Why an image would not have all that is there; undefined where it has, or where nothing is kept. */
+  /** Why an image would not have all files of the place; undefined where it has, or where nothing is kept. */
   unkept(): Promise<ReasonNotKept | undefined>;
-  /** What was changed here of the programs and libraries of the image; undefined where that is not known. */
+  /** Changes here to the programs and libraries of the image; undefined where they are not known. */
   systemChanges(): Promise<SystemChanges | undefined>;
-  /** What runs beside the environment itself; undefined where that is not known. */
+  /** Processes beside the environment itself; undefined where they are not known. */
   leftRunning(): Promise<LeftRunning | undefined>;
   /**
    * The same place for somebody else: commands run beside what is there, as the user whom the task or else the image names, each by a process
-   * of the engine's. Its end leaves the place as it is. `putBack`: as in a StartRequest, before its first command. `network`: what the place reaches from now on, where
-   * it reaches hosts of a list.
+   * of the engine's. The end of that environment leaves the place as it is. `putBack`: as in a StartRequest, before its first command.
+   * `network`: the hosts that the place reaches from now on, where it reaches hosts of a list.
    */
   beside(putBack?: StartRequest['putBack'], network?: Network): Promise<Environment>;
-  /** Watches who writes below some folders, which are there: what ran before, or whoever is started by `execute` here. */
+  /** Watches writers below some folders, which are there: processes that ran before, or that `execute` starts here. */
   watchWrites(folders: readonly string[]): Promise<WriteWatch | NotWatched>;
   /** True of what `beside` opens: processes of the one who worked here before may run. */
   readonly runsBeside: boolean;
@@ -145,7 +145,7 @@ export interface Environment {
    * reached by it. Throws EnvironmentError when it cannot be opened.
    */
   listen(port: number, onConnection: (connection: Duplex) => void): Promise<Doorway>;
-  /** What it reaches from now on, in this phase, where it reaches the hosts of a list. */
+  /** Sets the network from now on, in this phase, where the place reaches the hosts of a list. */
   enterPhase(phase: EgressPhase, network: Network): void;
   /** The end of what each service beside it printed. */
   serviceLogs(): Promise<readonly ServiceLog[]>;
@@ -196,29 +196,29 @@ export interface ReasonNotKept {
 
 export interface LeftRunning {
   readonly count: number;
-  /** Of the first of them, in letters that cannot harm. */
+  /** Names of the first processes, in letters that cannot harm. */
   readonly names: readonly string[];
 }
 
 export interface WriteWatch {
   /** Folders that were made below since then are watched from now on. */
   again(): Promise<void>;
-  /** What was seen, and the end of the watch; undefined where somebody ended it before. Safe to call twice; never rejects. */
+  /** Ends the watch. Resolves to the writes it saw; undefined where somebody ended it before. Safe to call twice; never rejects. */
   end(): Promise<readonly SeenWrite[] | undefined>;
 }
 
-/** The engine or its kernel cannot: why. */
+/** The reason why the engine or its kernel cannot watch. */
 export interface NotWatched {
   readonly refused: string;
 }
 
 export interface SeenWrite {
   /**
-   * `left`: it ran before the watch, or comes from what did. `program`: a program that whoever worked here brought or changed. `script`: test.sh.
-   * `tests`: another process of what was started since. `unknown`: it was gone, or had lost its parents, before anybody could tell.
+   * `left`: the writer ran before the watch, or comes of one that did. `program`: a program that the agent brought or changed. `script`: test.sh.
+   * `tests`: another process that was started since. `unknown`: the writer was gone, or had lost its parents, before anybody could tell.
    */
   readonly by: 'left' | 'program' | 'script' | 'tests' | 'unknown';
-  /** In letters that cannot harm, as its path is. */
+  /** The program, in letters that cannot harm, as its path is. */
   readonly program: string;
   /** `-` where the writer is the first program of the container, whose paths are not followed. */
   readonly path: string;
@@ -231,7 +231,7 @@ export interface PlacedFile {
   readonly mode: number;
   /** Absent: a file. */
   readonly kind?: 'folder' | 'link' | 'hardlink';
-  /** Of a link what it says; of a hard link the other name of the file, absolute. */
+  /** The target of a link as it says it; of a hard link the other name of the file, absolute. */
   readonly target?: string;
 }
 
@@ -257,7 +257,7 @@ export class FilesTooLargeError extends Error {
 
 /** A port inside of an environment. */
 export interface Doorway {
-  /** The one asked for, or another where that is not free to choose. */
+  /** The port asked for, or another where that is not free to choose. */
   readonly port: number;
   /** Resolves when connections can no longer be carried, though nobody closed it; never rejects. */
   readonly broken: Promise<EnvironmentError>;
@@ -280,7 +280,7 @@ export type EnvironmentErrorCode =
 export const OPEN_NETWORK = 'open_network';
 /** The shell of the image uses another environment than the one that its tests need, as the probe of an attempt found. */
 export const WRONG_ENVIRONMENT = 'wrong_env';
-/** Its login shells alone use the right one: the configuration is the proven cause, and every instance would end like this. */
+/** Login shells alone use the right environment: the configuration is the proven cause, and every instance would end like this. */
 export const LOGIN_SHELL = 'login_shell';
 /** A container of the image cannot have what the configuration asks for. */
 export const REFUSED_OPTION = 'refused_option';
@@ -291,7 +291,7 @@ export class EnvironmentError extends Error {
   readonly code: EnvironmentErrorCode;
   /** For `died`: oom, killed, expired, daemon_lost, unanswered, relay, forged; for `start_failed`: wrong_env, open_network, refused_option. */
   readonly sub: string | undefined;
-  /** What ran in the environment did this, and not the machine, the engine or a person outside. False wherever that is not proven. */
+  /** A process in the environment did this, and not the machine, the engine or a person outside. False wherever that is not proven. */
   readonly fromWithin: boolean;
   /** Of a start: the engine asked to come again, and the same may go well in a moment. */
   readonly again: boolean;
@@ -320,7 +320,7 @@ export class EnvironmentError extends Error {
 export const isLoss = (error: unknown): error is EnvironmentError =>
   error instanceof EnvironmentError && (error.code === 'daemon_lost' || error.sub === 'daemon_lost');
 
-/** Who owns a container: the labels a reaper reads. */
+/** The owner of a container: the labels a reaper reads. */
 export interface Owner {
   readonly run: string;
   /** When the run was recorded, as its record says it; absent for what belongs to no recorded run. */
@@ -341,10 +341,10 @@ export interface StartRequest {
   readonly image: string;
   readonly owner: Owner;
   readonly signal?: AbortSignal | undefined;
-  /** Rendered `startup_command`: run once after the start and before the snapshot, so that its work is not the agent's. Its failure
+  /** Rendered `startup_command`: run once after the start and before the snapshot, so that its work is not the agent's. A failure
    *  is EnvironmentError('setup_failed'). */
   readonly startupCommand?: string;
-  /** What this task asks of its container beside the configuration. */
+  /** The task's requests for its container beside the configuration. */
   readonly container?: ContainerNeeds | undefined;
   /** Commit the task starts from; used to verify that no later history is left. */
   readonly baseCommit?: string;
@@ -363,11 +363,11 @@ export interface StartRequest {
   readonly onConnection?: ((connection: EgressConnection) => void) | undefined;
 }
 
-/** What was changed of the programs and libraries of an image. By absolute path. */
+/** Changes to the programs and libraries of an image, by absolute path. */
 export interface SystemChanges {
   /** Files of the image that are others now, or gone. */
   readonly changed: readonly string[];
-  /** New ones that come before a program of the image, or are loaded unasked. */
+  /** New files that come before a program of the image, or are loaded unasked. */
   readonly before: readonly string[];
   /** Small new programs, which are scripts as a rule. */
   readonly small: readonly string[];
@@ -375,7 +375,7 @@ export interface SystemChanges {
   readonly more: boolean;
   /** Compiled caches of the image's libraries: what loads them takes them for their sources. */
   readonly caches: readonly string[];
-  /** What was changed at the root, or below which anything was; absent where that is not known. */
+  /** Entries of the root that were changed, or below which anything was; absent where they are not known. */
   readonly top?: readonly string[] | undefined;
 }
 
@@ -388,7 +388,7 @@ export interface EnvironmentFactory {
   prepare(request: StartRequest): void;
   /** Whether an image that `keepWork` made is here. Rejects where the engine does not say it. */
   holdsWork(image: string): Promise<boolean>;
-  /** What was changed there of the image that the work began in; undefined where that is not known. */
+  /** Changes in a kept image to the one that its work began in; undefined where they are not known. */
   systemChanges(image: string): Promise<SystemChanges | undefined>;
   /** Removes an image that `keepWork` made; one that is gone is no error. */
   discardWork(image: string): Promise<void>;

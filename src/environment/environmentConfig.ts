@@ -1,4 +1,4 @@
-/** What a user may set under `environment:`; environments.ts adds what only one kind has. Names are mini-swe-agent's where it has one. 0 means off for every limit. */
+/** The user's keys under `environment:`; environments.ts adds those of one kind. Names are mini-swe-agent's where it has one. 0 turns a limit off. */
 import { z } from 'zod';
 import { allowListProblems, isAllowList } from '../base/allowList.ts';
 import { identity, runtime } from '../base/fieldClass.ts';

@@ -1,6 +1,6 @@
 /**
- * What the rest of the program asks of a kind of environment before one is made. A kind is one folder and one line in environments.ts. Its
- * module is light: it imports statically only its configuration, and loads the rest with the first environment.
+ * The rest of the program's questions to a kind of environment before one is made. A kind is one folder and one line in environments.ts. The
+ * module of a kind is light: it imports statically only its configuration, and loads the rest with the first environment.
  */
 import type { z } from 'zod';
 import type { ContainerNeeds } from '../base/containerNeeds.ts';
@@ -17,15 +17,15 @@ export interface EnvironmentKind {
   readonly name: string;
   /** As sentences name it. */
   readonly title: string;
-  /** What a user may set below `environment.<name>`. */
+  /** The user's keys below `environment.<name>`. */
   readonly ownKeys?: z.ZodType;
   /** Commands run in the image of the instance. */
   readonly inImages: boolean;
   /** Commands run beside this process, with the files and the network of this machine. */
   readonly onThisMachine: boolean;
-  /** What needs a container engine: the environments themselves, whose images are brought there first, gradings alone, or nothing. */
+  /** Users of a container engine: the environments themselves, whose images are brought there first, gradings alone, or nothing. */
   readonly engines: 'all' | 'gradings' | 'none';
-  /** Its arms are graded in it too; where it is false, in the default environment. */
+  /** Arms of the kind are graded in it too; where it is false, in the default environment. */
   readonly grades: boolean;
   readonly capabilities: KindCapabilities;
   /** Why it cannot give a task what that asks for, those among it, as a clause; undefined where it can. Absent: it gives all. */
@@ -37,13 +37,13 @@ export interface EnvironmentKind {
   create(config: EnvironmentConfig, options: EnvironmentOptions): Promise<EnvironmentFactory>;
   /** Whether a run in it can begin, for each arm: `run` refuses by it, and `doctor` shows it. Makes nothing. */
   findings?(arms: readonly ConfiguredArm[]): Promise<readonly Finding[]>;
-  /** What an engine would refuse of such an environment, as clauses. Makes nothing. */
+  /** An engine's refusals of such an environment, as clauses. Makes nothing. */
   refusals?(
     engine: EngineClient,
     config: EnvironmentConfig,
     options?: Pick<EnvironmentOptions, 'capAdd'>,
   ): Promise<readonly string[]>;
-  /** Removes what processes that are dead have left, where that is not on engines: of each place that these name once. */
+  /** Removes leftovers of dead processes, where these are not on engines: once for each place of the configurations. */
   reap?(
     environments: readonly EnvironmentConfig[],
     how: { readonly dryRun: boolean },
@@ -55,7 +55,7 @@ export interface ConfiguredArm {
   readonly environment: EnvironmentConfig;
 }
 
-/** What a process has left, with its owner by name. */
+/** A thing that a process has left, with its owner by name. */
 export interface Leftover {
   readonly name: string;
   readonly run: string;
@@ -68,26 +68,26 @@ export interface Reaped {
   /** As sentences name it: "pod". */
   readonly what: string;
   readonly place: string;
-  /** Of owners that are provably dead; `removed` and `failed` are parts of it. */
+  /** Leftovers of owners that are provably dead; `removed` and `failed` are parts of it. */
   readonly orphans: readonly Leftover[];
   readonly removed: readonly Leftover[];
   readonly failed: readonly Leftover[];
-  /** Of owners that live, or cannot be judged from here. */
+  /** Leftovers of owners that live, or cannot be judged from here. */
   readonly kept: readonly Leftover[];
   /** Why nothing is known of the place. */
   readonly silent?: string;
 }
 
-/** What a program sets when it makes environments, beside the user's configuration. A kind takes what concerns it. */
+/** Options of the program that makes environments, beside the user's configuration. A kind takes those that concern it. */
 export interface EnvironmentOptions {
   readonly onWarning?: ((message: string) => void) | undefined;
   /** How long the end waits for containers that could not be removed before. */
   readonly graceMs?: number | undefined;
-  /** Of the engine; default: one of the factory's own. */
+  /** The watch of the engine; default: one of the factory's own. */
   readonly watch?: EngineWatch | undefined;
   /** How images come onto the engine; default: each start sees to its own. */
   readonly images?: EnsureImage | undefined;
-  /** What every environment has at PROGRAM_FOLDER, read-only. */
+  /** The program at PROGRAM_FOLDER in every environment, read-only. */
   readonly program?: Program | undefined;
   /** Environments will be asked to `listen`: a place that cannot add a relay later starts with one. */
   readonly listens?: boolean | undefined;

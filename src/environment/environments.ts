@@ -42,14 +42,14 @@ interface Named {
   readonly environment_class?: string | undefined;
 }
 
-/** Of a configuration; another tool's record may name none. */
+/** The kind that a configuration names; another tool's record may name none. */
 export const environmentKindOf = ({ environment_class = '' }: Named): EnvironmentKind =>
   known(environment_class) ?? foreign(environment_class);
 
-/** Its containers are on a container engine, and its images are brought there. */
+/** Whether the containers are on a container engine, and the images are brought there. */
 export const onEngines = (environment: Named): boolean => environmentKindOf(environment).engines === 'all';
 
-/** What a user may set under `environment:`. */
+/** The user's keys under `environment:`. */
 export const environmentConfigSchema = environmentSchema({
   names: environmentNames(),
   own: Object.fromEntries(
@@ -79,7 +79,7 @@ export async function environmentFindings(arms: readonly ConfiguredArm[]): Promi
   return (await Promise.all(found)).flat();
 }
 
-/** Removes what dead processes left, of each kind that these are of; the engine is asked elsewhere. */
+/** Removes leftovers of dead processes, of each kind of these configurations; the engine is asked elsewhere. */
 export async function reapEnvironments(
   environments: readonly EnvironmentConfig[],
   how = { dryRun: false },
@@ -112,7 +112,7 @@ async function findModule(name: string, baseDir: string): Promise<CreateFactory>
   return create as CreateFactory;
 }
 
-/** Rejects when nothing can be made of `environment_class`; makes nothing. */
+/** Rejects when `environment_class` names no environment; makes nothing. */
 export async function checkEnvironmentClass(name: string, baseDir = '.'): Promise<void> {
   if (!known(name)) await findModule(name, baseDir);
 }

@@ -1,5 +1,5 @@
 /**
- * Who owns a container: labels that let anybody prove that the owner is dead. A pid alone proves nothing (pids are reused, hosts
+ * The owner of a container: labels that let anybody prove that the owner is dead. A pid alone proves nothing (pids are reused, hosts
  * differ, machines reboot), so the process start time, the boot id and the host name go with it.
  */
 import { readFileSync, readlinkSync } from 'node:fs';
@@ -20,22 +20,22 @@ export const LABELS = {
   started: 'swebatch.started',
   /** The container's own name, which no other container has: labels can be copied. */
   name: 'swebatch.name',
-  /** Of a container with services, of these, and of their networks and volumes: what they are called together. */
+  /** Of a container with services, of these, and of their networks and volumes: their common name. */
   services: 'swebatch.services',
 } as const;
 
-/** Of a service alone: its name in its task. */
+/** The label of a service alone: its name in its task. */
 export const SERVICE_LABEL = 'swebatch.service';
 
-/** Of what unpacks programs: volumes with one in them, and the containers that fill them. */
+/** Labels of volumes with a program in them, and of the containers that fill them. */
 export const PROGRAM_LABELS = { program: 'swebatch.program', fills: 'swebatch.fills' } as const;
 
-/** Of end states that are kept as images; labels of their owners begin with `owner`. */
+/** Labels of end states that are kept as images; labels of their owners begin with `owner`. */
 export const WORK_LABELS = {
   work: 'swebatch.work',
   container: 'swebatch.work_of',
   changes: 'swebatch.work_changes',
-  /** When its container was made, by the engine's clock: what whoever worked there wrote is younger. */
+  /** When its container was made, by the engine's clock: files of the agent are younger. */
   since: 'swebatch.work_since',
   entry: 'swebatch.work_entry',
   owner: 'swebatch.work_owner.',
@@ -86,7 +86,7 @@ export function ownerLabels(
   owner: Owner,
   instanceId: string,
   startedAt: Date,
-  /** Of the container that gets them. */
+  /** The name of the container that gets them. */
   name?: string,
 ): Record<string, string> {
   return {
@@ -106,7 +106,7 @@ export function ownerLabels(
 
 export type Liveness = 'alive' | 'dead' | 'unknown';
 
-/** What this machine knows; tests pass their own. */
+/** Facts of this machine; tests pass their own. */
 export interface MachineFacts {
   readonly host: string;
   readonly bootId: string;

@@ -1,5 +1,5 @@
 /**
- * The text of a shell script that lies beside the module which uses it. A script reads what it shares with others by `. ./NAME`, so
+ * The text of a shell script that lies beside the module which uses it. A script reads the parts it shares with others by `. ./NAME`, so
  * shellcheck sees whole programs; there are no such files in a container, so the line is replaced by the file.
  */
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** What prompts of mini-swe-agent ask about the machine: Python's platform.uname(), without the name of the host. */
+/** The machine's facts for prompts of mini-swe-agent: Python's platform.uname(), without the name of the host. */
 import { machine, release, type, version } from 'node:os';
 
 export const unameVars = (): Readonly<Record<string, string>> => ({

@@ -1,4 +1,4 @@
-/** An environment of the user's: what it starts, and what comes of its commands, is looked at before it is used. */
+/** An environment of the user's: its starts and the results of its commands are checked before they are used. */
 import { z } from 'zod';
 import { lacks, type NamedModule, problemWith, watchedModule } from '../userModule.ts';
 import { completeFactory, type PlainEnvironment, type PlainFactory } from './capabilities.ts';

@@ -1,5 +1,5 @@
 /**
- * One table from what a provider did to what it means: (exception, provider code, status, wording) → error code, kind and whether a retry can
+ * One table from a provider's act to its meaning: (exception, provider code, status, wording) → error code, kind and whether a retry can
  * help. Pure. First what happened to the connection; then a code that means one thing (`insufficient_quota`); then the line of the status, or of
  * the type that stands for one (`api_error`), where the status is missing or says only that the request is bad; keywords alone only where there
  * is none of these. Of a line the first sentence that the provider itself says counts, else what the status usually means.
@@ -53,7 +53,7 @@ const CONTEXT = verdict('CONTEXT_LENGTH_EXCEEDED', 'context');
 const REFUSAL = verdict('INVALID_RESPONSE', 'refusal');
 /** No code of the seed says "no money left"; it is a limit of the account, and waiting does not help. */
 const QUOTA = verdict('RATE_LIMITED', 'quota');
-/** Nobody here knows what it says, so it is nobody's fault. */
+/** Nobody here knows the words, so the error is nobody's fault. */
 const REJECTED = verdict('UNKNOWN', 'rejected');
 const TOO_LARGE = verdict('RATE_LIMITED', 'rejected');
 /** Every call sends the same parameters, so every instance would end like this one. */
@@ -114,7 +114,7 @@ const stands = ({ code, type }: CallFault): number | null => statusMeant(code) ?
 /** Google says "quota" of every limit, and its status that it is one of a rate. */
 const quotaNotRate: Clue = (fault) =>
   stands(fault) !== 429 && says(fault.message, 'quota') && !mentions(fault.message, 'rate') ? QUOTA : null;
-/** 503 of a server that is full. */
+/** The 503 of a server that is full. */
 const statedRate: Clue = (fault) => ([429, 529].includes(stands(fault) ?? 0) ? RATE_LIMITED : null);
 
 const CONTENT =
@@ -122,7 +122,7 @@ const CONTENT =
 const ACCESS =
   /\b(?:access|account|allowed|api|authenti|authori[sz]|countr|credential|denied|forbidden|ip\b|keys?\b|licen[sc]e|organi[sz]ation|permi(?:ssion|tted)|plan\b|project|region|roles?\b|scopes?\b|signature|subscri|suspend|team|tenant|territor|tokens?\b|unregistered|verif|workspace)|权限|无权/;
 
-/** A 403 is about the key where it says so, or says nothing. One about what was sent must not stop the run: the next instance sends something else. */
+/** A 403 is about the key where it says so, or says nothing. A 403 about the request must not stop the run: the next instance sends another one. */
 function ofAccess(fault: CallFault): Diagnosis | null {
   const text = ownWords(fault.message);
   if (CONTENT.test(text)) return null;
@@ -161,7 +161,7 @@ const BY_HUNDRED: Readonly<Record<number, Line>> = {
     ...[said('quota'), answerTooLong, said('context'), said('badCall'), said('auth'), said('refusal')],
     ...[parameter, said('noModel'), said('throttled'), said('outage')],
   ),
-  // Ollama, llama.cpp and DeepInfra answer so to what is wrong with the conversation.
+  // Ollama, llama.cpp and DeepInfra answer so to faults of the conversation.
   5: line(NETWORK, statedRate, answerTooLong, said('context'), said('badCall')),
 };
 

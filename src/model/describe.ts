@@ -8,9 +8,9 @@ import { programOverrides } from './parameters/programOverrides.ts';
 import { isFreeName, priceSource } from './prices.ts';
 
 interface RequestDescription {
-  /** As the configuration names it. */
+  /** The model's name in the configuration. */
   readonly asked: string | null;
-  /** As requests name it; null where nothing is sent (scripted and replayed models, modules). */
+  /** The model's name in requests; null where nothing is sent (scripted and replayed models, modules). */
   readonly sent_as: string | null;
   readonly endpoint: string | null;
   /** Every field of a request beside `model` and `messages`. */
@@ -25,7 +25,7 @@ interface RequestDescription {
 export const describeOverrides = async (config: ModelConfig) =>
   sendsRequests(config) ? programOverrides(await dialectOf(config), config) : null;
 
-/** An address without what a URL may carry in secret. */
+/** An address without the secrets that a URL may carry. */
 export function shownAddress(text: string): string {
   if (!URL.canParse(text)) return text;
   const { protocol, host, pathname } = new URL(text);
@@ -35,7 +35,7 @@ export function shownAddress(text: string): string {
 const sendsRequests = ({ model_name: name, model_class }: ModelConfig): boolean =>
   name !== undefined && !isFreeName(name) && model_class === 'openai';
 
-/** null where nothing is sent. */
+/** The address for people; null where nothing is sent. */
 export const shownEndpoint = (config: ModelConfig): string | null =>
   sendsRequests(config) ? shownAddress(namedModel(config).address ?? '') : null;
 

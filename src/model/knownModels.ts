@@ -1,8 +1,8 @@
-/** Facts about models beside their prices: how much each takes and how much it writes (models.json, made by scripts/modelTable.py). */
+/** Facts about models beside their prices: the limits of prompts and answers (models.json, made by scripts/modelTable.py). */
 import table from './models.json' with { type: 'json' };
 
 export interface KnownModel {
-  /** As the table spells it. */
+  /** The name as the table spells it. */
   readonly name: string;
   readonly maker: string;
   /** Tokens that a prompt may have. */
@@ -16,7 +16,7 @@ export interface KnownModel {
   readonly defaultEffort: string | null;
   /** Claude that decides itself how long it thinks, and refuses a budget. */
   readonly adaptive: boolean;
-  /** Refuses temperature and top_p. */
+  /** The model refuses temperature and top_p. */
   readonly fixedSampling: boolean;
   /** The day after which the maker serves it no longer. */
   readonly gone: string | null;

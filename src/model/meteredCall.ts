@@ -1,5 +1,5 @@
 /**
- * The life of a call that costs money, whoever makes it: the loop, a program behind the gateway, a judge. For example $0.40 of a budget of $1:
+ * The life of a call that costs money, of any caller: the loop, a program behind the gateway, a judge. For example $0.40 of a budget of $1:
  *
  *   estimate  the model says what the call may cost: $0.40
  *   reserve   a share of the funds; where none is left the call waits, and says so
@@ -24,7 +24,7 @@ export interface Funds {
     signal: AbortSignal | undefined,
     waits: () => void,
   ): Promise<Settle>;
-  /** For a model that does not ask before its calls. Throws where nothing is left. */
+  /** Reserves for a model that does not ask before its calls. Throws where nothing is left. */
   reserveNow(estimateNano: NanoDollars | null): Settle;
 }
 
@@ -66,7 +66,7 @@ export function createTally(): Tally {
   };
 }
 
-/** As stated, else as many as the call may have used. A request that was never sent (a script, a recording) used none. */
+/** Tokens as stated, else as many as the call may have used. A request that was never sent (a script, a recording) used none. */
 function tokensOf({ usage, state, requestBytes }: Pick<CallRecord, 'usage' | 'state' | 'requestBytes'>) {
   if (usage) return usage.input + usage.cacheRead + usage.cacheWrite + usage.output;
   return state === 'ok' && requestBytes > 0 ? estimatedTokens(requestBytes, null) : 0;
@@ -78,7 +78,7 @@ export interface MeteredCall extends CallListener {
   isOut(): boolean;
   /** No try is in flight, reserved or waiting: the next event belongs to a new call. */
   isOver(): boolean;
-  /** Its attempt has ended. An answer that still comes was paid for too, and gets into its row. */
+  /** The attempt has ended. An answer that still comes was paid for too, and gets into its row. */
   lose(): void;
 }
 

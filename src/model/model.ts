@@ -1,5 +1,5 @@
 /**
- * The contract between the agent and whatever answers it.
+ * The contract between the agent and its model.
  * `query` never throws and never rejects, except for AbortError when its signal fires: failures resolve to a ModelErrorResponse.
  */
 
@@ -47,7 +47,7 @@ export interface Usage {
 export interface ModelReply {
   /** The assistant message as the provider sent it. */
   readonly message: Message;
-  /** Its text, '' when there is none. */
+  /** The text, '' when there is none. */
   readonly content: string;
   readonly toolCalls: readonly ToolCall[];
   readonly finishReason: string | null;
@@ -164,9 +164,12 @@ export interface CallRecord {
  * returns. A throw here ends the run.
  */
 export interface CallListener {
-  /** The call asks for its turn: until `began` nothing that passes is the work of whoever asks, whatever it waits for. */
+  /** The call asks for its turn: the time until `began` is no work of the caller's, whatever the call waits for. */
   asks?(): void;
-  /** A request for money, before `began`: resolves when the call may be paid, and calls `waits` where that takes a while. A model that does not ask is only refused. */
+  /**
+   * A request for money, before `began`: resolves when the call may be paid, and calls `waits` where that takes a while. A model that does not
+   * ask is only refused.
+   */
   wanted?(estimateNano: number | null, signal: AbortSignal | undefined, waits: () => void): Promise<void>;
   began(call: {
     readonly try: number;
@@ -192,7 +195,7 @@ export interface WireRequest {
   readonly model: string;
   /** '' or '?beta=true'. */
   readonly query: string;
-  /** Without any that names a key. */
+  /** Headers, without any that names a key. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
   /** The longest answer it asks for; null when it says nothing. */
@@ -239,7 +242,7 @@ export interface WireOptions extends Pick<QueryOptions, 'signal' | 'listener'> {
 export interface Model {
   /** Absent where no provider is behind it: scripted, replayed, a user's module. */
   readonly wire?: Wire;
-  /** As it appears in predictions (`model_name_or_path`). */
+  /** The name in predictions (`model_name_or_path`). */
   readonly name: string;
   query(messages: readonly Message[], options?: QueryOptions): Promise<ModelResponse<ModelReply>>;
   /** Names for templates (model_name, ...). Never secrets. */
@@ -247,7 +250,7 @@ export interface Model {
   close?(): Promise<void>;
 }
 
-/** Everything a model factory gets; one model is made for each attempt, what they share lives in the factory. */
+/** Everything a model factory gets; one model is made for each attempt, the shared parts live in the factory. */
 export interface ModelForAttempt {
   readonly instanceId: string;
   readonly epoch: number;

@@ -20,7 +20,7 @@ import { createScriptedFactory } from './offline/scripted.ts';
 import { userModel } from './userModel.ts';
 
 interface ModelDeps {
-  /** The key itself: who reads the environment is the CLI. */
+  /** The key itself: the CLI alone reads the environment. */
   readonly apiKey?: string | undefined;
   /** Values of variables that parameters refer to (`env:NAME`). */
   readonly variable?: (name: string) => string | undefined;

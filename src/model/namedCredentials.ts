@@ -118,7 +118,7 @@ export function replacedCredential(kwargs: Kwargs): string | null {
   return found;
 }
 
-/** The parameters as they are sent, and what must appear in no text. Throws for a variable that is not set. */
+/** The parameters as they are sent, and their secrets, for no text. Throws for a variable that is not set. */
 export function withReferences<K extends Kwargs>(
   kwargs: K,
   variable: (name: string) => string | undefined,
@@ -154,7 +154,7 @@ export const literalsInAddress = (address: string | undefined): { name: string; 
     value !== '' && meansCredential(name) && !referenceIn(value, true) ? [{ name, value }] : [],
   );
 
-/** The address as it is asked, and what must appear in no text. Throws for a variable that is not set. */
+/** The address as it is asked, and its secrets, for no text. Throws for a variable that is not set. */
 export function addressWithReferences(
   address: string,
   variable: (name: string) => string | undefined,
@@ -172,7 +172,7 @@ export function addressWithReferences(
   return { address: url.href, secrets };
 }
 
-/** Begins the variables that stand for what was taken out of a configuration. */
+/** The prefix of variables that stand for credentials taken out of a configuration. */
 export const CONFIGURED = 'CONFIGURED_';
 
 const variableOf = (path: readonly string[], suffix: string): string =>
@@ -181,7 +181,10 @@ const variableOf = (path: readonly string[], suffix: string): string =>
     .replaceAll(/[^A-Za-z0-9]+/g, '_')
     .toUpperCase()}${suffix}`;
 
-/** `keys` are the values, under the variables that stand for them. `suffix` tells arms apart. The name of the variable depends on the place alone, so that a hash does not depend on the value. */
+/**
+ * `keys` are the values, under the variables that stand for them. `suffix` tells arms apart. The name of the variable depends on the place
+ * alone, so that a hash does not depend on the value.
+ */
 export function takeCredentialsOut<K extends Kwargs>(kwargs: K, suffix: string) {
   const keys: Record<string, string> = {};
   const paths: Record<string, string> = {};

@@ -26,7 +26,7 @@ export interface Provider {
   readonly cloud?: CloudName;
   /** The dialect of a name without the prefix, where not all are asked in the same. */
   readonly dialectOf?: (rest: string) => DialectName;
-  /** Its name in genai-prices, where that is another word than the prefix. */
+  /** The provider's name in genai-prices, where that is another word than the prefix. */
   readonly pricedAs?: string;
   /** litellm's word for a way to ask, between prefix and model. */
   readonly way?: RegExp;

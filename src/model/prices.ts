@@ -81,7 +81,7 @@ interface PricedRow {
 /** Dollars per million tokens, the same at any time and for any length. */
 type PlainRates = Readonly<Record<string, number>>;
 
-/** The table checks a row again at each call: that takes longer than all that is written down of a call. What is as plain as most rows is added up here. */
+/** Most rows are plain and added up here: the table checks a row again at each call, which takes longer than all that is written of a call. */
 function plainRates({ prices }: PriceCalculation['model']): PlainRates | null {
   const plain =
     !Array.isArray(prices) &&
@@ -90,7 +90,7 @@ function plainRates({ prices }: PriceCalculation['model']): PlainRates | null {
   return plain ? (prices as PlainRates) : null;
 }
 
-/** As the table does it, kind by kind in the order of its row, so that no last bit differs. What has no rate of its own is input. */
+/** As the table does it, kind by kind in the order of its row, so that no last bit differs. Tokens without a rate of their own are input. */
 function byPlainRates(rates: PlainRates, usage: Usage): number {
   const apart = { cache_read_mtok: usage.cacheRead, cache_write_mtok: usage.cacheWrite };
   let plainInput = usage.input;
@@ -161,7 +161,7 @@ function byTable(config: PricedConfig, usage: Usage, write1h: number, at: Date):
 export interface CostOfCall {
   readonly usage: Usage | null;
   readonly costNano: NanoDollars | null;
-  /** As the provider states it. */
+  /** The cost as the provider states it. */
   readonly providerCostNano: NanoDollars | null;
   readonly priceVersion: string | null;
   readonly notes: readonly string[];
@@ -194,7 +194,7 @@ function noteOnDifference(stated: NanoDollars, computed: Pricing): string[] {
   return [`provider states ${stated} nano-dollars, ${computed.version} gives ${computed.nano}`];
 }
 
-/** `read` is what the dialect made of `rawUsage`; without it the form tells. */
+/** `read` is the dialect's reading of `rawUsage`; without it the form tells. */
 export function costOf(
   config: PricedConfig,
   rawUsage: unknown,
@@ -260,7 +260,7 @@ function closestModel(name: string, ids: readonly string[]): string | null {
   return swapped ?? closest(lower, alike);
 }
 
-/** Behind the prefix of a provider, or of the maker whose model's bare name it is. */
+/** A likely name behind the prefix of a provider, or of the maker whose model's bare name it is. */
 function likelyBare(name: string): string | null {
   const [makers, others] = [
     PROVIDERS.filter(isMaker),
@@ -319,7 +319,7 @@ export function likelyModel(config: PricedConfig): string | null {
     : (likelyModel({ ...config, model_name: whole }) ?? whole);
 }
 
-/** Behind a sentence about a model; '' where nothing is likely. */
+/** The hint behind a sentence about a model; '' where nothing is likely. */
 export function didYouMean(config: PricedConfig): string {
   const meant = likelyModel(config);
   return meant === null || meant === config.model_name ? '' : ` (did you mean ${meant}?)`;
@@ -348,7 +348,10 @@ export const USUAL_MAX_OUTPUT = 2048;
 export const estimatedTokens = (requestBytes: number, maxOutputTokens: number | null): number =>
   Math.ceil(requestBytes / BYTES_PER_TOKEN) + (tokensOrNull(maxOutputTokens) ?? USUAL_MAX_OUTPUT);
 
-/** The most that a call may cost, for the reservation before it: the request at the price of uncached input and the longest answer. null when no price is known. */
+/**
+ * The highest cost of a call, for the reservation before it: the request at the price of uncached input and the longest answer. null when no
+ * price is known.
+ */
 export function estimateNano(
   config: PricedConfig,
   requestBytes: number,

@@ -1,7 +1,7 @@
 /**
  * Errors of providers, by their codes and in their own sentences: one table, each row with its provider and where its words were
  * found. A row of `context`, `refusal` or `badCall` is a statement about the model and counts against it, so only a code or a sentence that is known
- * whole stands there: a word like "context_window" is also in the name of a parameter. What no row knows is nobody's fault.
+ * whole stands there: a word like "context_window" is also in the name of a parameter. An error that no row knows is nobody's fault.
  */
 
 import { isMentioned, isSaid } from './saidItself.ts';
@@ -13,7 +13,7 @@ interface Row {
   readonly source: string;
   /** Codes and types, in small letters; `*` stands for any letters. */
   readonly codes?: string;
-  /** In small letters, with straight apostrophes; the numbers are whatever they are. */
+  /** Wordings in small letters, with straight apostrophes, of any numbers. */
   readonly says?: readonly RegExp[];
   /** Spent also where the code beside it is that of a rate limit: no wait of minutes helps. */
   readonly spent?: boolean;
@@ -645,7 +645,7 @@ const wordingsOf = (rows: readonly Row[]): readonly RegExp[] => rows.flatMap(({ 
 const WORDINGS = new Map(entries.map(([meaning, rows]) => [meaning, wordingsOf(rows)]));
 const SPENT = wordingsOf((TABLE.quota as readonly Row[]).filter(({ spent }) => spent));
 
-/** The provider itself says it: what it quotes of a message, a path or the name of a parameter says nothing. */
+/** Whether the provider itself says it: a quotation of a message, a path or the name of a parameter says nothing. */
 export const says = (message: string, meaning: Meaning): boolean => isSaid(message, WORDINGS.get(meaning)!);
 
 export const saysSpent = (message: string): boolean => isSaid(message, SPENT);

@@ -1,12 +1,12 @@
 /**
  * The provider's own words in a message. `messages.3.content: "prompt is too long: 5 tokens > 4" is no JSON` says nothing about a prompt:
- * it repeats what somebody wrote. 28 November 2026: six of six such rejections were taken for a full context or a refusal.
+ * the provider repeats somebody's text. 28 November 2026: six of six such rejections were taken for a full context or a refusal.
  */
 
 /** A body of megabytes says in its first lines what it is about. */
 const CHARACTERS = 4000;
 
-/** Gateways put the name of what they were told in front: `litellm.BadRequestError: OpenAIException - prompt is too long: …`. */
+/** Gateways put the name of the error in front: `litellm.BadRequestError: OpenAIException - prompt is too long: …`. */
 const LABEL =
   /^(?:(?:an )?(?:[\w.]{0,80}(?:error|exception)|\d{3,4}|<\d{3}> [\w.]{1,80}|(?:http |api |provider )?error(?: code)?:? \d{3}|http \d{3}|(?:api|upstream|provider|validation|input validation|bad request) error|error from (?:the )?provider(?: \(\w{1,40}\))?|bad request|invalid request|failed to start sampling|provider returned error|the model returned the following errors|(?:upstream )?error from \w{1,40}(?: \w{1,40})?|unauthorized|authentication (?:failed|error)|\/(?:v1\/)?(?:chat\/completions|completions|messages|responses)|an error occurred \(\w{1,60}\) when calling the \w{1,60} operation(?: \(reached max retries: \d\))?)(?: \(\d{3}\))?(?::\s{0,9}| -\s{0,9}|\s(?=[{[])))/i;
 
@@ -88,7 +88,7 @@ function isOwn(
 const plain = (message: string): string =>
   message.slice(0, CHARACTERS).toLowerCase().replaceAll(/[‘’]/g, "'").trim();
 
-/** In small letters, without sentences in quotation marks; the names of parameters stay. */
+/** The message in small letters, without sentences in quotation marks; the names of parameters stay. */
 export function ownWords(message: string): string {
   const text = plain(message);
   return quotations(text)
@@ -100,7 +100,7 @@ export function ownWords(message: string): string {
     );
 }
 
-/** Anywhere, also where it is quoted: for what counts against nobody. */
+/** Whether a wording is anywhere, also where it is quoted: for errors that count against nobody. */
 export const isMentioned = (message: string, wordings: readonly RegExp[]): boolean =>
   wordings.some((wording) => wording.test(plain(message)));
 

@@ -1,5 +1,5 @@
 /**
- * Settles what a model's name leaves open, once, before a run is planned: dialect, address and the variable that holds the key. The record
+ * Settles the parts that a model's name leaves open, once, before a run is planned: dialect, address and the variable that holds the key. The record
  * of a run has the answer, so that it goes on as it began wherever it is resumed.
  */
 import { settleCloud } from './clouds/cloudAddress.ts';

@@ -1,4 +1,4 @@
-/** A model of the user's: its answers, and the rows that it tells the ledger, are looked at before they are used. */
+/** A model of the user's: its answers and its rows for the ledger are checked before they are used. */
 import { z } from 'zod';
 import { lacks, madeBy, misused, type NamedModule, problemWith, watchedModule } from '../userModule.ts';
 import type { CallListener, Model, QueryOptions } from './model.ts';
@@ -38,7 +38,7 @@ export const callBeganSchema = z.looseObject({
   estimateNano: count.nullable(),
 });
 
-/** And after it. */
+/** Facts for the ledger after a call. */
 export const callEndedSchema = z.looseObject({
   try: count,
   state: z.enum(['ok', 'failed', 'aborted']),

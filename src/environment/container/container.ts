@@ -37,23 +37,23 @@ import { unameVars } from '../uname.ts';
 
 export type Death = ContainerControl['death'];
 
-/** What an engine's driver does. Files are named by absolute paths inside. */
+/** The work of an engine's driver. Files are named by absolute paths inside. */
 export interface Container extends ContainerControl {
   readonly id: string;
-  /** Of its engine. */
+  /** The watch of the container's engine. */
   readonly watch: Pick<EngineWatch, 'mark' | 'awaySince'>;
   readonly startProcess: StartProcess;
-  /** How processes are started as another user; undefined where those of `startProcess` run as that one. Absent where they cannot be. */
+  /** How processes are started as another user; undefined where those of `startProcess` run as that user. Absent where no other user can be. */
   readonly as?: (user: string) => Promise<StartProcess | undefined>;
   /** How long a supervisor may take to answer at first; when a longer wait has no answer either, plain exec serves. */
   readonly supervisorMs: number;
-  /** Its engine dropped the connection, which says nothing about the image. */
+  /** Whether the engine dropped the connection, which says nothing about the image. */
   wasCut(error: unknown): boolean;
   put(files: readonly (PlacedFile & { readonly uid?: number })[]): Promise<void>;
   /** Undefined where nothing is there. */
   getFile(path: string): Promise<Uint8Array | undefined>;
   /**
-   * What is at a path as an archive, whose names begin with the last part of the path. `read` begins again when the engine was away meanwhile.
+   * The path as an archive, whose names begin with the last part of the path. `read` begins again when the engine was away meanwhile.
    * Undefined where nothing is there.
    */
   read<T>(
@@ -61,31 +61,31 @@ export interface Container extends ContainerControl {
     read: (archive: tar.Extract) => Promise<T>,
     signal?: AbortSignal,
   ): Promise<T | undefined>;
-  /** Absent where it cannot have a port. */
+  /** Absent where the container cannot have a port. */
   readonly listen?: Environment['listen'] | undefined;
-  /** Its file system as an image; absent where there are none. */
+  /** The file system as an image; absent where there are none. */
   readonly keep?: (kept: CaptureOptions) => Promise<string>;
-  /** Of what its engine knows. */
+  /** The engine's own answer, where it has one. */
   readonly unkept?: Environment['unkept'];
   readonly systemChanges?: Environment['systemChanges'];
-  /** How its processes are started for somebody else; absent where it cannot have such. */
+  /** How processes are started for somebody else; absent where the container can have none. */
   readonly beside?: (putBack: StartRequest['putBack']) => Promise<Pick<Container, 'startProcess' | 'as'>>;
   readonly watchWrites?: Environment['watchWrites'];
   readonly putBack?: Environment['putBack'];
-  /** Of what stands beside it; absent where nothing does. */
+  /** Logs of the services beside it; absent where there are none. */
   readonly serviceLogs?: Environment['serviceLogs'];
   /** Never rejects. */
   remove(): Promise<void>;
 }
 
 export interface Channels {
-  /** Of the container's user, for what is ours. */
+  /** The channel of the container's user, for our own scripts. */
   readonly own: Channel;
-  /** Of whoever works there, where that is another user. */
+  /** The channel of the agent, where that is another user. */
   readonly worker?: Channel | undefined;
 }
 
-/** Removes the container when no command can be started in it. `worker`: who works there, where the task names somebody. */
+/** Removes the container when no command can be started in it. `worker`: the agent's user, where the task names one. */
 export async function openChannels(
   container: Container,
   config: EnvironmentConfig,
@@ -156,10 +156,13 @@ export async function channelAs(
 const putScript = (container: Pick<Container, 'put'>) => (path: string, content: string, uid: number) =>
   container.put([{ path, content: Buffer.from(content), mode: 0o644, uid }]);
 
-/** Whatever cannot run says so, as a rule at once: only a machine that is drowning makes a second try that long (observed: tests/environment/lateSupervisor.test.ts). */
+/**
+ * A supervisor that cannot run says so, as a rule at once: only a machine that is drowning makes a second try that long
+ * (observed: tests/environment/lateSupervisor.test.ts).
+ */
 const LAST_TRY = 4;
 
-/** undefined, with a note why, where the container is alive and cannot run it. */
+/** Undefined, with a note why, where the container is alive and cannot run a supervisor. */
 async function supervise(
   container: Container,
   config: EnvironmentConfig,
@@ -189,7 +192,7 @@ async function supervise(
   }
 }
 
-/** What the agent and the runner hold: a started container behind the Environment contract. */
+/** A started container behind the Environment contract, which the agent and the runner hold. */
 export async function environmentIn(
   container: Container,
   { own, worker }: Channels,
@@ -201,7 +204,7 @@ export async function environmentIn(
   let closing: Promise<void> | undefined;
   const doorways: Doorway[] = [];
   const names = unkept && (await seenInside(own, 'names')).names;
-  // Processes of another user, as of what the image started itself, are not the agent's and go on.
+  // Processes of another user, as of the ENTRYPOINT, are not the agent's and go on.
   const { execute, killAll } = worker ?? own;
   const others = new Map<string, Promise<Channel>>();
   const channelOf = (user: string): Promise<Channel> => {
@@ -210,7 +213,7 @@ export async function environmentIn(
     known.catch(() => others.delete(user));
     return known;
   };
-  /** What cannot be done because the container is gone is the container's death. */
+  /** Work that fails because the container is gone rejects with its death. */
   const orDeath = async <T>(work: Promise<T>, what = 'moving a file'): Promise<T> => {
     try {
       return await work;
@@ -288,7 +291,7 @@ export async function environmentIn(
       (async (putBack) => {
         const started = await orDeath(beside(putBack), 'opening it for a verifier');
         const { startProcess } = started;
-        // Whoever worked here may have reached the supervisor.
+        // The agent may have reached the supervisor.
         const transport = await createPlainExecTransport(
           startProcess,
           config.interpreter,
@@ -304,7 +307,7 @@ export async function environmentIn(
       listen &&
       (async (port, onConnection) => {
         const doorway = await orDeath(listen(port, onConnection), 'opening a port');
-        // A doorway that comes after the end is nobody's.
+        // A doorway that comes after the end is closed.
         if (closing !== undefined) await doorway.close();
         doorways.push(doorway);
         return doorway;
@@ -326,7 +329,7 @@ export async function environmentIn(
 const UNKEPT = shellScript('unkept.sh', import.meta.url);
 const UNKEPT_LIMIT_S = 60;
 
-/** By a script inside: whoever makes it say nothing hides his own work. `only`: the names alone. */
+/** The word of a script inside: an agent that silences it hides its own work. `only`: the names alone. */
 async function seenInside(own: Channel, only = ''): Promise<{ names: string; memory: string[] }> {
   const { output, code } = await own.harness(UNKEPT, { timeoutS: UNKEPT_LIMIT_S, env: { ONLY: only } });
   const lines = code === 0 ? output.split('\n') : [];
@@ -335,7 +338,7 @@ async function seenInside(own: Channel, only = ''): Promise<{ names: string; mem
   return { names: after('names')[0] ?? '', memory: after('memory') };
 }
 
-/** `names`: as it was before anybody worked there. */
+/** `names`: the files of names as they were before anybody worked there. */
 async function unkeptInside(own: Channel, names: string): Promise<ReasonNotKept | undefined> {
   const now = await seenInside(own);
   const what = [
@@ -347,7 +350,7 @@ async function unkeptInside(own: Channel, names: string): Promise<ReasonNotKept 
     : { why: `what is changed in ${what.join(' and in ')} is in no image of its container`, never: false };
 }
 
-/** With those above them, so that one which an image has as a link or a file is a folder. */
+/** The open folders of a task and those above them, so that a link or a file of the image becomes a folder. */
 export const openFolders = ({ openFolders: paths = [] }: ContainerNeeds = {}): PlacedFile[] => {
   const above = paths
     .map((path) => posix.dirname(path))
@@ -384,7 +387,7 @@ function missing(path: string): never {
   throw Object.assign(new Error(`no file ${path} in the container`), { code: 'ENOENT' });
 }
 
-/** Of one file that is read whole. */
+/** The limit of one file that is read whole. */
 export const LONGEST_FILE = 512 * 2 ** 20;
 export const tooLong = (path: string, mostBytes: number): FilesTooLargeError =>
   new FilesTooLargeError(`${path} holds more than ${Math.floor(mostBytes / 2 ** 20)} MB`);
@@ -430,7 +433,7 @@ async function filesAt(
 /** The configuration of one container, whose network is the engine's. */
 export type OwnConfig = EnvironmentConfig & { readonly network: string };
 
-/** `imageFolder`: what `cwd: image` means. One that reaches hosts of a list has no network of the engine's. */
+/** `imageFolder`: the folder of `cwd: image`. A container that reaches hosts of a list has no network of the engine's. */
 export function ownConfig(
   configured: EnvironmentConfig,
   needs: ContainerNeeds | undefined,
@@ -454,7 +457,7 @@ export function ownConfig(
   };
 }
 
-/** 0 is no limit. */
+/** The longer of two limits; 0 is no limit. */
 function longer(configured: string | number, asked: number): string | number {
   const seconds = parseDuration(configured);
   return seconds === 0 || seconds >= asked ? configured : asked;

@@ -22,17 +22,17 @@ import { createPreparedStarts } from './preparedStarts.ts';
 import { createRemovals, type Removal } from './removals.ts';
 import { phasesOf, setUp } from './setup.ts';
 
-/** What a driver gets of its factory. */
+/** Parts of a factory that its driver uses. */
 export interface FactoryParts {
   readonly watch: EngineWatch;
-  /** Removes it, now or as soon as the engine does. Never rejects. */
+  /** Removes the container, now or as soon as the engine does. Never rejects. */
   discard(removal: Removal): Promise<void>;
   /** Work of the engine in turn. Waiting for that is the phase `queue`, which has no deadline; then `phase` goes on. */
   inTurn<T>(request: StartRequest, phase: string, work: () => Promise<T>): Promise<T>;
 }
 
 export interface Driver {
-  /** One try. What it made is gone where it rejects. `notes` may come until the environment is ready. */
+  /** One try, which removes all that it made before it rejects. `notes` may come until the environment is ready. */
   open(request: StartRequest, notes: string[]): Promise<OpenedContainer>;
   /** The engine went away in the middle of a start: nothing is said about what was started. */
   cutOff(error: unknown): boolean;
@@ -46,14 +46,14 @@ export interface Driver {
 export interface OpenedContainer {
   readonly container: Container;
   readonly channels: Channels;
-  /** What it needs before anything of the task: services, a way out, what its image starts. Resolves to its own configuration. */
+  /** Starts its needs before anything of the task: services, a way out, the ENTRYPOINT. Resolves to its own configuration. */
   ready(): Promise<EnvironmentConfig>;
   seal(config: EnvironmentConfig): Promise<HistoryState>;
   /** The start tree that its image has, as long as no command changes it. */
   readonly known?: GitSnapshot | undefined;
-  /** After the set-up: rejects where something that it needs has ended. */
+  /** After the set-up: rejects where a need of the container has ended. */
   check(): Promise<Pick<EnvironmentInfo, 'image' | 'imageDigest' | 'volumes'>>;
-  /** What stands around its environment. */
+  /** The environment with the driver's parts around it. */
   within(environment: Environment): Environment;
 }
 

@@ -7,7 +7,7 @@ import type { EgressConnection, Environment, StartRequest } from '../environment
 interface Begun {
   readonly environment: Promise<Environment>;
   readonly abort: AbortController;
-  /** The phase it is in, and who wants to hear of the next ones. */
+  /** The phase of the start, and the listener to the next ones. */
   phase: string;
   onPhase: (phase: string) => void;
   /** Connections that nobody was told of yet. */
@@ -16,7 +16,7 @@ interface Begun {
   unlisten(): void;
 }
 
-/** All that makes one environment differ from another: a container of another image or setup is never handed out. */
+/** All differences between two environments: a container of another image or setup is never handed out. */
 const keyOf = ({ owner, instanceId, image, startupCommand, baseCommit, container }: StartRequest) =>
   JSON.stringify([owner.run, owner.attempt, instanceId, image, startupCommand, baseCommit, container]);
 
@@ -91,7 +91,7 @@ export function createPreparedStarts(begin: (request: StartRequest) => Promise<E
       signal?.addEventListener('abort', onAbort, { once: true });
       return begun.environment.finally(() => signal?.removeEventListener('abort', onAbort));
     },
-    /** Gives up what nobody took and waits until it is gone. */
+    /** Gives up starts that nobody took and waits until they are gone. */
     async close(): Promise<void> {
       closed = true;
       for (const key of [...open.keys()]) giveUp(key, new Error('the environment factory is closed'));

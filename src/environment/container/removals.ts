@@ -1,4 +1,7 @@
-/** Removal of containers of any engine. A removal that fails is tried until the container is gone, and told where it stays (observed: tests/environment/docker/removalRefused.test.ts). */
+/**
+ * Removal of containers of any engine. A removal that fails is tried until the container is gone, and told where it stays
+ * (observed: tests/environment/docker/removalRefused.test.ts).
+ */
 import { orAborted, pause, startTimer, within } from '../../base/async/timer.ts';
 import type { EngineWatch } from '../places/engineWatch.ts';
 import type { Removed } from '../places/leftovers.ts';
@@ -10,19 +13,19 @@ export interface Removal {
   remove(): Promise<Removed>;
   /** The command by which a person removes it. */
   readonly byHand: string;
-  /** What helps where the engine does not answer for it. */
+  /** The remedy where the engine does not answer for it. */
   readonly freedBy?: string;
 }
 
 interface RemovalOptions {
-  /** Of the engine: while it is away, nothing is asked of it. */
+  /** The watch of the engine: while that is away, nothing is asked of it. */
   readonly watch: Pick<EngineWatch, 'back'>;
   readonly warn?: ((text: string) => void) | undefined;
-  /** How long the end of the run waits for what is not gone then. */
+  /** How long the end of the run waits for containers that are not gone. */
   readonly graceMs?: number | undefined;
 }
 
-/** The last is kept to. */
+/** Waits between tries; the last one repeats. */
 const WAITS_MS: readonly number[] = [500, 2000, 5000, 20_000];
 const AT_THE_END_MS = 1000;
 const GRACE_MS = 30_000;

@@ -1,6 +1,6 @@
 /**
- * History after the base commit is removed from a repository, and that it is gone is proven. The scripts beside this file do the work; what
- * they print is read here. An engine decides whether this happens once an image or in every environment.
+ * History after the base commit is removed from a repository, with a proof that it is gone. The scripts beside this file do the work; their
+ * output is read here. An engine decides whether this happens once an image or in every environment.
  */
 import { EnvironmentError, type HistoryState, type StartRequest } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
@@ -31,7 +31,7 @@ function parseVerdict(output: string, code: number): HistoryVerdict {
   }
   // Without bash there is no script, and without git nothing that it could find.
   if (code === 127) return { state: 'absent', text: 'the image has no bash', notes };
-  // Of the image that says nothing: another try may have an answer.
+  // A kill says nothing of the image: another try may have an answer.
   if (code === KILLED)
     throw new EnvironmentError(
       'start_failed',
@@ -41,11 +41,11 @@ function parseVerdict(output: string, code: number): HistoryVerdict {
 }
 
 type WorkTree = Pick<EnvironmentConfig, 'cwd'>;
-/** Undefined where the container's user is root, absent where nobody can be. */
+/** Undefined where the container's user is root, absent where nobody can be root. */
 type AsRoot = () => Promise<Pick<Channel, 'harness'> | undefined>;
 
 /**
- * By the container's user, so that what is that user's stays so; as root where the repository is somebody else's, as in an image that ends with
+ * Seals as the container's user, so that the user's files stay so; as root where the repository is somebody else's, as in an image that ends with
  * `USER dev` and has a work tree of root. `baseCommit`: what HEAD must fit; '' where that is checked later.
  */
 export async function sealHistory(
@@ -64,7 +64,7 @@ export async function sealHistory(
   return root ? sealedBy(root.harness) : verdict;
 }
 
-/** In the one container whose agent is to work there, where no image of the sealed state serves others. */
+/** Seals in the container of the agent, where no image of the sealed state serves others. */
 export async function sealInside(
   run: ScriptRunner,
   config: EnvironmentConfig,

@@ -1,4 +1,4 @@
-/** What runs in every container before the agent: the commands that make it ready, and the picture of its start tree. */
+/** The work in every container before the agent: the commands that make it ready, and the picture of its start tree. */
 
 import { randomBytes } from 'node:crypto';
 import { errorFirst } from '../../base/text/errorFirst.ts';
@@ -28,7 +28,7 @@ export async function setUp(
   { snapshot = true, known }: { snapshot?: boolean | undefined; known?: GitSnapshot | undefined },
 ): Promise<GitSnapshot | TreeSnapshot | undefined> {
   const phase = phasesOf(request);
-  // The task's own waits until what its image starts is ready; the configured one may build on that.
+  // The task's own command waits until the ENTRYPOINT is ready; the configured command may build on that.
   const commands = [
     { channel: own, command: request.container?.startupCommand ?? '' },
     { channel: worker, command: request.startupCommand ?? '' },

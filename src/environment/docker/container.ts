@@ -37,18 +37,18 @@ interface ContainerOptions {
   readonly request: StartRequest;
   readonly quietEnv: boolean;
   readonly capAdd?: readonly string[];
-  /** Of the engine that it has. */
+  /** Devices of the engine that the container has. */
   readonly devices?: Docker.DeviceRequest[] | undefined;
-  /** Somebody in it is not root: of the image's USER, or whom the task names. */
+  /** Somebody in the container is not root: the image's USER, or the user that the task names. */
   readonly others?: boolean;
   /** Bytes of the storage driver's own quota; 0 where it has none. */
   readonly storageBytes: number;
   readonly programVolume?: string | undefined;
   readonly discard: Discard;
   readonly beforeStart?: ((container: Docker.Container) => Promise<void>) | undefined;
-  /** As noNetwork.ts says. */
+  /** The loopback of noNetwork.ts. */
   readonly ownLoopback?: boolean;
-  /** Among services; absent where it has none. */
+  /** The container's place among services; absent where it has none. */
   readonly place?: AmongServices | undefined;
 }
 
@@ -71,10 +71,10 @@ export function containerSpec(options: SpecOptions, name: string): Docker.Contai
   return {
     name,
     Image: options.image,
-    // PID 1 is what keeps the container: nothing inside can kill it, and it reaps orphans.
+    // PID 1 keeps the container: nothing inside can kill it, and it reaps orphans.
     Entrypoint: keeperEntrypoint(lifetime, config.supervisor, options.ownLoopback ? NAMES : undefined),
     Cmd: [],
-    // It hears no signal, so a stop need not wait for it.
+    // The keeper hears no signal, so a stop need not wait for it.
     StopSignal: 'SIGKILL',
     Env: Object.entries(env).map(([key, value]) => `${key}=${value}`),
     Labels: {
@@ -92,7 +92,7 @@ export function containerSpec(options: SpecOptions, name: string): Docker.Contai
     ...(options.ownLoopback && { NetworkDisabled: true }),
     ...(place && { NetworkingConfig: { EndpointsConfig: place.endpoints } }),
     HostConfig: {
-      // One of the engine's would die with its only child.
+      // An init of the engine's would die with its only child.
       Init: false,
       NetworkMode: config.network,
       ...place?.host,
@@ -117,7 +117,7 @@ const programMount = (volume: string): Docker.MountSettings => ({
   ReadOnly: true,
 });
 
-/** For a daemon that has locked up; a slow one is the slot's to judge (`run.stall.start_s`), grading has no other limit. */
+/** The limit for a daemon that has locked up; a slow one is the slot's to judge (`run.stall.start_s`), grading has no other limit. */
 const START_LIMIT_MS = 600_000;
 
 /** Creates and starts one, and leaves no ghost behind. */
@@ -205,7 +205,7 @@ const unansweredError = (id: string, what: string, cause: unknown, evidence: Rec
     },
   );
 
-/** Much for what takes half a second, also on a machine that is drowning (observed: tests/environment/docker/lockedDaemon.test.ts). */
+/** Much for a restart of half a second, also on a machine that is drowning (observed: tests/environment/docker/lockedDaemon.test.ts). */
 const RESTART_LIMIT_MS = 30_000;
 
 /** Kills every process in it; its files stay. */
@@ -335,10 +335,13 @@ async function eventsUntilEnd(docker: Docker, id: string, finishedAt: number): P
 
 // Files in and out of a container, by the archives of the Engine API.
 
-/** Long for the largest file that goes in; for an engine that has locked up. */
+/** Long for the largest file that goes in; the limit for an engine that has locked up. */
 const ARCHIVE_LIMIT_MS = 600_000;
 
-/** Reads an archive from the engine. An archive that is cut short is an error, where a bare pipe waits for ever (observed: tests/environment/docker/archive.test.ts). */
+/**
+ * Reads an archive from the engine. An archive that is cut short is an error, where a bare pipe waits for ever
+ * (observed: tests/environment/docker/archive.test.ts).
+ */
 export function extractArchive(archive: NodeJS.ReadableStream, signal?: AbortSignal): tar.Extract {
   const extract = tar.extract();
   let whole = false;
@@ -352,7 +355,7 @@ export function extractArchive(archive: NodeJS.ReadableStream, signal?: AbortSig
     .on('error', fail)
     .on('close', () => fail(Object.assign(new Error('the archive was cut short'), { code: 'ECONNRESET' })));
   if (signal) addAbortListener(signal, () => fail(signal.reason as Error));
-  // Whoever has read enough lets go of it: of a sparse file of 50 GB an engine sends 50 GB.
+  // A reader that has enough ends the stream: of a sparse file of 50 GB an engine sends 50 GB.
   extract.on('close', () => {
     archive.unpipe(extract);
     (archive as Readable).destroy();
@@ -365,7 +368,7 @@ const MAX_LINKS = 8;
 const NOT_THERE = /: not a directory|too many (?:levels of symbolic )?links/i;
 
 export function containerFiles(container: Docker.Container): Pick<Container, 'put' | 'getFile' | 'read'> {
-  /** Once; undefined where nothing is there. */
+  /** One try; undefined where nothing is there. */
   const archiveAt = async (path: string, signal?: AbortSignal): Promise<tar.Extract | undefined> => {
     signal?.throwIfAborted();
     try {

@@ -28,7 +28,7 @@ export const writtenBytes = (docker: Docker, id: string) => async (): Promise<nu
   return sized.parse(info ?? {}).SizeRw ?? 0;
 };
 
-/** As blocks.c says it. */
+/** The line that blocks.c prints. */
 const lookSchema = z
   .tuple([z.number(), z.number(), z.number()])
   .transform(([bytes, holes, attributes]) => ({ bytes, holes, attributes }));
@@ -39,9 +39,9 @@ const TRIES = 3;
 const RIGHTS = ['SYS_PTRACE', 'DAC_READ_SEARCH'];
 
 /**
- * What the layer takes of the disk: `truncate -s 50G` takes nothing. The engine counts lengths, so only where these are over the limit does a program
- * of ours beside the container look at the blocks. What it did not find (somebody renamed it meanwhile) counts by its length, and so does everything
- * where it cannot run.
+ * The layer's bytes on the disk: `truncate -s 50G` takes none. The engine counts lengths, so only where these are over the limit does a program
+ * of ours beside the container look at the blocks. A file that it did not find (somebody renamed it meanwhile) counts by its length,
+ * and so does every file where the program cannot run.
  */
 export function takenBytes(
   { docker, discard }: { readonly docker: Docker; readonly discard: Discard },
@@ -59,13 +59,13 @@ export function takenBytes(
         const { bytes, holes } = await lookAtLayer({ docker, discard }, container, request);
         return Math.max(bytes, length - holes);
       } catch {
-        // It may be the last.
+        // The next try follows, or the length counts.
       }
     return length;
   };
 }
 
-/** By a program of ours beside the container. Rejects where it cannot run, or was ended. */
+/** A look by a program of ours beside the container. Rejects where the program cannot run, or was ended. */
 export async function lookAtLayer(
   { docker, discard }: { readonly docker: Docker; readonly discard: Discard },
   container: Docker.Container,

@@ -85,7 +85,7 @@ export interface DockerFactory extends EnvironmentFactory {
   readonly docker: Docker;
 }
 
-/** For a caller that has no watch of its own. */
+/** The limit of a caller that has no watch of its own. */
 const SHORT_OUTAGE_MS = 30_000;
 
 /** The connection to the engine was cut, whatever the container did meanwhile. */
@@ -168,7 +168,7 @@ function dockerDriver(
   };
 }
 
-/** What a program sets when it makes a Docker factory, beside the user's configuration. */
+/** Options of the program that makes a Docker factory, beside the user's configuration. */
 export interface DockerFactoryOptions
   extends Pick<
     EnvironmentOptions,
@@ -184,7 +184,7 @@ export interface DockerFactoryOptions
   readonly egress?: EgressWays;
 }
 
-/** What all containers of one factory share. */
+/** Parts that all containers of one factory share. */
 interface DockerShared<C = EnvironmentConfig> {
   readonly docker: Docker;
   readonly config: C;
@@ -197,9 +197,9 @@ interface DockerShared<C = EnvironmentConfig> {
   readonly programs: ProgramVolumes;
   readonly watch: EngineWatch;
   readonly discard: Discard;
-  /** By its own name, whatever `environment.image` says. */
+  /** Gets an image by its own name, whatever `environment.image` says. */
   readonly ensureNamed: EnsureImage;
-  /** Services that stay for whoever judges an end state. */
+  /** Services that stay for the verifier of an end state. */
   readonly parked: Set<RunningServices>;
   readonly dismiss: (services: Pick<RunningServices, 'name' | 'remove'>) => Promise<void>;
 }
@@ -215,7 +215,7 @@ async function openAttempt(
   const phase = phasesOf(request);
   const image = await arm.ensure(request.image, { signal, waits: () => phase('pull') });
   const { id, architecture } = image;
-  // What the task itself asks for goes before the configuration of its arm.
+  // The task's own requests go before the configuration of its arm.
   const facts =
     needs?.cwd === 'image' || needs?.entryArguments
       ? await daemonAnswer(docker.getImage(id).inspect())
@@ -245,7 +245,7 @@ async function openAttempt(
     refuseUnlessAllowed(config, request, reason);
     return 'failed';
   };
-  // What lies in a volume is in no image that is made of the container: there each container is sealed for itself.
+  // Files in a volume are in no image that is made of the container: there each container is sealed for itself.
   const inVolumes = (image.volumes ?? []).length > 0;
   const sealed = config.seal_history && !inVolumes ? await sealedImage(shared, request, image) : undefined;
   let history: HistoryState = sealed?.state ?? 'skipped';
@@ -301,7 +301,7 @@ async function openAttempt(
       return sealInside(channels.own.harness, config, request, notes, asRoot);
     },
     async check() {
-      // By now it had as long as the task's own commands took.
+      // By now the ENTRYPOINT had as long as the task's own commands took.
       const failed = await entered?.failure();
       if (failed !== undefined && !entry!.own.worked)
         throw new EnvironmentError(
@@ -339,7 +339,7 @@ const namesBeside = (services: Services | undefined): string[] => [
   ...new Set(services?.containers.flatMap(({ networks }) => networks.flatMap(({ aliases }) => aliases))),
 ];
 
-/** How they come to be there: its own, whose images are here by then, or those of the end state that it begins in. */
+/** The way to the services: new ones, whose images are here by then, or those of the end state that the attempt begins in. */
 async function servicesFor(
   shared: DockerShared<OwnConfig>,
   request: StartRequest,
@@ -357,7 +357,7 @@ async function servicesFor(
   return () => startServices(shared, request, services, images);
 }
 
-/** They go with it, unless they are needed for whoever judges what was left in it. */
+/** The services go with the container, unless a verifier of its end state needs them. */
 function withServices(
   container: Container,
   services: RunningServices,
@@ -381,7 +381,7 @@ function withServices(
   };
 }
 
-/** Those of the image that this container alone has. */
+/** Volumes of the image that this container alone has. */
 const volumesOf = ({ volumes = [] }: Pick<ImageFacts, 'volumes'>, beside?: RunningServices): string[] =>
   volumes.filter((path) => !beside?.place.mounts.some(({ Target }) => Target === path));
 
@@ -424,7 +424,7 @@ const SUPERVISOR_START_MS = 15_000;
 interface OpenContainer {
   readonly container: Container & { readonly handle: Docker.Container };
   readonly channels: Channels;
-  /** Starts what the image starts itself, where the task means it to, and waits until that is ready. */
+  /** Starts the ENTRYPOINT, where the task means it to, and waits until that is ready. */
   enter(): Promise<RunningEntry | undefined>;
 }
 
@@ -500,7 +500,7 @@ async function openContainer(
     death: (evidence) => deathOf({ docker, container: handle, watch, since }, lifetimeS, evidence),
     async restart() {
       await restartContainer(handle);
-      // Its network began anew, and the relay stands in the old one.
+      // The container's network began anew, and the relay stands in the old one.
       await door?.open(listen);
       await enter();
     },
@@ -513,7 +513,7 @@ async function openContainer(
     async keep({ running = false }) {
       const lent = [...Object.keys(door?.variables ?? {}), ...AGENTS_ALONE];
       const image = await keepWork(docker, handle, { lent, running, disk: config.disk, cwd: config.cwd });
-      // It was ended with everything of its user, and a next step of the task may need it.
+      // The ENTRYPOINT was ended with everything of its user, and a next step of the task may need it.
       if (!running && !(await entered?.runs())) await enter();
       return image;
     },
@@ -526,7 +526,7 @@ async function openContainer(
           const volumes = volumesOf(image, beside);
           const why = (what: string) => ({ why: `${what} in no image of its container`, never: false });
           if (volumes.length > 0) return why(`what lies in ${volumes.join(', ')} (VOLUME of its image) is`);
-          // Where the program cannot run, nothing is known of them.
+          // Where the program cannot run, nothing is known of the attributes.
           const look = await lookAtLayer(shared, handle, request).catch(() => undefined);
           const files = look?.attributes ?? 0;
           return files > 0 ? why(`access lists or attributes of ${plural(files, 'file')} are`) : undefined;
@@ -622,7 +622,7 @@ async function attachRelay(
   return line.opened();
 }
 
-/** What the engine says of it: for the record, so its own failure is none. */
+/** The engine's word on the relay: for the record, so a failure to get it is none. */
 async function stateOf(container: Docker.Container): Promise<Record<string, unknown> & { away: boolean }> {
   try {
     const { State: state } = await daemonAnswer(container.inspect());
@@ -640,11 +640,11 @@ const COMMIT_LIMIT_MS = 600_000;
 
 /** Every bash of a verifier would read the file that it names, which an agent may write. */
 const AGENTS_ALONE = ['BASH_ENV'];
-/** As the image has it, else empty. */
+/** The variable as the image has it, else empty. */
 const ofImage = (env: readonly string[] | null | undefined, name: string): string =>
   env?.find((one) => one.startsWith(`${name}=`)) ?? `${name}=`;
 
-/** Where environment.disk is 0: longer than what people keep, and shorter than the disk of a machine that runs many. */
+/** The limit where environment.disk is 0: more than people keep, and less than the disk of a machine that runs many. */
 const LONGEST_KEPT = '100g';
 
 /**
@@ -691,7 +691,7 @@ export async function keepWork(
   const entry = image && entryOf(image);
   const changes = await systemChangesOf(container, image, cwd);
   const before = (name: string) => ofImage(image?.Config.Env, name);
-  // What runs could make a file longer between the look and the commit; rootless Podman on cgroup v1 cannot pause it.
+  // A process could make a file longer between the look and the commit; rootless Podman on cgroup v1 cannot pause it.
   const stands =
     running &&
     (await daemonAnswer(container.pause()).then(
@@ -705,7 +705,7 @@ export async function keepWork(
       _query: { repo: WORK_IMAGES, tag, comment: 'work of an agent' },
       _body: {
         ...(lent.length > 0 && { Env: lent.map(before) }),
-        // Whoever worked there may have been another than who judges it.
+        // The agent's user may be another than the verifier's.
         ...(entry && { User: entry.user }),
         Labels: {
           ...workLabels(container.id, Config.Labels ?? {}),

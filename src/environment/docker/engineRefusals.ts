@@ -1,5 +1,5 @@
 /**
- * What an engine would refuse of a configuration. An engine checks what a container asks for before it looks for the image, so a container of an
+ * An engine's refusals of a configuration. An engine checks what a container asks for before it looks for the image, so a container of an
  * image that nobody has is refused for one of both, and none is made.
  */
 import type Docker from 'dockerode';
@@ -12,7 +12,7 @@ import { containerSpec } from './container.ts';
 const NOTHING = 'swebatch.internal/nothing:none';
 /** A refusal that comes later fails attempt by attempt: a slow engine has its time. */
 const ANSWER_MS = 30_000;
-/** Of every engine. */
+/** Networks of every engine. */
 const BUILT_IN = ['none', 'bridge', 'host'];
 
 /** Clauses; empty where nothing is refused, or the engine does not say. */

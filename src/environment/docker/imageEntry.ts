@@ -1,5 +1,5 @@
 /**
- * What an image starts by its ENTRYPOINT, where a task means it to: the keeper is the first process, and this one runs beside it, as the image's
+ * The ENTRYPOINT of an image, where a task starts it: the keeper is the first process, and the ENTRYPOINT runs beside it, as the image's
  * user, in the image's folder. An end state that is kept says what its image started, because the image itself names the keeper.
  */
 import type Docker from 'dockerode';
@@ -14,7 +14,7 @@ const entrySchema = z.object({
   program: z.array(z.string()),
   user: z.string(),
   folder: z.string(),
-  /** Whoever worked there may have changed or removed it. */
+  /** An agent may have changed or removed the program. */
   worked: z.boolean().default(true),
 });
 export type ImageEntry = z.infer<typeof entrySchema>;
@@ -37,11 +37,11 @@ export const entryLabel = ({ program, user, folder }: ImageEntry): string =>
 
 export interface RunningEntry {
   runs(): Promise<boolean>;
-  /** Why nothing of it runs; undefined while it does, and where it ended as it wanted to. */
+  /** Why nothing of the ENTRYPOINT runs; undefined while it runs, and where it ended as it wanted to. */
   failure(): Promise<string | undefined>;
 }
 
-/** What an image or a task calls root, and what it does not name at all. */
+/** Names of root in an image or a task; no name means root too. */
 const ROOT: ReadonlySet<string> = new Set(['', 'root', '0', '0:0', 'root:root']);
 export const sameUser = (one = '', other = ''): boolean =>
   one === other || (ROOT.has(one) && ROOT.has(other));
@@ -49,7 +49,7 @@ export const sameUser = (one = '', other = ''): boolean =>
 const UNTIL_SETTLED = shellScript('inside/untilSettled.sh', import.meta.url);
 const SETTLE_LIMIT_MS = 60_000;
 
-/** It lives as long as the container. What it prints is nobody's. Resolves when it is ready. */
+/** Starts the ENTRYPOINT, which lives as long as the container; nobody reads its output. Resolves when it is ready. */
 export async function startEntry(
   container: Docker.Container,
   { program, user, folder }: ImageEntry,
@@ -62,7 +62,7 @@ export async function startEntry(
     // Nothing runs before its start: that alone is never asked for twice.
     const exec = await withDaemonRetry(() => daemonAnswer(container.exec(wanted)));
     await daemonAnswer(exec.start({ Detach: true }));
-    // What it starts in the background is loading when it hands over. Harbor's own set-up gives it a second or two before an agent's first command;
+    // Servers in its background still load when it hands over. Harbor's own set-up gives them a second or two before an agent's first command;
     // ours takes a few milliseconds, in which no server listens yet (observed: tests/suites/harbor/entryPoint.test.ts).
     await probe(startProcess, ['sh', '-c', UNTIL_SETTLED], SETTLE_LIMIT_MS);
     return {

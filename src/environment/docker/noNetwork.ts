@@ -8,7 +8,7 @@ import type Docker from 'dockerode';
 import { engineInfo } from '../places/engineInfo.ts';
 import { sameUser } from './imageEntry.ts';
 
-/** As Docker has the first; nobody is at the address of the second (RFC 5737), and without one some resolvers refuse to be made. */
+/** The first as Docker has it; nobody is at the address of the second (RFC 5737), and without one some resolvers refuse to be made. */
 export const NAMES = [
   [
     '127.0.0.1\tlocalhost',

@@ -12,7 +12,7 @@ type ProgramName = Parameters<typeof ownProgram>[0];
 
 const made = new WeakMap<Docker, Map<ProgramName, Promise<string>>>();
 
-/** Created and not started. `reach`: what of the other container it has, and the rights that this takes. It ends with its attached stream. */
+/** A container, not started, that ends with its attached stream. `reach`: its parts of the other container, and the rights that these take. */
 export async function createOwnContainer(
   docker: Docker,
   name: ProgramName,
@@ -35,7 +35,7 @@ export async function createOwnContainer(
     AttachStdout: true,
     AttachStderr: true,
     OpenStdin: true,
-    // It ends with the stream of this process, also when that was killed.
+    // The container ends with the stream of this process, also when that was killed.
     StdinOnce: true,
     Tty: false,
     NetworkDisabled: reach.NetworkMode === 'none',
@@ -47,7 +47,7 @@ export async function createOwnContainer(
       PidsLimit: 8,
       Memory: 268_435_456,
       MemorySwap: 268_435_456,
-      // Its output is for this process; the engine must not write every byte to its own log.
+      // The output is for this process; the engine must not write every byte to its own log.
       LogConfig: { Type: 'none', Config: {} },
       ...reach,
     },

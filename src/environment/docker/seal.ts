@@ -128,7 +128,7 @@ async function sealIn(
     const verdict = await sealHistory(channel.harness, config, '', asRoot);
     if (verdict.state !== 'sealed') return { state: verdict.state, reason: verdict.text };
     const snapshot = await takeSnapshot(channel.harness, config.cwd, FOLDER_NAME, config.capture_timeout);
-    // What the scripts may have left is not committed.
+    // Processes that the scripts left end before the commit.
     await channel.killAll();
     const tag = sealedTag(image.id, config);
     const labels = {
@@ -144,7 +144,7 @@ async function sealIn(
     if (!made) {
       await commit(container.handle, docker, image, tag, labels, 'instructions too');
       made = await findSealed(docker, tag);
-      // It has lost its name to the second.
+      // The first commit has lost its name to the second.
       if (first !== undefined)
         await docker
           .getImage(first)
@@ -163,7 +163,10 @@ async function sealIn(
   }
 }
 
-/** Podman 4 ignores what stands in a commit's body, and takes the same settings as instructions of a Dockerfile (observed: tests/environment/docker/sealByInstructions.test.ts). Resolves to the image's id. */
+/**
+ * Resolves to the image's id. Podman 4 ignores the body of a commit, and takes the same settings as instructions of a Dockerfile
+ * (observed: tests/environment/docker/sealByInstructions.test.ts).
+ */
 async function commit(
   container: Docker.Container,
   docker: Docker,
@@ -207,8 +210,8 @@ export function commitInstructions(body: {
 }
 
 /**
- * The container stands still meanwhile where it can: rootless Podman on cgroup v1 cannot pause one and refuses (observed: tests/environment/docker/commitContainer.test.ts). Callers have ended whatever
- * ran in it before, so nothing writes then either.
+ * The container stands still meanwhile where it can: rootless Podman on cgroup v1 cannot pause one and refuses (observed:
+ * tests/environment/docker/commitContainer.test.ts). Callers have ended whatever ran in it before, so nothing writes then either.
  */
 export async function commitContainer(
   container: Docker.Container,

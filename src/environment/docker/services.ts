@@ -1,6 +1,6 @@
 /**
- * What a task has beside the container of its work: services, on networks and with volumes of this one attempt. The networks are closed, also to the
- * machine itself; who may reach the outside has one network more. All of it carries the labels of its owner, so that the sweep finds it.
+ * Services of a task beside the container of its work, on networks and with volumes of this one attempt. The networks are closed, also to the
+ * machine itself; a service that may reach the outside has one network more. All parts carry the labels of the owner, so that the sweep finds them.
  */
 import { randomBytes } from 'node:crypto';
 import type Docker from 'dockerode';
@@ -16,15 +16,15 @@ import { createDemux } from './startProcess.ts';
 
 interface ServicesParts {
   readonly docker: Docker;
-  /** Of the container of the work. */
+  /** The configuration of the container of the work. */
   readonly config: OwnConfig;
-  /** Removes all of it, now or as soon as the engine does. */
+  /** Removes all services, now or as soon as the engine does. */
   readonly dismiss: (services: Pick<RunningServices, 'name' | 'remove'>) => Promise<void>;
 }
 
-/** What a container of the work is created with to stand among them. */
+/** Options by which a container of the work stands among the services. */
 export interface AmongServices {
-  /** Of all of them. */
+  /** The label of all of them. */
   readonly services: string;
   readonly host: Pick<Docker.HostConfig, 'NetworkMode' | 'Dns' | 'DnsOptions'>;
   readonly endpoints: Docker.EndpointsConfig;
@@ -49,11 +49,11 @@ const NANO = 1e9;
 const MS_TO_NANO = 1e6;
 const START_LIMIT_MS = 600_000;
 const POLL_MS = 250;
-/** Of a service without a check, and of a service that is to end well. */
+/** Limits of a service without a check, and of a service that is to end well. */
 const RUNS_WITHIN_MS = 120_000;
 const ENDS_WITHIN_MS = 1_800_000;
 
-/** Its own name on this machine, and what its parts are called. */
+/** The name of a network on this machine. */
 const networkName = (name: string, services: Services, network: string): string =>
   `${name}-n${services.networks.findIndex((one) => one.name === network)}`;
 const outsideName = (name: string): string => `${name}-outside`;
@@ -122,9 +122,9 @@ async function makeNetwork(made: Made, network: string, closed: boolean): Promis
       CheckDuplicate: true,
       Internal: closed,
       Options: closed
-        ? // Without it the machine has an address in a network that is internal, and answers there.
+        ? // Without the option the machine has an address in a network that is internal, and answers there.
           { 'com.docker.network.bridge.inhibit_ipv4': 'true' }
-        : // By this one they reach the outside, and not each other.
+        : // By the other network services reach the outside, and not each other.
           { 'com.docker.network.bridge.enable_icc': 'false' },
       Labels: labelsOf(made, network),
     }),
@@ -208,7 +208,7 @@ export async function startServices(
   }
 }
 
-/** The services of an end state, as its agent left them. Who discards the end state removes them. */
+/** The services of an end state, as its agent left them. The removal of the end state removes them. */
 export async function joinServices(
   parts: ServicesParts,
   request: StartRequest,
@@ -236,7 +236,7 @@ export async function joinServices(
 /** Services that are started after `name`, directly or through others. */
 function waitingFor({ containers }: Services, name: string): ReadonlySet<string> {
   const found = new Set<string>();
-  // They stand in an order in which each comes after those that it waits for.
+  // Each service in the list comes after those that it waits for.
   for (const service of containers)
     if (service.after.some(({ service: other }) => other === name || found.has(other)))
       found.add(service.name);
@@ -254,7 +254,7 @@ function serviceSpec(made: Made, service: Service, image: string, place: AmongSe
     name,
     Image: image,
     ...(service.entrypoint && { Entrypoint: service.entrypoint }),
-    // Whoever replaces the ENTRYPOINT replaces the CMD of the image too.
+    // A new ENTRYPOINT replaces the CMD of the image too.
     ...(service.command ? { Cmd: service.command } : service.entrypoint && { Cmd: [] }),
     Env: Object.entries(service.env).map(([key, value]) => `${key}=${value}`),
     ...(service.user !== undefined && { User: service.user }),
@@ -401,7 +401,7 @@ function asEnvironmentError(error: unknown, request: StartRequest): unknown {
 }
 
 const LOG_LINES = 2000;
-/** Of one service. */
+/** Bytes of the log of one service. */
 const LOG_KEPT = 256 * 1024;
 
 async function logOf(container: Docker.Container): Promise<string> {

@@ -5,7 +5,7 @@ import { sleep } from '../../base/async/timer.ts';
 import type { StartProcess } from '../exec/transport.ts';
 import { daemonAnswer, withDaemonRetry } from '../places/dockerFault.ts';
 
-/** For a caller who watches the engine, and waits for one that is away by a signal. */
+/** Waits of a caller that watches the engine, and waits for one that is away by a signal. */
 const SHORT_MS: readonly number[] = [100, 400];
 
 /**
@@ -39,7 +39,7 @@ export const processStarter =
     return {
       listen({ stdout, stderr, gone }) {
         stream.on('end', gone).on('close', gone).on('error', gone);
-        // What has been told already is not told again.
+        // A stream that has ended tells its end no second time.
         if (stream.closed || stream.readableEnded) queueMicrotask(gone);
         stream.on(
           'data',
@@ -57,7 +57,10 @@ export const processStarter =
     };
   };
 
-/** A stream that comes when nobody waits for it any more is closed again: its process would hold it for ever (observed: tests/environment/exec/droppedExec.test.ts). */
+/**
+ * A stream that comes when nobody waits for it any more is closed again: its process would hold it for ever
+ * (observed: tests/environment/exec/droppedExec.test.ts).
+ */
 async function attachedStream(starting: Promise<Duplex>, answerMs?: number): Promise<Duplex> {
   try {
     return await daemonAnswer(starting, answerMs);
@@ -70,7 +73,10 @@ async function attachedStream(starting: Promise<Duplex>, answerMs?: number): Pro
   }
 }
 
-/** The daemon is 2 s late where a background process holds the streams, and more on a machine that is drowning: a command must not be taken for a forger for that (observed: tests/environment/exec/forgedEnd.test.ts). */
+/**
+ * The daemon is 2 s late where a background process holds the streams, and more on a machine that is drowning: a command must not be taken
+ * for a forger for that (observed: tests/environment/exec/forgedEnd.test.ts).
+ */
 const EXIT_WAITS_MS = [5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3000, 3000, 5000, 5000, 10_000, 10_000, 0];
 
 async function exitCodeOf(exec: Docker.Exec): Promise<number | undefined> {

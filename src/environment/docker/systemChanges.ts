@@ -1,5 +1,5 @@
 /**
- * What an agent changed of the programs and libraries that its image brought, by the diff of its container's own layer, which nothing inside
+ * An agent's changes to the programs and libraries that its image brought, by the diff of its container's own layer, which nothing inside
  * can forge; and how the image's own are put back before anything runs.
  */
 import { posix } from 'node:path';
@@ -16,11 +16,11 @@ import { entryOf } from './imageEntry.ts';
 const PROGRAM =
   /^(?:\/usr(?:\/local)?)?\/s?bin\/[^/]+$|^\/(?:root|home\/[^/]+)\/\.(?:local|cargo)\/bin\/[^/]+$/;
 const LIBRARY = /^(?:\/usr(?:\/local)?)?\/lib(?:32|64|x32|exec)?\/|^\/opt\/.*\/(?:bin|lib)\//;
-/** Of what a user installs: /root/.pyenv/versions/3.12/lib/. */
+/** Folders of a user's installations: /root/.pyenv/versions/3.12/lib/. */
 const OF_USER = /^\/(?:root|home\/[^/]+)\/\.[^/]+\//;
 const isLibrary = (path: string): boolean =>
   LIBRARY.test(path) || (OF_USER.test(path) && /\/(?:bin|lib)\//.test(path));
-/** What the loader, shells and Python read unasked. */
+/** Files that the loader, shells and Python read unasked. */
 const STARTUP_FILES = [
   ...['/etc/ld.so.preload', '/etc/ld.so.conf', '/etc/profile', '/etc/bash.bashrc', '/etc/environment'],
 ];
@@ -49,17 +49,17 @@ function otherSites(site: string): string[] {
     '/usr/lib/python3/dist-packages',
   ].filter((other) => other !== site);
 }
-/** What a package says of itself: pytest loads each plugin that is named so. */
+/** A package's word on itself: pytest loads each plugin that is named so. */
 const ENTRY_POINTS = /-info\/entry_points\.txt$/;
 const PLUGS_IN = /[\n\0]\[pytest11\]/;
 /** A new environment of Python has these of its own. */
 const OF_VENV = /^(?:python|pip)[\d.]*$/;
-/** Python writes them whenever it runs. It believes their size and time, or, where they say so, nothing but themselves. */
+/** Python writes caches whenever it runs, and believes their size and time, or, where they say so, nothing but themselves. */
 const CACHE = /\/__pycache__(?:\/|$)/;
-/** More are those of packages that were installed. */
+/** More caches come of packages that were installed. */
 const MOST_CACHES = 5000;
 
-/** Of the engine: 0 was changed, 1 was added, 2 was deleted. */
+/** The engine's diff: 0 was changed, 1 was added, 2 was deleted. */
 const diffSchema = z
   .array(z.object({ Path: z.string(), Kind: z.number() }))
   .nullable()
@@ -70,9 +70,9 @@ const [ADDED, DELETED] = [1, 2];
 const MOST = 1000;
 /** Requests at a time. */
 const AT_ONCE = 8;
-/** A script; programs of packages are larger, as a rule. */
+/** The size of a script; programs of packages are larger, as a rule. */
 const SMALL_BYTES = 64 * 1024;
-/** Of the mode that the engine states, as Go has it. */
+/** Bits of the mode that the engine states, as Go has it. */
 const [GO_DIR, GO_LINK] = [0x8000_0000, 0x0800_0000];
 
 const statSchema = z.object({ size: z.number(), mode: z.number() });
@@ -92,7 +92,7 @@ async function statOf(container: Docker.Container, path: string) {
   }
 }
 
-/** Of a small file. */
+/** Whether the text is in a small file. */
 async function textAt(container: Docker.Container, path: string, wanted: RegExp): Promise<boolean> {
   const archive = await archiveAt(container, path);
   return archive !== undefined && wanted.test((await wholeOf(archive)).toString('latin1'));
@@ -113,7 +113,7 @@ async function diffOf(container: Docker.Container): Promise<readonly { Path: str
   return diffSchema.parse(told) ?? [];
 }
 
-/** What its own layer has, folders included. */
+/** Paths of the container's own layer, folders included. */
 export const writtenPaths = async (container: Docker.Container): Promise<string[]> =>
   (await diffOf(container)).flatMap(({ Path, Kind }) => (Kind === DELETED ? [] : [Path]));
 
@@ -140,7 +140,7 @@ export async function systemChangesOf(
     TEST_RUNNERS.has(moduleOf(path)) &&
     /^\w+(?:\.pyc?|\..*\.so)?$/.test(posix.basename(path)) &&
     (posix.dirname(path) === workdir || SITE.test(posix.dirname(path)));
-  /** Read, whoever works there. */
+  /** Paths that are read, whoever works there. */
   const always = (path: string) =>
     entry.includes(path) || startup.includes(path) || isCustom(path) || isRunner(path);
   const inWork = (path: string, kind: number) =>
@@ -196,7 +196,7 @@ export async function systemChangesOf(
     if (own && OF_VENV.test(posix.basename(Path)) && added.has(posix.dirname(Path))) return undefined;
     for (const folder of folders)
       if (await isThere(posix.join(folder, posix.basename(Path)))) return 'before';
-    // What is new in the work is the work.
+    // A new file in the work tree is the work.
     if (own) return undefined;
     return stat.size < SMALL_BYTES && !stat.isLink ? 'small' : undefined;
   };
@@ -233,7 +233,7 @@ const changesSchema = z.object({
   before: z.array(z.string()),
   small: z.array(z.string()),
   more: z.boolean(),
-  /** These two are absent in end states of older versions. */
+  /** Absent, as `top`, in end states of older versions. */
   caches: z.array(z.string()).default([]),
   top: z.array(z.string()).optional(),
 });
@@ -247,8 +247,8 @@ export function readChanges(label: string | undefined): SystemChanges | undefine
 const NOWHERE = '/proc/self/none';
 
 /**
- * `container` runs nothing of these files now; `source` is one of the image that is trusted. What that image does not have becomes a link to what
- * it has under that name, else one that leads nowhere: an empty file in the place of pytest.py runs no test and ends with 0.
+ * `container` runs nothing of these files now; `source` is one of the image that is trusted. A file that the image lacks becomes a link to
+ * one of that name in its other folders, else to nothing: an empty file in the place of pytest.py runs no test and ends with 0.
  */
 export async function putBack(
   container: Docker.Container,
@@ -286,7 +286,7 @@ export const emptyFiles = async (container: Docker.Container, paths: readonly st
     PUT_LIMIT_MS,
   ));
 
-/** What `source` has at a path goes over what is there. Resolves to whether it has something. */
+/** Puts the path of `source` over the container's own. Resolves to whether `source` has it. */
 export async function layOver(
   container: Docker.Container,
   source: Docker.Container,
@@ -297,7 +297,7 @@ export async function layOver(
   return own !== undefined;
 }
 
-/** For a large folder on a slow disk. */
+/** The limit for a large folder on a slow disk. */
 const PUT_LIMIT_MS = 600_000;
 
 async function archiveAt(

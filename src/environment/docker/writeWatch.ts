@@ -1,6 +1,6 @@
 /**
- * Who writes where the tests and their reward are, while the tests run: a container of ours beside the other one runs watch.c. It sees the
- * processes of the other and its files; nobody in there can trace it, and whoever kills it or stops it has told on himself.
+ * Writers where the tests and their reward are, while the tests run: a container of ours beside the other one runs watch.c, which sees the
+ * processes of the other and its files; nobody in there can trace it, and a process that kills it or stops it gives itself away.
  */
 import type { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
@@ -13,7 +13,7 @@ import type { Discard } from './container.ts';
 import { attachedTo, createOwnContainer } from './ownImage.ts';
 import { createDemux } from './startProcess.ts';
 
-/** It says something every second; a machine may be slow. */
+/** watch.c prints a line every second; a machine may be slow. */
 const SILENT_MS = 30_000;
 const MOST_LINES = 1000;
 
@@ -56,7 +56,7 @@ export async function startWatch(
     return {
       async again() {
         lines.write('again\n');
-        // One that was ended is told at its end.
+        // A watch that somebody ended says so in `end`.
         await lines.said('marked').catch(() => undefined);
       },
       end() {
@@ -81,7 +81,7 @@ export async function startWatch(
 const WHO: ReadonlySet<string> = new Set<SeenWrite['by']>(['left', 'program', 'script', 'tests', 'unknown']);
 const isWho = (by: string | undefined): by is SeenWrite['by'] => WHO.has(by ?? '');
 
-/** `stuck`: it has said nothing for long; whoever waits for it inside waits no longer once it is removed. */
+/** `stuck`: the watch has said nothing for long; its removal ends every wait for it inside. */
 function watchLines(stream: Duplex, stuck: () => void) {
   const waiting = new Map<string, PromiseWithResolvers<void>>();
   const heard = new Set<string>();
@@ -134,7 +134,7 @@ function watchLines(stream: Duplex, stuck: () => void) {
       heard.delete(word);
     },
     words: () => words.trim(),
-    /** What the kernel dropped may have been anything. */
+    /** Undefined where the kernel dropped events, which may have been any. */
     written: () => (whole ? [...written.values()] : undefined),
   };
 }

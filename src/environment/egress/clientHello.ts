@@ -4,7 +4,7 @@
  */
 
 export type ClientHello =
-  /** It has not come whole yet. */
+  /** The hello has not come whole yet. */
   | { readonly kind: 'more' }
   | { readonly kind: 'not_tls' }
   | { readonly kind: 'broken' }
@@ -15,7 +15,7 @@ const HANDSHAKE = 22;
 const CLIENT_HELLO = 1;
 const RECORD_HEADER = 5;
 const RECORD_LIMIT = 16_384;
-/** A hello with post-quantum key shares takes two kilobytes, in one record. More of both would cost whoever reads them anew with each byte. */
+/** A hello with post-quantum key shares takes two kilobytes, in one record. More of both would cost the reader, who begins anew with each byte. */
 const HELLO_LIMIT = 16_384;
 const MOST_RECORDS = 16;
 const SERVER_NAME = 0;

@@ -16,7 +16,7 @@ interface Reached {
   readonly work: Network;
 }
 
-/** What a container reaches by the proxy; undefined where it needs none: it reaches nothing, or has a network of the engine's. */
+/** Hosts that a container reaches by the proxy; undefined where it needs none: it reaches nothing, or has a network of the engine's. */
 export function reachedByProxy(configured: unknown, needs: ContainerNeeds | undefined): Reached | undefined {
   const own = isAllowList(configured) ? configured.allow : undefined;
   const work = needs?.network ?? (own ? 'none' : undefined);
@@ -27,7 +27,7 @@ export function reachedByProxy(configured: unknown, needs: ContainerNeeds | unde
   return { own: own ?? [], setup, work };
 }
 
-/** Of the image, the task and the configuration none is left: programs read them in both spellings. */
+/** Both spellings, which programs read: no variable of the image, the task or the configuration is left. */
 function proxyVariables(beside: readonly string[]): Record<string, string> {
   const proxy = `http://127.0.0.1:${PORT}`;
   const none = ['localhost', '127.0.0.1', '::1', ...beside].join(',');
@@ -43,7 +43,7 @@ export async function createEgressDoor(
   { own, setup, work }: Reached,
   parts: {
     readonly verifies: boolean;
-    /** Names of what stands beside it, and is reached without the proxy. */
+    /** Names of services beside it, which are reached without the proxy. */
     readonly beside: readonly string[];
     readonly ways: EgressWays;
     readonly onEnd: EgressOptions['onEnd'] | undefined;

@@ -1,6 +1,6 @@
 /**
- * The forward proxy of one container that has no network. It listens nowhere: the relay hands each connection over. It opens hosts of a list, by
- * CONNECT and by plain HTTP, resolves their names here, and connects to the addresses that it has judged. What is said inside of TLS is neither
+ * The forward proxy of one container that has no network. The relay hands each connection over: the proxy listens nowhere, opens hosts of a list, by
+ * CONNECT and by plain HTTP, resolves their names here, and connects to the addresses that it has judged. Bytes inside of TLS are neither
  * read nor changed; only the name in the first message is compared with that of the CONNECT.
  */
 import { lookup } from 'node:dns/promises';
@@ -34,13 +34,16 @@ export interface EgressOptions {
 export interface EgressProxy {
   /** One connection of a program in the container. Never throws. */
   handle(connection: Duplex): void;
-  /** From now on. What is open and not allowed any more is closed. */
+  /** Begins a phase. Open connections that are not allowed any more are closed. */
   enter(phase: EgressPhase, network: Network): void;
   /** Closes and tells what is open. */
   close(): void;
 }
 
-/** Each takes a thread of the few that files are read and written by: a container that asks for many names holds up the others (observed: tests/environment/egress/egressProxy.test.ts). */
+/**
+ * Lookups at a time. Each takes a thread of the few that files are read and written by: a container that asks for many names holds up the
+ * others (observed: tests/environment/egress/egressProxy.test.ts).
+ */
 const lookups = pLimit(2);
 const resolved = async (host: string): Promise<readonly string[]> =>
   (await lookups(() => lookup(host, { all: true }))).map(({ address }) => address);
@@ -57,7 +60,7 @@ interface Open {
   /** `reason`: why it was not allowed, or failed. Counts once. */
   end(outcome: EgressConnection['outcome'], reason?: string): void;
   upstream: Socket | undefined;
-  /** Of the side of the container. */
+  /** Cuts the side of the container. */
   destroy: () => void;
 }
 
@@ -100,7 +103,7 @@ export function createEgressProxy({
     open.add(one);
     return one;
   };
-  /** For what names no target that could be judged. */
+  /** Tells of a request that names no target that could be judged. */
   const tellUnread = (via: EgressConnection['via'], reason: string) =>
     begin(via, { host: '', port: 0 }, () => {}).end('refused', reason);
 
@@ -170,7 +173,7 @@ export function createEgressProxy({
     upstream.on('error', (error) => finish(errorText(error)));
     upstream.on('close', () => {
       if (!upstream.errored) one.end('allowed');
-      // What is on its way to the client is still delivered.
+      // Bytes on their way to the client are still delivered.
       client.end();
     });
     client.on('close', () => upstream.destroy());
@@ -191,7 +194,7 @@ export function createEgressProxy({
 
   const forward = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const refuse = (status: number, reason: string) => {
-      // Its body is not read: what follows on the connection could be a part of it.
+      // The body is not read: the next bytes on the connection could be a part of it.
       response.shouldKeepAlive = false;
       request.resume();
       response.writeHead(status, { 'content-type': 'text/plain', connection: 'close' }).end(`${reason}\n`);
@@ -301,7 +304,7 @@ export function createEgressProxy({
 
 const SCHEME = 'http://';
 
-/** Of the address of a plain request; empty where it is another. */
+/** Parts of the address of a plain request; empty where it is another. */
 function partsOf(url: string): { readonly authority: string; readonly path: string } {
   if (url.slice(0, SCHEME.length).toLowerCase() !== SCHEME) return { authority: '', path: '' };
   const rest = url.slice(SCHEME.length);
@@ -364,7 +367,7 @@ function refusalOfHello(
   host: string,
 ): string | undefined {
   if (hidden) return `TLS to ${host} may hide another name (encrypted_client_hello)`;
-  // For an address there is no name to ask for.
+  // An address has no name to ask for.
   if (name === undefined)
     return isIP(host) === 0 ? `TLS to ${host} does not say which name it asks for (SNI)` : undefined;
   return readTarget(name, 443)?.host === host
@@ -423,7 +426,7 @@ function endToEnd({ rawHeaders, headers }: IncomingMessage): [string, string][] 
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) pairs.push([rawHeaders[i]!, rawHeaders[i + 1]!]);
   return pairs.filter(([name]) => {
     const lower = name.toLowerCase();
-    // How long it is decides where the next one begins, whatever a client calls it.
+    // The length of a request decides where the next one begins, whatever a client calls it.
     return lower === 'content-length' || !(OF_CONNECTION.has(lower) || named.has(lower));
   });
 }

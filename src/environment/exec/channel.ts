@@ -1,6 +1,6 @@
 /**
- * Gives meaning to what a transport reports: timeouts, memory kills, refusals, lost streams, dead containers, full disks. A command's
- * own failure becomes a result; what the container or the daemon did becomes an EnvironmentError.
+ * Gives meaning to the reports of a transport: timeouts, memory kills, refusals, lost streams, dead containers, full disks. A command's
+ * own failure becomes a result; a failure of the container or the daemon becomes an EnvironmentError.
  */
 import { sleep, startTimer, type Timer, within } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
@@ -21,10 +21,13 @@ import type {
   TransportCommand,
 } from './transport.ts';
 
-/** What the evidence says of a script of ours whose connection was lost. */
+/** The evidence's word for a script of ours whose connection was lost. */
 export const HARNESS = 'running a script of the harness';
 const SETTLE_MS = [50, 100, 200, 400];
-/** Where no command can be started any more: on a machine that is drowning the daemon learns of a death seconds later (observed: tests/environment/exec/lateDeath.test.ts). */
+/**
+ * Waits where no command can be started any more: on a machine that is drowning the daemon learns of a death seconds later
+ * (observed: tests/environment/exec/lateDeath.test.ts).
+ */
 const LATE_MS = [...SETTLE_MS, 1000, 2000, 3000, 4000];
 
 interface HarnessResult {
@@ -60,7 +63,7 @@ export function createChannel(
   control: ContainerControl,
 ): Channel {
   let closed = false;
-  /** What the next result has to say of the time before it. */
+  /** The next result's sentence on the time before it. */
   let cleared = '';
   // One command at a time: callers that overlap wait for each other.
   let last: Promise<unknown> = Promise.resolve();
@@ -72,7 +75,7 @@ export function createChannel(
 
   async function restart(): Promise<void> {
     if (!control.restart) throw stuck({ error: 'a container of its kind cannot' });
-    // First: whoever is told that a stream has ended would ask the next life of the container about this one.
+    // Before the restart: a listener to the end of a stream would ask the next life of the container about this one.
     transport.reset();
     try {
       await control.restart();
@@ -126,7 +129,7 @@ export function createChannel(
     }
   }
 
-  /** What an earlier command left may stop whatever is started, before it can begin (observed: tests/environment/docker/stoppedExec.test.ts). */
+  /** A process of an earlier command may stop whatever is started, before it can begin (observed: tests/environment/docker/stoppedExec.test.ts). */
   async function startAfterAll(
     command: TransportCommand,
     evidence: Record<string, unknown>,
@@ -200,7 +203,7 @@ export function createChannel(
     await restart();
   }
 
-  /** Whoever judges beside what is left must not take a connection that broke for a container in which nothing runs. */
+  /** A verifier beside what is left must not take a broken connection for a container in which nothing runs. */
   async function left(): Promise<LeftRunning | undefined> {
     if (!transport.left) return undefined;
     const known = await transport.left().catch(() => undefined);
@@ -283,7 +286,7 @@ export function createChannel(
 }
 
 const SHOWN_CHARS = 200;
-/** For the record: which command it was. */
+/** The command, for the record. */
 const shown = ({ command }: Pick<TransportCommand, 'command'>) => ({
   command: command.slice(0, SHOWN_CHARS),
 });
@@ -317,13 +320,13 @@ const BEGIN_MS = 30_000;
 interface Ended {
   readonly end: CommandEnd;
   readonly why: 'itself' | 'timeout' | 'abort' | 'disk';
-  /** On the clock of `performance.now`. */
+  /** The moment on the clock of `performance.now`. */
   readonly at: number;
   readonly running: RunningCommand;
   readonly usedBytes: number;
-  /** Nothing else could end it. */
+  /** The restart alone could end the command. */
   readonly restarted: boolean;
-  /** Nothing could. */
+  /** Nothing could end the command. */
   readonly unended: { readonly error: unknown } | undefined;
 }
 

@@ -1,5 +1,5 @@
 /**
- * How a command's end is told. Its status is a frame `RS … RS` on the stderr of whoever ran it, a stream that no command is given. On stdout
+ * How a command's end is told. The status is a frame `RS … RS` on the stderr of whoever ran it, a stream that no command is given. On stdout
  * there is only a fence `RS nonce RS` that says that the output is complete; it carries nothing that could be wrong.
  */
 import type { CommandEnd } from './transport.ts';
@@ -29,7 +29,7 @@ export function parseEnd(text: string): CommandEnd {
   };
 }
 
-/** Calls back with what stands between two RS. What never ends is dropped, so memory is bounded and each byte is looked at once. */
+/** Calls back with the text between two RS. A text that never ends is dropped, so memory is bounded and each byte is looked at once. */
 export function createFrameReader(onFrame: (text: string) => void): (chunk: Buffer) => void {
   let text = '';
   let reading = false;

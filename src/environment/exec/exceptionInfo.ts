@@ -1,4 +1,4 @@
-/** What went wrong with a command, in words for the model: `CommandResult.exceptionInfo`. */
+/** The failure of a command, in words for the model: `CommandResult.exceptionInfo`. */
 import { formatSize } from '../../base/text/units.ts';
 import type { CommandResult, ExecuteOptions } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
@@ -11,7 +11,7 @@ const MAX_ENTRY_BYTES = 131_000;
 const readsFiles = (interpreter: readonly string[]) =>
   interpreter.some((part) => /^(?:.*\/)?(?:ba|da|z|mk|k|a|fi)?sh$/.test(part));
 
-/** What speaks against a command before anything is started, or undefined. */
+/** The reason against a command before anything is started, or undefined. */
 export function commandRefusal(
   command: string,
   options: ExecuteOptions,
@@ -34,7 +34,7 @@ export function commandRefusal(
   return undefined;
 }
 
-/** What the place itself found to be in the way. */
+/** The obstacle that the place itself found. */
 export function placeRefusal(why: 'nocwd' | 'nofile' | 'nofork', cwd: string): string {
   const reason = {
     nocwd: `the working directory ${cwd} does not exist.`,

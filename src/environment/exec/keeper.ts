@@ -1,4 +1,4 @@
-/** The first process of a container, which keeps it. What it does is said in keeperStart.sh and keeper.sh. */
+/** The first process of a container, which keeps it. keeperStart.sh and keeper.sh say what it does. */
 import { shellScript } from '../shellScript.ts';
 
 const START = shellScript('inside/keeperStart.sh', import.meta.url);

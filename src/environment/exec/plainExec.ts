@@ -28,7 +28,10 @@ const SWEEP_MARK_POSIX = shellScript('inside/sweepMarkPosix.sh', import.meta.url
 const LIST_BASE_POSIX = shellScript('inside/listBasePosix.sh', import.meta.url);
 
 const PROBE_TIMEOUT_MS = 5000;
-/** Ways and limits of asking what the container is made of: a machine that is drowning has no answer at first, and a guess would hold for all commands (observed: tests/environment/exec/slowSweep.test.ts). */
+/**
+ * Time limits of questions about the container: a machine that is drowning has no answer at first, and a guess would hold for all commands
+ * (observed: tests/environment/exec/slowSweep.test.ts).
+ */
 const ANSWER_TIMEOUTS_MS = [PROBE_TIMEOUT_MS, 20_000, 60_000];
 const LAST_WORDS = 4096;
 /** runc refuses an exec while processes of the last command are still being reaped (observed: tests/environment/suites/kills.ts). */
@@ -37,7 +40,10 @@ const UNSTARTED_WAITS_MS = [100, 500];
 const KILL_WAITS_MS = [200, 500, 1000, 2000, 2000];
 /** Where the wrapper says nothing for so long something has stopped it. */
 const BEGUN_LIMIT_MS = 15_000;
-/** A sweep that the command stopped while it was being started is one that the engine waits for without an end (observed: tests/environment/docker/stoppedExec.test.ts). */
+/**
+ * The engine waits without an end for a sweep that the command stopped while it was being started
+ * (observed: tests/environment/docker/stoppedExec.test.ts).
+ */
 const KILL_LIMIT_MS = 10_000;
 
 const tailOf = (data: Buffer) => data.toString('latin1').slice(-LAST_WORDS);
@@ -118,7 +124,7 @@ export async function probe(startProcess: StartProcess, argv: readonly string[],
   return { out: inTime ? out : undefined, words };
 }
 
-/** What a script of ours says of the container, asked until it is an answer. */
+/** A script of ours on the container, asked until it gives an answer. */
 async function answer(
   startProcess: StartProcess,
   argv: readonly string[],
@@ -186,7 +192,7 @@ async function runCommand(plain: PlainExec, request: TransportCommand): Promise<
     swept: false,
   };
   const ended = untilStarted(plain, one).finally(one.begun.resolve);
-  /** Whoever looks before the wrapper has begun the command finds nothing to kill. */
+  /** A look before the wrapper has begun the command finds nothing to kill. */
   const sweepUntilEnded = async () => {
     for (const wait of KILL_WAITS_MS) {
       if (one.wrapper !== '') await sweep(plain, mark, one.wrapper).catch(() => undefined);
@@ -249,7 +255,7 @@ async function tryOnce(plain: PlainExec, one: OneCommand): Promise<CommandEnd> {
   if (!process) return { kind: 'unstarted' };
   const end = await untilTold(plain, one, process);
   if (!process.wordComesLast) process.destroy();
-  // What was swept has no exit code that anybody asks for.
+  // Nobody asks for the exit code of a swept command.
   const known = end.kind === 'exit' && !one.swept ? await confirmed(plain, one, process, end) : end;
   process.destroy();
   return known;
@@ -297,7 +303,7 @@ function untilTold(plain: PlainExec, one: OneCommand, process: ContainerProcess)
   return promise;
 }
 
-/** Whoever may write on the wrapper's stderr can tell an end; the exit code of the wrapper is the engine's to tell. */
+/** Any writer on the wrapper's stderr can tell an end; the engine alone tells the exit code of the wrapper. */
 async function confirmed(
   plain: PlainExec,
   one: OneCommand,
@@ -307,7 +313,7 @@ async function confirmed(
   try {
     let code = await process.exitCode();
     if (code === undefined && process.wordComesLast) {
-      // What the command left in the background holds its streams: it ends, so that the engine has a word.
+      // Processes in the background hold the command's streams: they end, so that the engine has a word.
       await sweep(plain, one.mark, one.wrapper);
       code = await process.exitCode();
     }

@@ -8,9 +8,9 @@ import type { CommandEnd, RunningCommand, StartProcess, Transport } from './tran
 
 /** Beyond this many streams that are really held a container is the agent's own chaos: late output may then mix in. */
 const MAX_RETIRED = 8;
-/** How long one of them may take to say whether it is still held. */
+/** How long a stream may take to say whether it is still held. */
 const PROBE_MS = 200;
-/** How long a keeper may take to say whether it has begun a command. It says nothing while one runs that cannot be killed. */
+/** How long a keeper may take to say whether it has begun a command. The keeper says nothing while one runs that cannot be killed. */
 const BEGAN_MS = 10_000;
 interface Retired {
   readonly session: SupervisorSession;
@@ -29,7 +29,7 @@ export async function createSupervisorTransport(
   let { keep } = session;
   let retired: Retired[] = [];
   let retireNext = false;
-  /** Of the container's lives, each of which has its own keeper, which knows nothing of commands before. */
+  /** The number of the container's life: each life has its own keeper, which knows nothing of commands before. */
   let life = 0;
 
   const ready = async (): Promise<SupervisorSession> => {
@@ -100,8 +100,8 @@ export async function createSupervisorTransport(
 }
 
 /**
- * A command that kills all it can kills its supervisor, and may live on itself: the keeper still knows how it ends. A supervisor that was only cut off has its command
- * killed by whoever learns that it is lost.
+ * A command that kills all it can kills its supervisor, and may live on itself: the keeper still knows how it ends. A supervisor that was only cut
+ * off has its command killed by the caller that learns of the loss.
  */
 function survive(
   its: SupervisorSession,
@@ -123,7 +123,7 @@ function survive(
     const session = await next().catch(() => undefined);
     if (!session) return end;
     const known = await goOn(session.recover(running));
-    // It was dead before it took the command.
+    // The supervisor was dead before it took the command.
     if (known.kind !== 'unstarted') return known;
     const second = again(session);
     printed = second;
@@ -149,7 +149,7 @@ function survive(
   };
 }
 
-/** One of the retired whose holder has ended since. */
+/** A retired session whose holder has ended since. */
 async function findFree(retired: readonly Retired[]): Promise<Retired | undefined> {
   for (const old of retired) {
     old.probe ??= old.session.free();

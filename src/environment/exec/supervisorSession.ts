@@ -15,7 +15,7 @@ import {
   type TransportCommand,
 } from './transport.ts';
 
-/** What stands in the arguments; the rest comes on stdin, so that `ps` does not print it to an agent. */
+/** The script in the arguments; the rest comes on stdin, so that `ps` does not print it to an agent. */
 const LOADER = shellScript('inside/supervisorLoad.sh', import.meta.url);
 const SUPERVISOR = shellScript('inside/supervisor.sh', import.meta.url);
 const KEEPER = shellScript('inside/keeper.sh', import.meta.url);
@@ -56,7 +56,7 @@ interface CurrentCommand {
   end(how: CommandEnd): void;
 }
 
-/** What the supervisor says on stderr, `RS id text RS`, and who waits for it. */
+/** Answers of the supervisor on stderr, `RS id text RS`, and their waiters. */
 function createAnswers(onOther: (id: string, text: string) => void) {
   const waiting = new Map<string, (value: string | undefined) => void>();
   let words = '';
@@ -223,7 +223,7 @@ async function startSession(
 }
 
 const READY = /^(\d+(?:,\d+)*) \S+( keeper)?$/;
-/** 128 + SIGKILL. Whoever only lost the connection ends with its stdin. */
+/** 128 + SIGKILL. A supervisor that only lost the connection ends with its stdin. */
 const KILLED = 137;
 
 export async function openSession(

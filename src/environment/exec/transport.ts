@@ -1,4 +1,4 @@
-/** What carries commands into a container: the supervisor's stream, or one exec each. Both report facts; channel.ts gives them meaning. */
+/** The carriers of commands into a container: the supervisor's stream, or one exec each. Both report facts; channel.ts gives them meaning. */
 
 import { randomUUID } from 'node:crypto';
 import type { EnvironmentError, LeftRunning } from '../environment.ts';
@@ -27,20 +27,20 @@ export type CommandEnd =
     }
   | { readonly kind: 'refused'; readonly why: 'nocwd' | 'nofile' | 'nofork' }
   | { readonly kind: 'lost' }
-  /** What came cannot have been written by our script, or contradicts what it wrote. */
+  /** The report cannot be our script's, or contradicts what the script wrote. */
   | { readonly kind: 'forged'; readonly evidence: string }
   /** Nothing of the command ran; what came back is the runtime's text and no output. */
   | { readonly kind: 'unstarted' };
 
 export interface RunningCommand {
-  /** Resolves when it has begun, or will not; absent where it begins at once. What an engine takes until then is not its time. */
+  /** Resolves when it has begun, or will not; absent where it begins at once. The engine's time until then is not the command's. */
   readonly begun?: Promise<void>;
   /** Resolves when the end was reported and the output is complete, or when the stream ended. */
   readonly ended: Promise<CommandEnd>;
-  /** Asks for the death of everything the command started; `ended` resolves afterwards. What it returns is done when nothing more is tried. */
+  /** Asks for the death of everything the command started; `ended` resolves afterwards. The promise resolves when nothing more is tried. */
   kill(): Promise<void> | undefined;
   output(): CollectedOutput;
-  /** Of one that is lost: nothing of it ran, and nothing will. Absent where nobody could tell. */
+  /** Whether nothing of a lost command ran, and nothing will. Absent where nobody could tell. */
   neverBegan?(): Promise<boolean>;
   readonly transport: 'supervisor' | 'supervisor-file' | 'exec';
 }
@@ -50,7 +50,7 @@ export interface Transport {
   run(command: TransportCommand): Promise<RunningCommand>;
   /** Kills every process but the container's own and the transport's. False when that could not be done. */
   killAll(): Promise<boolean>;
-  /** What `killAll` would kill; undefined where that is not known. Absent where it cannot be. */
+  /** Processes that `killAll` would kill; undefined where they are not known. Absent where they cannot be. */
   left?(): Promise<LeftRunning | undefined>;
   /** Drops streams, before the container is started anew; the next `run` opens new ones. */
   reset(): void;
@@ -58,7 +58,7 @@ export interface Transport {
   close(): void;
 }
 
-/** What marks a command's processes, and what marks its end. Node has a store of UUIDs ready; for random bytes it asks each time, which takes longer. */
+/** A mark of a command's processes, or of its end. Node has a store of UUIDs ready; for random bytes it asks each time, which takes longer. */
 export const newNonce = () => randomUUID().replaceAll('-', '').slice(8);
 
 /** One argv string may have 131,071 bytes and its NUL (MAX_ARG_STRLEN); anything longer travels in a file. */
@@ -91,7 +91,7 @@ export type StartProcess = (
   options?: { readonly env?: readonly string[]; readonly stdin?: boolean },
 ) => Promise<ContainerProcess>;
 
-/** What the channel needs to know and to do beside running commands. */
+/** The channel's needs beside running commands. */
 export interface ContainerControl {
   /** undefined while it runs. */
   death(evidence: Readonly<Record<string, unknown>>): Promise<EnvironmentError | undefined>;

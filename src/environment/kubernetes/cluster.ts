@@ -1,4 +1,4 @@
-/** The cluster that a configuration names: what is asked of its API server, each question with a limit. Its package is loaded on demand. */
+/** The cluster that a configuration names: the questions to its API server, each with a limit. The package of the client is loaded on demand. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { KubeConfig, V1Pod } from '@kubernetes/client-node';
@@ -46,7 +46,7 @@ export interface PolicyFacts {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly types: readonly string[];
-  /** It lets something through. */
+  /** The policy lets something through. */
   readonly allows: boolean;
 }
 
@@ -95,7 +95,7 @@ function loadConfig(client: Client, { context }: Pick<ClusterConfig, 'context'>)
     config.setCurrentContext(context);
   }
   takeTokenFile();
-  // What the package takes where it finds nothing.
+  // The package's default where it finds nothing.
   const nothing =
     config.getCurrentContext() === 'loaded-context' &&
     config.getCurrentCluster()?.server === 'http://localhost:8080';
@@ -187,7 +187,7 @@ export interface ExecAddress {
   readonly stdin: boolean;
 }
 
-/** What is used of the socket. */
+/** The used part of the socket. */
 interface ExecSocket {
   /** `left`: the machine has taken it, or the socket is closed. */
   send(data: Buffer, left?: () => void): void;
@@ -337,7 +337,7 @@ function kubeConfigWithTokenFiles(client: Pick<typeof import('@kubernetes/client
     /** After a context was chosen. */
     takeTokenFile(): void {
       const user = config.getCurrentUser();
-      // What is stated beside it comes first.
+      // Credentials beside the token file come first.
       if (!user || user.token || user.authProvider || user.exec) return;
       const tokenFile = tokenFileOf(user.name, paths);
       if (tokenFile === undefined) return;
@@ -347,10 +347,10 @@ function kubeConfigWithTokenFiles(client: Pick<typeof import('@kubernetes/client
   };
 }
 
-// What an answer of the API server means that is no success. Pure: the tests read recorded answers.
+// The meaning of an answer of the API server that is no success. Pure: the tests read recorded answers.
 
 export type ApiMeaning =
-  /** It is not there. */
+  /** The object is not there. */
   | 'gone'
   /** The namespace itself is gone or going. */
   | 'namespace_gone'
@@ -364,7 +364,7 @@ export type ApiMeaning =
   | 'forbidden'
   | 'refused';
 
-/** What `@kubernetes/client-node` rejects with: a status and a body, or an error of the network. */
+/** An error of `@kubernetes/client-node`: a status and a body, or an error of the network. */
 export function readApiFault(error: unknown) {
   const { code, body } = recordOf(error) as { code?: unknown; body?: unknown };
   if (typeof code !== 'number')

@@ -1,4 +1,4 @@
-/** What a user may set under `environment.kubernetes:`. */
+/** The user's keys under `environment.kubernetes:`. */
 
 import { z } from 'zod';
 import { identity, runtime } from '../../base/fieldClass.ts';
@@ -68,7 +68,7 @@ const CLOSED_FIELDS = [
   'enableServiceLinks',
 ];
 
-/** What containers and volumes of ours are called, beside "main". */
+/** The prefix of our containers and volumes, beside "main". */
 export const RESERVED = 'swebatch-';
 const isOurs = (name: unknown): boolean => typeof name === 'string' && name.startsWith(RESERVED);
 

@@ -136,7 +136,7 @@ async function openAttempt(
   };
 }
 
-/** A command in a pod runs as whoever its container runs as, and what an image starts itself does not run there. */
+/** A command in a pod runs as the user of its container, and the ENTRYPOINT of an image does not run there. */
 const forPod = ({ user, worker, ...needs }: ContainerNeeds): ContainerNeeds => ({
   ...needs,
   user: worker ?? (user === 'image' ? undefined : user),
@@ -144,7 +144,7 @@ const forPod = ({ user, worker, ...needs }: ContainerNeeds): ContainerNeeds => (
 
 const POD_TELLS_NOTHING = 'a pod does not tell who writes in it';
 
-/** A pod whose user may not write at the root does without them. */
+/** A pod whose user may not write at the root does without open folders. */
 async function makeOpenFolders(
   { put }: Container,
   needs: ContainerNeeds | undefined,
@@ -160,7 +160,7 @@ async function makeOpenFolders(
   }
 }
 
-/** Nothing of a pod is kept, and its services end with it: whoever judges what was left there does so beside them. */
+/** Nothing of a pod is kept, and its services end with it: a verifier works beside them. */
 const amongServices = (container: Container, services: PodServices, shared: PodShared): Container => ({
   ...container,
   serviceLogs: services.logs,
@@ -179,7 +179,7 @@ async function folderOf({ channels: { own } }: OpenPod): Promise<string> {
   return folder;
 }
 
-/** What the node's runtime calls the image; Docker's puts a word before it. */
+/** The image's digest in the node's runtime; Docker's puts a word before it. */
 function digestOf({ status }: V1Pod): string | undefined {
   const id = status?.containerStatuses?.find(({ name }) => name === MAIN)?.imageID ?? '';
   return id.replace(/^docker(?:-pullable)?:\/\//, '') || undefined;

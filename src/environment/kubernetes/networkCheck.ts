@@ -23,7 +23,7 @@ import { CLOSED, POD_LABELS, userProblem } from './podManifest.ts';
 import type { PodShared } from './podShared.ts';
 
 export interface NetworkCheck {
-  /** Resolves to what the record should say. Throws EnvironmentError where packets pass and that is not allowed. */
+  /** Resolves to notes for the record. Throws EnvironmentError where packets pass and that is not allowed. */
   closed(image: string, request: StartRequest): Promise<readonly string[]>;
 }
 
@@ -51,7 +51,7 @@ export function createNetworkCheck(shared: PodShared): NetworkCheck {
   return {
     closed(image, request) {
       first ??= check(shared, image, request).catch((error: unknown) => {
-        // What the cluster does stays as it is; that a probe could not be started says nothing of it.
+        // The cluster's behaviour stays as it is; a probe that could not be started says nothing of it.
         if (!(error instanceof EnvironmentError && error.sub === OPEN_NETWORK)) first = undefined;
         throw error;
       });
@@ -94,7 +94,7 @@ async function check(shared: PodShared, image: string, request: StartRequest): P
 
 type Reach = (targets: readonly string[]) => Promise<string[]>;
 
-/** What a pod beside the policy reaches, and what one under it does. */
+/** Targets that a pod beside the policy reaches, and those of a pod under it. */
 async function compare(
   shared: PodShared,
   image: string,

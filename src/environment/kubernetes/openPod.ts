@@ -1,4 +1,4 @@
-/** A pod that runs, with a way to run commands in it. Room and its image are waited for; what cannot come is said. */
+/** A pod that runs, with a way to run commands in it. Room and its image are waited for; an error names those that cannot come. */
 import type { V1Pod } from '@kubernetes/client-node';
 import { pause, sleep } from '../../base/async/timer.ts';
 import type { Services } from '../../base/services.ts';
@@ -116,7 +116,7 @@ async function madePod(
 const FIRST_LOOKS_MS = [100, 150, 200, 300, 400];
 export const LOOK_MS = 600;
 const ROOM_LOOK_MS = 2000;
-/** Beside the pull: mounts, networks, the container itself. */
+/** The limit beside the pull: mounts, networks, the container itself. */
 const START_LIMIT_MS = 600_000;
 
 /** A pod that has no room waits without a limit: the slot's own deadlines judge that. */
@@ -160,7 +160,7 @@ async function untilRunning(
   }
 }
 
-/** What ended before the agent began may be tried again, unless it is the container itself. */
+/** A pod that ended before the agent began may be tried again, unless its container itself ended. */
 const beforeItRan = (fault: PodFault): PodFault =>
   fault.code === 'died' && (fault.sub === 'daemon_lost' || fault.sub === 'killed')
     ? { ...fault, again: true }

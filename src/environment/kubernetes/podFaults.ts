@@ -1,5 +1,5 @@
 /**
- * What a pod's status and an answer of the API mean. Pure: the tests read recorded answers. A pod that waits for room or for its image has
+ * The meaning of a pod's status and of an answer of the API. Pure: the tests read recorded answers. A pod that waits for room or for its image has
  * not failed; one that the cluster took away is no fault of the agent's; only a limit of its own container is.
  */
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
@@ -15,11 +15,11 @@ import type { PodShared } from './podShared.ts';
 
 export interface PodFault {
   readonly code: EnvironmentErrorCode;
-  /** As EnvironmentError has them; of a pull its kind. */
+  /** The sub of an EnvironmentError; of a pull its kind. */
   readonly sub?: string;
   readonly fromWithin?: boolean;
   readonly message: string;
-  /** Nothing of it ran, and another node may take it. */
+  /** Nothing of the pod ran, and another node may take it. */
   readonly again?: boolean;
 }
 
@@ -160,7 +160,7 @@ function endOfRelay(relay: V1ContainerStatus | undefined, name: string): PodFaul
     : { code: 'died', sub: 'relay', message: `the relay of pod ${name} ended: ${why}` };
 }
 
-/** What fills a volume of services runs before everything else, in their images. */
+/** The containers that fill volumes of services run before everything else, in the images of the services. */
 function endOfFilling({ status }: V1Pod, name: string): PodFault | undefined {
   for (const { name: container, state } of status?.initContainerStatuses ?? []) {
     const ended = state?.terminated;
@@ -182,7 +182,7 @@ type ServiceState =
       readonly why: string;
     };
 
-/** Of a container beside main, whose end is no end of the pod. */
+/** The state of a container beside main, whose end is no end of the pod. */
 export function stateOfService(pod: V1Pod, container: string): ServiceState {
   const name = pod.metadata?.name ?? 'the pod';
   const taken = takenAway(pod, name);
@@ -317,7 +317,7 @@ const deletedText = (name: string, meaning: ApiMeaning): string =>
     ? `pod ${name} is gone with its namespace: make the namespace again, with its rights and its network policy, and resume`
     : `pod ${name} was deleted while the agent worked`;
 
-/** What a person can change stands first. */
+/** The causes that a person can change stand first. */
 function unansweredText(meaning: ApiMeaning): string {
   if (meaning === 'credentials')
     return 'the cluster does not take the credentials any more (log in again and resume), and says nothing';

@@ -79,7 +79,7 @@ async function runScript<Process extends ContainerProcess>(
   }
 }
 
-/** What a script of ours printed. */
+/** The output of a script of ours. */
 async function printed(startProcess: StartProcess, script: string, args: readonly string[]) {
   const parts: Buffer[] = [];
   const onOutput = (data: Buffer) => void parts.push(data);
@@ -163,7 +163,7 @@ function filesByStream(startProcess: StartProcess): Pick<Container, 'put' | 'get
       const entries = tar.extract();
       const stream = new PassThrough();
       stream.pipe(entries);
-      // Whoever has read enough ends it: of a sparse file tar would send every zero.
+      // A reader that has enough ends the script: of a sparse file tar would send every zero.
       const enough = new AbortController();
       entries.on('close', () => enough.abort(new Error(`enough was read of ${path}`)));
       const ended = runScript(startProcess, GET_ARCHIVE, [path], {

@@ -1,4 +1,4 @@
-/** The pod of one attempt, as data. The user's template adds to it; what keeps an environment closed is ours. */
+/** The pod of one attempt, as data. The user's template adds to it; the fields that keep an environment closed are ours. */
 
 import { randomBytes } from 'node:crypto';
 import type {
@@ -256,7 +256,7 @@ const IDLE = 'while :; do sleep 86400; done';
 interface Sidecar {
   readonly container: V1Container;
   readonly volumes: readonly V1Volume[];
-  /** For the container that the agent works in. */
+  /** Mounts of the container that the agent works in. */
   readonly mounts: readonly V1VolumeMount[];
 }
 

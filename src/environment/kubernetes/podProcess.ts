@@ -92,7 +92,7 @@ export const podProcesses =
         socket.terminate();
       },
       exitCode: async () => (await within(state.end, EXIT_MS))?.code,
-      // It is the last message on the same stream.
+      // The exit code is the last message on the same stream.
       wordComesLast: true,
     };
   };
@@ -103,8 +103,8 @@ const AGAIN_MS = 250;
 const REFUSED = /Unexpected server response: 4\d\d/;
 
 /**
- * A stream that could not be opened has started nothing: while the API server is away it is waited for. One that is just back refuses everybody
- * until it has read who has which rights, and its nodes are not known to it at once (observed: tests/environment/kubernetes/apiAway.test.ts).
+ * A stream that could not be opened has started nothing: while the API server is away it is waited for. A server that is just back refuses
+ * everybody until it has read who has which rights, and does not know its nodes at once (observed: tests/environment/kubernetes/apiAway.test.ts).
  */
 async function openedStream(
   { cluster, watch }: Pick<PodShared, 'cluster' | 'watch'>,
@@ -126,7 +126,7 @@ async function openedStream(
   }
 }
 
-/** What came before anybody listens is kept. */
+/** Messages that come before anybody listens are kept. */
 function createState() {
   const end = Promise.withResolvers<ExecEnd>();
   let listener: Listener | undefined;

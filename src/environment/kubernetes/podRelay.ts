@@ -1,4 +1,4 @@
-/** What goes on in the sidecar of a pod: the relay and the program come into it by streams, and the relay's connections leave it by one. */
+/** The work in the sidecar of a pod: the relay and the program come into it by streams, and the relay's connections leave it by one. */
 import type { Duplex } from 'node:stream';
 import { sleep } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
@@ -19,7 +19,7 @@ export interface PodRelay {
 }
 
 interface ProgramOnItsWay {
-  /** Its turn has come. */
+  /** The program's turn has come. */
   readonly begun: Promise<void>;
   /** Rejects with EnvironmentError where it cannot be had or does not suit the image, and with the signal. */
   readonly done: Promise<void>;
@@ -106,7 +106,7 @@ function lineOf(
       const evidence = { while: 'carrying connections', relay: pod, said };
       const code = await process.exitCode();
       let dead = await death(evidence);
-      // What broke the rules did so whatever becomes of it.
+      // A relay that broke the rules did so whatever becomes of it.
       const broke = cause !== undefined;
       if (!dead && !broke && (code === undefined || code === KILLED)) {
         await sleep(TOLD_MS);
@@ -117,7 +117,7 @@ function lineOf(
       const told = { ...evidence, exit_code: code ?? null };
       return dead ?? new EnvironmentError('died', message, { sub, evidence: told, cause });
     },
-    // It ends with its input, and everything else with the pod.
+    // The relay ends with its input, and everything else with the pod.
     remove: async () => undefined,
   });
   process.listen({

@@ -1,6 +1,6 @@
 /**
- * Services of a task as containers of its pod, as data: what one pod cannot give them, and what each is in the manifest. They share one address,
- * one host name and one network, so what Compose keeps apart by these is refused.
+ * Services of a task as containers of its pod, as data: needs that one pod cannot meet, and the manifest of each. Containers of a pod share one
+ * address, one host name and one network, so services that Compose keeps apart by these are refused.
  */
 import type { V1Container, V1Pod, V1SecurityContext, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
@@ -36,7 +36,7 @@ export function serviceRefusals(needs: ContainerNeeds, network: unknown): string
         ? [`${one.name} is on internal networks alone, and containers of one pod reach the same`]
         : []),
     ]),
-    // Whoever verifies in the pod is who its container runs as.
+    // A verifier in the pod is the user that its container runs as.
     ...(user === undefined || user === 'root' || user === '0'
       ? []
       : [`its agent is the user ${user}, and its verifier would be too`]),
@@ -76,7 +76,7 @@ const isInner = ({ networks }: Placed, services: Services): boolean =>
 
 const namesOf = ({ networks }: Placed): string[] => [...new Set(networks.flatMap(({ aliases }) => aliases))];
 
-/** What Kubernetes takes as the name of a host; files of hosts are read without regard to capitals. */
+/** A part of a host's name, as Kubernetes takes it; files of hosts are read without regard to capitals. */
 const HOST_LABEL = /^[a-z0-9-]{1,63}$/;
 const hostName = (name: string): string => name.toLowerCase();
 const isHostName = (name: string): boolean =>
@@ -140,7 +140,7 @@ function ofService(service: Service, { containers }: Services): string[] {
   ];
 }
 
-// What waits for another service has no image yet: the kubelet says so and goes on with the others, until the image is named (Pod.spec lets
+// A service that waits for another has no image yet: the kubelet says so and goes on with the others, until the image is named (Pod.spec lets
 // nothing else be changed). Nothing of the image needs to be known for that.
 
 export const WAITS = 'WAITS-FOR-ANOTHER-SERVICE';
@@ -168,13 +168,13 @@ const slug = (name: string): string =>
     .join('-')
     .slice(0, 30);
 
-/** By the name of the service, what its container is called. */
+/** Names of containers, by the names of their services. */
 export const serviceContainers = ({ containers }: Services): ReadonlyMap<string, string> =>
   new Map(containers.map(({ name }, i) => [name, `${RESERVED}service-${i}-${slug(name)}`.replace(/-$/, '')]));
 
 const FILL = shellScript('inside/fillVolume.sh', import.meta.url);
 const FILLED = '/swebatch-volumes';
-/** What fills a volume is called after the container whose image it has. */
+/** A container that fills a volume is called after the one whose image it has. */
 export const isFilling = (container: string): boolean => container.startsWith(`${RESERVED}fill-`);
 
 /** The pod with the services in it. */
@@ -234,7 +234,7 @@ export function withServices(pod: V1Pod, services: Services, parts: PodParts): V
   };
 }
 
-/** What every container of the pod may not, as the template narrows it for main. */
+/** The limits of every container of the pod, as the template narrows them for main. */
 function securityOf({ cluster }: PodParts): V1SecurityContext {
   const containers = recordOf(recordOf(cluster.pod_template).spec).containers;
   const main = (Array.isArray(containers) ? containers : []).map(recordOf).find(({ name }) => name === MAIN);
@@ -275,7 +275,7 @@ function serviceContainer(service: Service, name: string, parts: PodParts): V1Co
       limits,
       requests: {
         ...requests,
-        // Of what a pod sets aside, main has what is configured; limits of all its containers would find no node.
+        // Of the pod's requests, main has the configured ones; limits of all its containers would find no node.
         cpu: `${Math.min(SMALL_CPU_MILLI, own.cpus > 0 ? Math.round(own.cpus * 1000) : SMALL_CPU_MILLI)}m`,
         memory: String(service.memoryBytes ?? (memory > 0 ? Math.min(SMALL_MEMORY, memory) : SMALL_MEMORY)),
       },
@@ -294,7 +294,7 @@ function serviceContainer(service: Service, name: string, parts: PodParts): V1Co
 }
 
 interface MemoryVolume {
-  /** Of which container. */
+  /** The container whose image fills it. */
   readonly of: string;
   readonly volume: V1Volume;
   readonly mount: V1VolumeMount;

@@ -1,4 +1,4 @@
-/** What all pods of one factory share. */
+/** Parts that all pods of one factory share. */
 import type { Turnstile } from '../../base/async/room.ts';
 import type { FactoryParts } from '../container/containerFactory.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
@@ -14,7 +14,7 @@ export interface PodOptions {
   readonly capAdd?: readonly string[] | undefined;
   /** Pods have the relay of an agent that brings its own program. */
   readonly relay?: boolean | undefined;
-  /** What every pod of the factory has at PROGRAM_FOLDER, read-only; with `relay` alone. */
+  /** The program at PROGRAM_FOLDER in every pod of the factory, read-only; with `relay` alone. */
   readonly program?: Program | undefined;
   readonly onWarning?: ((message: string) => void) | undefined;
   /** How long the end waits for pods that are not removed. */

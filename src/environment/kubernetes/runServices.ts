@@ -1,5 +1,5 @@
 /**
- * The services of a pod while it starts: who waits for whom, and whether they are healthy. Their checks are asked by us, with the times that
+ * The services of a pod while it starts: their order, and their health. The checks are asked by us, with the times that
  * an engine has, because the probes of a kubelet begin nothing and order nothing.
  */
 import { pause, startTimer } from '../../base/async/timer.ts';
@@ -31,13 +31,13 @@ interface Running {
 
 const LAST_OUTPUT = 1500;
 const LOG_LINES = 2000;
-/** Of one service. */
+/** Bytes of the log of one service. */
 const LOG_KEPT = 256 * 1024;
 const ENDS_WITHIN_MS = 1_800_000;
-/** As engines have them. */
+/** The time of a check, as engines have it. */
 const USUAL_MS = 30_000;
 const USUAL_RETRIES = 3;
-/** While a failure does not count. */
+/** The wait between checks while a failure does not count. */
 const EARLY_MS = 1000;
 
 export function servicesOfPod(
@@ -151,7 +151,7 @@ async function waitUntil(
         healthy.add(service.name);
         return;
       }
-      // It ended meanwhile: what it ended with is told above.
+      // The service ended meanwhile: the next round tells how.
       continue;
     }
     if (state.state === 'waiting') {
@@ -206,7 +206,7 @@ async function becomesHealthy(running: Running, service: Service, check: Check):
   }
 }
 
-/** Its check, run once in its container. */
+/** The check of a service, run once in its container. */
 async function asked(
   { shared, pod, containers }: Running,
   { name }: Service,

@@ -1,4 +1,4 @@
-/** This machine, without any isolation. */
+/** The machine itself, without any isolation. */
 import { NO_CAPABILITIES } from '../capabilities.ts';
 import type { EnvironmentKind } from '../environmentKind.ts';
 

@@ -36,7 +36,7 @@ import { shellScript } from '../shellScript.ts';
 import { unameVars } from '../uname.ts';
 
 interface LocalFactoryOptions {
-  /** What commands get besides the configured environment; default PATH and HOME only. */
+  /** Variables of commands besides the configured environment; default PATH and HOME only. */
   readonly baseEnv?: Readonly<Record<string, string>>;
 }
 
@@ -62,7 +62,7 @@ async function startLocal(
   if (!(await isFolder(workTree)))
     throw new EnvironmentError('start_failed', `environment.cwd ${workTree} is not a folder on this machine`);
   const base = { PATH: DEFAULT_PATH, HOME: homedir(), ...options.baseEnv };
-  /** For long commands. */
+  /** The folder for long commands. */
   const scratch = await mkdtemp(join(tmpdir(), 'swebatch-local-'));
   /** The part that the marks of all its commands share. */
   const mark = randomBytes(8).toString('hex');
@@ -258,7 +258,7 @@ function start({ line, cwd, env, timeoutS }: LocalCommand): ChildProcess {
   });
 }
 
-/** `exit`, not `close`: a background child that keeps stdout open does not delay the end. What is in the pipe is read first. */
+/** `exit`, not `close`: a background child that keeps stdout open does not delay the end. The rest of the pipe is read first. */
 function endOf(child: ChildProcess, onExit: () => void): Promise<number | NodeJS.ErrnoException> {
   return new Promise((resolve) => {
     child.on('error', (error) => {

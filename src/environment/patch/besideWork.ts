@@ -1,5 +1,5 @@
 /**
- * Paths that an agent leaves for itself in the work tree (`.nanocoder/tasks.json`), named by its configuration: what is new there is no part
+ * Paths that an agent leaves for itself in the work tree (`.nanocoder/tasks.json`), named by its configuration: new files there are no part
  * of the patch. A star stands for any part of one name.
  */
 

@@ -57,7 +57,7 @@ export async function diffSnapshot(
   snapshot: GitSnapshot,
   workTree: string,
   limits: { timeoutS: number; maxBytes: number; beside?: readonly string[] },
-  /** Reads a file without a program inside: what a library adds to the output of every program is no part of a patch. */
+  /** Reads a file without a program inside: text that a library adds to the output of every program is no part of a patch. */
   fileAt: (path: string) => Promise<Uint8Array>,
 ): Promise<CapturedPatch> {
   const beside = excludeLines(limits.beside ?? []);

@@ -13,7 +13,7 @@ import { deflate } from 'node:zlib';
 const CONTEXT = 3;
 /** Beyond this many edits a shorter patch is not worth the search: the changed middle is replaced whole. */
 const MAX_EDITS = 800;
-/** So is it where lines that repeat have been compared as many times over. */
+/** The same holds where lines that repeat have been compared as many times over. */
 const MOST_COMPARED = 32 * 1024 * 1024;
 const LINE_END = 0x0a;
 const NO_NEWLINE = Buffer.from('\n\\ No newline at end of file\n');

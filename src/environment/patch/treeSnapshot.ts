@@ -70,7 +70,7 @@ class TooLong extends Error {
   }
 }
 
-/** `want` says whose content is kept. `tooLong`: whose length ends it. */
+/** `want`: the files whose content is kept. `tooLong`: the files whose length ends the reading. */
 async function treeOf(
   archive: Archive,
   want: (path: string) => boolean,
@@ -118,7 +118,7 @@ async function treeOf(
 }
 
 const none = () => false;
-/** As capturePatch.sh has it. */
+/** The limit of capturePatch.sh. */
 const MOST_READ = 50;
 
 export async function diffTrees(

@@ -1,4 +1,7 @@
-/** Builds an image from a Dockerfile by the engine: its classic builder, or BuildKit where the file needs that. The network is open in the build alone. The log is kept. */
+/**
+ * Builds an image from a Dockerfile by the engine: its classic builder, or BuildKit where the file needs that. The network is open in the build
+ * alone. The log is kept.
+ */
 import { addAbortListener } from 'node:events';
 import { join } from 'node:path';
 import type Docker from 'dockerode';

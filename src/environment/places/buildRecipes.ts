@@ -1,4 +1,4 @@
-/** Recipes of images that no registry has. Their names are hashes of what they are built from, so one name means one recipe everywhere. */
+/** Recipes of images that no registry has. The names are hashes of what the images are built from, so one name means one recipe everywhere. */
 
 export interface BuildFile {
   /** Below the folder that is built, with "/". */
@@ -24,7 +24,7 @@ export interface BuildRecipe {
 
 const recipes = new Map<string, BuildRecipe>();
 
-/** Whoever knows an instance says how its images are built, before anybody asks for them. */
+/** Keeps the recipe of an image, before anybody asks for the image. */
 export const rememberRecipe = (image: string, recipe: BuildRecipe): void => void recipes.set(image, recipe);
 
 export const recipeOf = (image: string): BuildRecipe | undefined => recipes.get(image);

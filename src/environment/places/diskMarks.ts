@@ -1,4 +1,4 @@
-/** Two marks of a disk: below the low one it closes, above the high one it opens. Apart from diskRoom.ts, so that what asks for a disk alone loads no engine. */
+/** Two marks of a disk: below the low one it closes, above the high one it opens. Apart from diskRoom.ts, so that no engine is loaded for a disk. */
 import { formatLimit } from '../../base/text/units.ts';
 
 export const diskFullText = (freeBytes: number, floorBytes: number): string =>

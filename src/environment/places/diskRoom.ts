@@ -114,7 +114,7 @@ async function freeSeenFrom(docker: Docker, image: string): Promise<number | und
     if (StatusCode !== 0) return undefined;
     return availableOf((await container.logs({ stdout: true })).toString());
   } finally {
-    // An answer that never came may still have made it.
+    // An answer that never came may still have made the container.
     await docker
       .getContainer(name)
       .remove({ force: true })

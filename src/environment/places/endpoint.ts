@@ -1,6 +1,7 @@
 /**
- * Which engine is meant, as the docker CLI decides: DOCKER_HOST, DOCKER_CONTEXT, the current context of its
- * config.json, the default socket, and Podman's socket where there is no Docker. Files come in through `readFile`, so the rules are a pure function of what a machine holds.
+ * The engine that is meant, as the docker CLI decides: DOCKER_HOST, DOCKER_CONTEXT, the current context of its
+ * config.json, the default socket, and Podman's socket where there is no Docker. Files come in through `readFile`, so the rules are a pure
+ * function of the machine's files.
  */
 
 import { spawn } from 'node:child_process';

@@ -1,4 +1,4 @@
-/** Which images the policy takes from an engine: only what swebatch pulled, what still means the same, and what nobody needs. */
+/** The images that the policy takes from an engine: only those that swebatch pulled, that still mean the same, and that nobody needs. */
 import { familiarName, imageKey } from '../../base/imageReference.ts';
 import type { ImageBook, OwnImage } from './imageBook.ts';
 import type { ImageEngine } from './imageEngine.ts';
@@ -16,7 +16,7 @@ interface EvictionFacts {
   readonly among?: readonly string[] | undefined;
 }
 
-/** Ours, still what we pulled, needed by nobody; least recently used first. */
+/** Images of ours, still as we pulled them, needed by nobody; least recently used first. */
 function removable({ own, idOf, needed, inUse }: EvictionFacts): OwnImage[] {
   const keys = new Set([...needed].map(imageKey));
   return own
@@ -25,7 +25,7 @@ function removable({ own, idOf, needed, inUse }: EvictionFacts): OwnImage[] {
 }
 
 /**
- * Which images may go, and in which order. Pure: the facts come in, the names come out. `needBytes`: room that must be made on top of the
+ * The images that may go, in their order. Pure: the facts come in, the names come out. `needBytes`: room that must be made on top of the
  * policy, when the disk is low.
  */
 export function chooseEvictions(policy: ImagePolicy, facts: EvictionFacts, needBytes = 0): OwnImage[] {

@@ -4,7 +4,7 @@
  *   images.jsonl      a line for each image that was pulled, used or removed, with its engine: only added to
  *   needed/PROCESS    the images that a living process still needs: replaced as a whole, removed once the process is dead
  *
- * Docker cannot label an image after the fact, so this stands beside it. What is not in images.jsonl is never removed.
+ * Docker cannot label an image after the fact, so this book stands beside it. An image that is not in images.jsonl is never removed.
  */
 
 import { appendFile, readdir, readFile, rm, stat } from 'node:fs/promises';
@@ -35,7 +35,7 @@ type Line<Event extends AnyLine['event']> = Extract<AnyLine, { event: Event }>;
 
 export interface OwnImage {
   readonly image: string;
-  /** The id it had when it was pulled; a name that points elsewhere today is no longer ours. */
+  /** The id at the time of the pull; a name that points elsewhere today is no longer ours. */
   readonly id: string;
   readonly bytes: number;
   /** As the registry gave it. */

@@ -1,5 +1,5 @@
 /**
- * Jobs that get images ready on an engine: one for each image, however many trials ask for it. They share its end.
+ * Jobs that get images ready on an engine: one for each image, however many trials ask for it. The trials share its end.
  *
  *   wanted ──┬─> here       the engine has it
  *            ├─> failed     it has no name, or nothing is to be pulled (environment.pull: never)
@@ -87,7 +87,7 @@ interface Job {
   readonly end: PromiseWithResolvers<ReadyImage>;
   readonly waiting: Set<() => void>;
   state: 'wanted' | 'asked' | 'pulling' | 'building' | 'here' | 'failed' | 'evicted';
-  /** Once it is here: its id, and the name by which the engine knows it. */
+  /** The id of an image that is here, and the name by which the engine knows it. */
   held: { readonly id: string; readonly as: string } | undefined;
   progress: PullProgress | undefined;
 }

@@ -1,4 +1,4 @@
-/** The images of one engine: what the run, its gradings and the `images` verb ask for. imageJobs.ts brings them, evictImages.ts removes them. */
+/** The images of one engine, for the run, its gradings and the `images` verb. imageJobs.ts brings them, evictImages.ts removes them. */
 
 import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -81,7 +81,7 @@ export function createImageService(
     lowBytes: parseSize(config.disk_low),
     highBytes: parseSize(config.disk_high),
     clock,
-    // An engine that does not answer makes no room. That it is away is told elsewhere.
+    // An engine that does not answer makes no room; its absence is told elsewhere.
     makeRoom: async (needBytes) => void (await collect({ needBytes }).catch(() => undefined)),
     onChange: options.onDisk,
   });
@@ -108,7 +108,7 @@ export function createImageService(
     ensure: jobs.ensure,
     status: jobs.status,
     here: jobs.here,
-    /** Waits until the engine has the image and room for it. Resolves to what people should hear. Rejects with an EnvironmentError, or with the signal. */
+    /** Waits until the engine has the image and room for it. Resolves to warnings. Rejects with an EnvironmentError, or with the signal. */
     async ready(image: string, signal: AbortSignal): Promise<readonly string[]> {
       await disk.pass(signal);
       signal.throwIfAborted();

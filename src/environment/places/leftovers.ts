@@ -79,8 +79,8 @@ async function labelsAreItsOwn(docker: Docker, container: Docker.ContainerInfo):
 }
 
 /**
- * `docker commit` copies the labels of a container into the image. Those of a container of ours were given to it alone: at least the time
- * of its start differs from what its image may carry.
+ * `docker commit` copies the labels of a container into the image. The labels of a container of ours were given to it alone: at least
+ * the time of its start differs from what its image may carry.
  */
 async function labelsOfImage(docker: Docker, id: string): Promise<Record<string, string> | undefined> {
   const asked = () => daemonAnswer(docker.getImage(id).inspect());
@@ -370,10 +370,10 @@ export async function servicesOfWork(docker: Docker, image: string): Promise<str
   return labels?.[WORK_LABELS.owner + LABELS.services.slice('swebatch.'.length)] || undefined;
 }
 
-/** Only what `keepWork` made; one that is gone already is no error. */
+/** Removes only images that `keepWork` made; one that is gone already is no error. */
 export async function discardWork(docker: Docker, image: string): Promise<void> {
   if (!image.startsWith(`${WORK_IMAGES}:`)) return;
-  // Services stayed for the judge of it.
+  // Services stayed for the verifier of the end state.
   const services = await servicesOfWork(docker, image);
   if (services !== undefined && !(await removeServices(docker, services)))
     throw new Error(`the services ${services} of ${image} could not be removed`);

@@ -1,6 +1,6 @@
 /**
- * Why a pull failed, told apart by what a person has to do about it. The Docker engine gives text only, so the table below is read from
- * the messages of engine 20.10 to 28 and of the registries; what fits nothing stays `unknown` with the engine's words.
+ * The causes of a failed pull, told apart by a person's part in the cure. The Docker engine gives text only, so the table below is read from
+ * the messages of engine 20.10 to 28 and of the registries; a message that fits nothing stays `unknown` with the engine's words.
  */
 import { OWN_HOST, WORK_IMAGES } from '../../base/imageReference.ts';
 import { EnvironmentError, type EnvironmentErrorCode } from '../environment.ts';
@@ -22,7 +22,7 @@ export const PULL_FAILURES = {
 export type PullFailureKind = keyof typeof PULL_FAILURES;
 
 const MESSAGES: readonly (readonly [PullFailureKind, RegExp])[] = [
-  // Its log is no word of a registry.
+  // The log of a build is no word of a registry.
   ['build_failed', /^the build failed: /],
   ['rate_limited', /toomanyrequests|too many requests|rate limit|HTTP (?:status:? )?429/i],
   ['disk_full', /no space left on device|disk quota exceeded/i],

@@ -28,7 +28,7 @@ export type PullEventForPeople =
       readonly reason: 'rate_limited' | 'budget';
       readonly until: number;
       readonly message: string;
-      /** Which one refuses; a budget holds for all. */
+      /** The registry that refuses; a budget holds for all. */
       readonly registry?: string;
     };
 
@@ -92,7 +92,7 @@ export async function pullImage(
     if (!full && round.some(({ kind }) => kind === 'rate_limited')) {
       const now = clock.now();
       const ends = round.flatMap(({ reference }) => throttle.refusedUntil(reference.registry, now) ?? []);
-      // Its pause may have ended while others were asked.
+      // A registry's pause may have ended while others were asked.
       waitMs = Math.max(ends.length > 0 ? Math.min(...ends) - now : 0, SHORTEST_WAIT_MS);
       refusedSince ??= now;
       if (now + waitMs - refusedSince > config.rate_limit_patience_seconds * 1000)
@@ -131,7 +131,7 @@ async function tryEach(
   return round;
 }
 
-/** Each place has something to say. */
+/** The words of each place. */
 const wordsOf = (round: readonly Failed[]): string =>
   round.length === 1
     ? round[0]!.message
@@ -322,7 +322,7 @@ export const systemPullClock: PullClock = {
 };
 
 /**
- * When a pull may begin: a sliding window of pulls for each registry, which processes share, and the pause that a registry's 429 imposes on all
+ * The start of a pull: a sliding window of pulls for each registry, which processes share, and the pause that a registry's 429 imposes on all
  * pulls from it, and on nothing else: a mirror serves on while the registry behind it refuses.
  */
 
@@ -367,13 +367,13 @@ interface Refusal {
 export function pullThrottle(limits: {
   pulls: number;
   windowMs: number;
-  /** Shared with other processes. */
+  /** The book that other processes share. */
   book?: PullBook | undefined;
 }) {
   const { pulls, windowMs, book = ownPullBook() } = limits;
   const refusals = new Map<string, Refusal>();
   return {
-    /** 0 when the pull may begin, and is counted; else after how many milliseconds there may be room. */
+    /** Milliseconds until there may be room; 0 when the pull may begin, and is counted. */
     take: (registry: string, at: number): number =>
       pulls === 0 ? 0 : book.take({ registry, at, pulls, windowMs }),
     /** The registry refused; returns when pulls from it go on. */
@@ -388,7 +388,7 @@ export function pullThrottle(limits: {
       refusals.set(registry, { until, times: before.times + (alreadyKnown ? 0 : 1) });
       return until;
     },
-    /** Until when the registry is to be left alone; undefined when it may be asked. */
+    /** The end of the registry's pause; undefined when it may be asked. */
     refusedUntil(registry: string, now: number): number | undefined {
       const until = refusals.get(registry)?.until ?? 0;
       return now < until ? until : undefined;

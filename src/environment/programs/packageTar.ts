@@ -1,6 +1,6 @@
 /**
- * Packages of a registry as one tar that is safe to unpack: files and folders only, below their folder, within limits. What a package
- * must not hold makes the whole program unusable: it is refused, never repaired.
+ * Packages of a registry as one tar that is safe to unpack: files and folders only, below their folder, within limits. A forbidden
+ * entry of a package makes the whole program unusable: it is refused, never repaired.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -141,7 +141,7 @@ export function createProgramSpools() {
     async ensure(variant: ProgramVariant) {
       const making = made.get(variant) ?? spool(variant);
       made.set(variant, making);
-      // What went wrong once may go well in the next attempt.
+      // A failure may be gone in the next attempt.
       making.catch(() => made.delete(variant));
       const { file, bytes } = await making;
       return { bytes, read: () => chunksOf(file, bytes) };

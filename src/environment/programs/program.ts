@@ -1,5 +1,5 @@
 /**
- * A program that containers see read-only, for example an installed agent. It was fetched before; nothing is downloaded here.
+ * A program that containers see read-only, for example an installed agent. Programs were fetched before; nothing is downloaded here.
  */
 
 import type Docker from 'dockerode';
@@ -33,7 +33,7 @@ export interface Program {
 /** Where a container finds the program. */
 export const PROGRAM_FOLDER = '/opt/swebatch-program';
 
-/** What an image is, as far as a program cares. */
+/** The facts of an image that a program cares for. */
 interface ImageKind {
   readonly architecture: string;
   /** undefined: it has neither loader; only a static program runs. */
@@ -67,14 +67,14 @@ const LOADERS: Readonly<Record<string, Readonly<Record<Libc, string>>>> = {
 
 const ALPINE = '/etc/alpine-release';
 
-/** What has to be looked for in an image; none where its architecture is not known. */
+/** Paths to look for in an image; none where its architecture is not known. */
 export const libcPaths = (architecture: string): readonly string[] => {
   const loaders = LOADERS[architecture];
   return loaders ? [loaders.glibc, loaders.musl, ALPINE] : [];
 };
 
 /**
- * `there`: those of libcPaths that the image has. It can have both loaders: Alpine with a layer for programs of others is still musl, and a
+ * `there`: those of libcPaths that the image has. An image can have both loaders: Alpine with a layer for programs of others is still musl, and a
  * musl beside glibc changes nothing.
  */
 export function libcAmong(there: ReadonlySet<string>, architecture: string): Libc | undefined {

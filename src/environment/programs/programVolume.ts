@@ -1,5 +1,5 @@
 /**
- * A program unpacked once per engine, in a volume that containers get read-only. Its name says what is in it, a file in it says that
+ * A program unpacked once per engine, in a volume that containers get read-only. The volume's name says what is in it, a file in it says that
  * all of it is there, and the name of a container that never runs is the lock: processes that want to fill it wait for each other.
  */
 import { createHash, randomBytes } from 'node:crypto';
@@ -51,7 +51,7 @@ export function createProgramVolumes(docker: Docker, discard: Discard = discardQ
       if (!found) {
         found = provide({ docker, program, image, owner, discard });
         known.set(key, found);
-        // What went wrong once may go well in the next attempt.
+        // A failure may be gone in the next attempt.
         found.catch(() => known.delete(key));
       }
       return found;

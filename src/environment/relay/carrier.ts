@@ -13,7 +13,7 @@ export function createCarrier({
   onReady,
   onConnection,
 }: {
-  /** Towards the relay. */
+  /** Sends towards the relay. */
   write(frame: Buffer): void;
   onReady(): void;
   onConnection(connection: Duplex): void;
@@ -54,7 +54,7 @@ export function createCarrier({
   };
 }
 
-/** Towards the program: what does not fit the window waits until the relay has room. */
+/** Sends towards the program: bytes beyond the window wait until the relay has room. */
 function createSending(id: number, write: (frame: Buffer) => void) {
   let window = DOWN_WINDOW;
   let waiting: { rest: Buffer; done: () => void } | null = null;
@@ -129,12 +129,12 @@ function carry(id: number, write: (frame: Buffer) => void, forget: () => boolean
     take(payload) {
       allowed -= payload.length;
       if (allowed < 0) throw new Error('the relay sent more than it may');
-      // A copy: what lies unread must not keep a whole chunk of the stream alive.
+      // A copy: unread bytes must not keep a whole chunk of the stream alive.
       if (stream.push(Buffer.from(payload))) grant(payload.length);
       else unread += payload.length;
     },
     endOfInput() {
-      // It may still read: a program may end its own side of a connection first.
+      // The program may still read: it may end its own side of a connection first.
       inputEnded = true;
       stream.push(null);
     },
@@ -143,7 +143,7 @@ function carry(id: number, write: (frame: Buffer) => void, forget: () => boolean
 }
 
 /**
- * What the relay and this process say to each other over one stream. A frame is: id (u32), type (u8), length (u32), then `length` bytes, all
+ * The frames of the relay and this process over one stream. A frame is: id (u32), type (u8), length (u32), then `length` bytes, all
  * big endian. relay.c has the same table.
  */
 
@@ -194,7 +194,7 @@ export function creditFrame(id: number, bytes: number): Buffer {
   return frameOf(id, FRAME.credit, payload);
 }
 
-/** Returns a function to feed with chunks, cut wherever they are. It throws when they are no frames. */
+/** Returns a function to feed with chunks, cut wherever they are. The function throws when they are no frames. */
 export function createRelayReader(onFrame: (frame: Frame) => void): (chunk: Buffer) => void {
   let rest = NOTHING;
   return (chunk) => {

@@ -1,12 +1,12 @@
-// Carries TCP connections out of a container that has no network. It runs in a container of its own, which shares the network namespace
+// Carries TCP connections out of a container that has no network. The relay runs in a container of its own, which shares the network namespace
 // of the agent's container and nothing else, so the agent can connect to it and can neither see nor end it.
 //
 //   relay PORT
 //
-// It listens on 127.0.0.1:PORT and speaks frames on its standard input and output (carrier.ts has the same table):
+// The relay listens on 127.0.0.1:PORT and speaks frames on its standard input and output (carrier.ts has the same table):
 //   id u32, type u8, length u32 (big endian), then `length` bytes.
 // Each side may have sent at most WINDOW bytes of a connection that the other has not consumed; CREDIT says how many it has.
-// It ends with 0 when its input ends, and with 2 when its input is no frames.
+// The relay ends with 0 when its input ends, and with 2 when its input is no frames.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-/** The stream of one relay from its start to its end: what it says becomes connections, and whatever ends it is told once. */
+/** The stream of one relay from its start to its end: frames become connections, and the cause of the end is told once. */
 import type { Duplex } from 'node:stream';
 import { startTimer } from '../../base/async/timer.ts';
 import { type Doorway, EnvironmentError } from '../environment.ts';
@@ -17,9 +17,9 @@ export function createRelayLine({
   readonly port: number;
   onConnection(connection: Duplex): void;
   readonly stream: { write(frame: Buffer): unknown; destroy(): unknown };
-  /** Why it is gone, as the engine knows it. `said`: what the relay wrote to its stderr. Never rejects. */
+  /** The reason of the loss, as the engine knows it. `said`: the relay's words on its stderr. Never rejects. */
   loss(message: string, said: string, cause: unknown): Promise<EnvironmentError>;
-  /** Of the relay, when the line is closed. Called once; never rejects. */
+  /** Removes the relay, when the line is closed. Called once; never rejects. */
   remove(): Promise<unknown>;
 }) {
   const ready = Promise.withResolvers<null>();

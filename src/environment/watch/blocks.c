@@ -1,10 +1,12 @@
-// Tells how much of the disk some files of a container take, and how much their holes would take. It runs in a container of its own, in the process
-// namespace of the other one and with nothing else of it: nobody in there can change what it says.
+// Tells how much of the disk some files of a container take, and how much their holes would take. The program runs in a container of its own, in the
+// process namespace of the other one and with nothing else of it: nobody in there can change what it says.
 //
-//   blocks                 (a part of the program watch, under this name) paths on its standard input, absolute, each with a zero byte behind it; an empty one is the last
+//   blocks                 (a part of the program watch, under this name) paths on its standard input, absolute, each with a zero byte behind it;
+//                          an empty one is the last
 //
 // One line on its standard output: "BYTES HOLES ATTRIBUTES", of what is there: the first two in bytes, the last is how many have attributes that no
-// layer of an image keeps (user.*, access lists). A file of several names counts once. It follows no link, and ends with 2 and a reason where it cannot look. CAP_SYS_PTRACE lets the files be reached through /proc, CAP_DAC_READ_SEARCH through folders of others.
+// layer of an image keeps (user.*, access lists). A file of several names counts once. The program follows no link, and ends with 2 and a
+// reason where it cannot look. CAP_SYS_PTRACE lets the files be reached through /proc, CAP_DAC_READ_SEARCH through folders of others.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

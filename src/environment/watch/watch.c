@@ -1,5 +1,5 @@
 // Tells who writes below some folders of a container while its tests run: what an agent left running, a program that the agent brought, or the
-// tests. It runs in a container of its own, in the process namespace of the other one and with nothing else of it.
+// tests. The program runs in a container of its own, in the process namespace of the other one and with nothing else of it.
 //
 //   watch SINCE WORKDIR FOLDER...        folders are absolute, as the other container names them; none of them a link
 //
@@ -8,9 +8,10 @@
 //
 // Lines on its standard output: "ready"; "." about once a second; "marked" after a line was read from its standard input, when folders that are
 // new by then are watched too; "wrote WHO PROGRAM PATH", WHO being `left` (it ran before), `program` (it is one of the agent's, or was started by
-// one), `script` (test.sh itself wrote a reward, or its own file), `tests` (so did a process that it started, or an interpreter wrote code), or `unknown` (nobody can tell any more: or it wrote a
-// reward by another name of the file, which shows by its times alone); PATH is "-" of the first program of the agent's that runs; "lost" when the
-// kernel dropped something. It ends with 0 and the line "end" when its input ends; with 2 and a reason where the kernel cannot do this.
+// one), `script` (test.sh itself wrote a reward, or its own file), `tests` (so did a process that it started, or an interpreter wrote code), or
+// `unknown` (nobody can tell any more: or it wrote a reward by another name of the file, which shows by its times alone); PATH is "-" of the first
+// program of the agent's that runs; "lost" when the kernel dropped something. The program ends with 0 and the line "end" when its input ends; with
+// 2 and a reason where the kernel cannot do this.
 //
 // The kernel (fanotify(7)) holds every start of a program, and every opening of a file in these folders, until it has been told to go on: so a
 // process is looked at while it is there for certain. Linux 6.6 is the first that names files of an overlay; CAP_SYS_ADMIN is what it asks for,
@@ -78,7 +79,7 @@ static ssize_t proc_text(int pid, const char *name, char *text, size_t room) {
   return length;
 }
 
-// Of /proc/PID/stat: name, parent, start in ticks. The name may hold anything, so the last bracket counts.
+// Fields of /proc/PID/stat: name, parent, start in ticks. The name may hold anything, so the last bracket counts.
 static int stat_of(int pid, char *name, size_t room, int *parent, unsigned long long *start) {
   char text[1024];
   if (!proc_text(pid, "stat", text, sizeof text)) return 0;
@@ -99,11 +100,11 @@ static int is_of_system(const char *path) {
   if (is_below(path, workdir)) return 0;
   for (unsigned i = 0; i < sizeof systems / sizeof *systems; i++)
     if (is_below(path, systems[i])) return 1;
-  // What the engine starts a process with is a file of no folder.
+  // The engine starts a process from a file of no folder.
   return path[0] != '/' || !strncmp(path, "/memfd:", 7);
 }
 
-// Whether whoever worked here before has written it.
+// Whether the agent has written the file.
 static int is_given(const char *path, const struct stat *file) {
   for (int i = 0; i < asked_count; i++)
     if (is_below(path, asked_for[i])) return 0;
@@ -133,7 +134,7 @@ static const char *const PYTHONS[] = {"python", "pypy", NULL};
 static const char *const SHELLS[] = {"bash", "sh", "dash", "ash", "zsh", "ksh", "busybox", "fish", NULL};
 static const char *const OTHERS[] = {"node", "nodejs", "deno", "bun", "ruby", "perl", "php", "lua", "luajit", "java", "Rscript", "R", "julia",
                                      "tclsh", "guile", "racket", "elixir", "escript", NULL};
-// They start what they are told to, from wherever they are.
+// Runners start what they are told to, from wherever they are.
 static const char *const RUNNERS[] = {"uv", "uvx", "go", "cargo", "make", "gmake", "pytest", NULL};
 static const char *const MAKES[] = {"make", "gmake", NULL};
 
@@ -200,7 +201,7 @@ static int script_of(const char *name, char *args, ssize_t length, const char *f
   return 0;
 }
 
-// What a process runs: a program or a script of the agent's, or a file of recipes. `by_tests`: its script is the tests' own.
+// Whether a process runs a program or a script of the agent's, or a file of recipes. `by_tests`: its script is the tests' own.
 static int is_program(int pid, int *by_tests) {
   char exe[PATH_ROOM], folder[PATH_ROOM], real[PATH_ROOM], path[48];
   static char args[ARGS_ROOM];
@@ -236,7 +237,7 @@ static void ran(void) {
 }
 
 // Nothing inside can be the child of nobody but what the engine started: after the beginning that is the tests. A child of process 1 has lost
-// its parent, and is known only where it was seen before. What a program of the agent's started is that program.
+// its parent, and is known only where it was seen before. A process that a program of the agent's started is that program.
 static int who_is(int pid, int depth) {
   int parent;
   unsigned long long start;
@@ -322,7 +323,7 @@ static int inside(const char *path) {
   return syscall(SYS_openat2, root, path, &how, sizeof how);
 }
 
-// One above a folder that is asked for, whose names may be exchanged; else also what is below it.
+// Marks a folder above one that is asked for, whose names may be exchanged; else also the files below it.
 static void mark_one(const char *path, int needed, int above) {
   int fd = inside(path);
   if (fd < 0) {
@@ -398,7 +399,7 @@ static int opens_given(int fd) {
   return is_given(path, &file);
 }
 
-// What an interpreter was given to run shows only after its start, and it may be gone before what it wrote is told.
+// The script of an interpreter shows only after its start, and the interpreter may be gone before its writes are told.
 enum { FRESH = 64, LOOKS = 20 };
 static struct { int pid, left; } fresh[FRESH];
 static int fresh_count = 0;
@@ -506,7 +507,7 @@ int main(int count, char **argument) {
   if (asked < 0 || told_fd < 0) fail("watch");
   for (int i = 0; i < asked_count; i++) mark(asked_for[i], 1);
   if (fanotify_mark(asked, FAN_MARK_ADD | FAN_MARK_MOUNT, FAN_OPEN_EXEC_PERM, AT_FDCWD, "/proc/1/root") < 0) fail("hold what starts programs");
-  // What starts in the same tick, or in the next one, counts as having been there: whatever starts later came after the word "ready".
+  // A process that starts in the same tick, or in the next one, counts as having been there: a later one came after the word "ready".
   began = ticks_now() + 1;
   until = time(NULL);
   struct pollfd wait[3] = {{.fd = 0, .events = POLLIN}, {.fd = asked, .events = POLLIN}, {.fd = told_fd, .events = POLLIN}};

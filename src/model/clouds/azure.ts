@@ -6,7 +6,7 @@ const SOURCE = "Azure's default chain (AZURE_CLIENT_ID, managed identity, az log
 const PACKAGES = ['@azure/identity'];
 const SCOPE = 'https://cognitiveservices.azure.com/.default';
 
-/** The interface without dates. `preview` of it is named in the query all the same. */
+/** Whether the interface has no date. The query names its `preview` all the same. */
 const isUndated = (version: string): boolean => ['v1', 'latest', 'preview'].includes(version);
 
 function pathOf(dialect: 'chat' | 'responses', model: string, version: string): string {
@@ -48,7 +48,7 @@ function keptToken(get: () => Promise<Token>): () => Promise<string> {
   };
 }
 
-/** A claim that Azure asks for where a token was taken back: without it the library gives the old one out of its memory. */
+/** A claim that Azure asks for where a token was taken back: without the claim the library gives the old token out of its memory. */
 const notBefore = (): string =>
   JSON.stringify({
     access_token: { nbf: { essential: true, value: String(Math.floor(Date.now() / 1000)) } },

@@ -1,6 +1,6 @@
 /**
- * A cloud that serves models of others: the same dialects at other addresses, and requests that carry its own credentials. These run out: they are
- * got when they are needed, kept by their library while they are good, and got anew when the cloud refuses them.
+ * A cloud that serves models of others: the same dialects at other addresses, and requests that carry its own credentials. Credentials run out:
+ * they are got when they are needed, kept by their library while they are good, and got anew when the cloud refuses them.
  */
 
 import { isMissingPackage } from '../../base/missingPackage.ts';
@@ -16,7 +16,7 @@ interface SignedRequest {
   readonly body: Uint8Array;
 }
 
-/** Headers that say who asks, and which credentials they were made of. */
+/** Headers that name the caller, and the generation of the credentials in them. */
 interface Authorization {
   readonly headers: Readonly<Record<string, string>>;
   readonly generation: number;
@@ -48,7 +48,7 @@ export interface Cloud {
   createAuth(config: ModelConfig, apiKey: string | undefined): Promise<CloudAuth>;
   /** The reader of a stream that is no server-sent events. */
   readEvents?(body: AsyncIterable<Uint8Array>): AsyncGenerator<StreamEvent>;
-  /** Packages that it needs beside credentials are loaded here, once. */
+  /** Loads the packages that the cloud needs beside credentials, once. */
   prepare?(): Promise<void>;
 }
 
@@ -72,10 +72,10 @@ export async function loadPackages<T>(
   }
 }
 
-/** No credentials, or none that can be had now. Nothing was asked of the model. */
+/** No credentials, or none at the moment. Nothing was asked of the model. */
 export class CredentialError extends Error {
   override readonly name = 'CredentialError';
-  /** The place they come from did not answer: later it may. */
+  /** The place of the credentials did not answer: later it may. */
   readonly passing: boolean;
   constructor(message: string, passing: boolean, cause?: unknown) {
     super(message, { cause });
@@ -140,7 +140,7 @@ export function refusedBecause(text: string, date: string | undefined, wallNow: 
 
 const PASSING = /ECONN|ETIMEDOUT|EAI_AGAIN|ENOTFOUND|timed? ?out|socket|network|\b50[0-9]\b|\b429\b/i;
 
-/** The error for what a library of a cloud threw. */
+/** The error for a failure of a cloud's library. */
 export function credentialError(source: string, thrown: unknown, wallNow: number): CredentialError {
   const message = String((thrown as Error | null)?.message ?? thrown)
     .split('\n')[0]!

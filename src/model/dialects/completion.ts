@@ -39,7 +39,10 @@ const completionSchema = z.looseObject({
   choices: z.array(choiceSchema),
 });
 
-/** Some servers leave ids out or send arguments as an object; the answer to the call must carry the same id, so both are set here once (reply.test.ts). */
+/**
+ * Some servers leave ids out or send arguments as an object; the answer to the call must carry the same id, so both are set here once
+ * (reply.test.ts).
+ */
 function normaliseCall(
   call: z.infer<typeof toolCallSchema>,
   index: number,
@@ -139,7 +142,7 @@ interface PartialCall {
   id: string | null;
   name: string;
   arguments: string;
-  /** Fields beside them: thought signatures (`extra_content`). */
+  /** Other fields: thought signatures (`extra_content`). */
   readonly rest: Fields;
   readonly inFunction: Fields;
 }
@@ -371,7 +374,7 @@ function read(raw: z.output<typeof usageSchema>): ReadUsage {
   return { usage: { input, cacheRead, cacheWrite, output, reasoning }, cacheWrite1h: write1h, notes: [] };
 }
 
-/** `raw` is whatever stood under `usage`. Never throws. */
+/** `raw` is any value under `usage`. Never throws. */
 export function readUsage(raw: unknown): ReadUsage {
   if (raw === null || raw === undefined) return unusable('usage missing');
   const parsed = usageSchema.safeParse(raw);

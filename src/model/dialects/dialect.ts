@@ -31,8 +31,9 @@ const WHOLE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The end that a reply lacks, as part of a sentence; null where its provider says that it is whole. Providers end replies that broke off with a word of
- * their own (`abort`, `network_error`, `OTHER`), with none, or with nothing at all: no part of such a reply is the model's word (docs/threat-model.md, cutReplies.test.ts).
+ * The end that a reply lacks, as part of a sentence; null where its provider says that it is whole. Providers end replies that broke off with a
+ * word of their own (`abort`, `network_error`, `OTHER`), with none, or with nothing at all: no part of such a reply is the model's word
+ * (docs/threat-model.md, cutReplies.test.ts).
  */
 export function missingEnd({ finishReason }: AnswerFacts): string | null {
   if (finishReason === null || finishReason === '') return 'a finish reason';
@@ -52,7 +53,7 @@ export interface ProviderError {
   readonly code: string | null;
   readonly type: string | null;
   readonly message: string;
-  /** The field of the request that it is about, where it says so outside of its sentence. */
+  /** The field of the request that the error is about, where it says so outside of its sentence. */
   readonly param?: string | null;
   /** Milliseconds after which the body itself says to come back. */
   readonly retryMs: number | null;
@@ -98,16 +99,16 @@ export interface Assembly {
   characters(): number;
 }
 
-/** `own`: the provider's documented form, with our cache marks. `litellm`: what mini-swe-agent's requests look like (agent.compat). */
+/** `own`: the provider's documented form, with our cache marks. `litellm`: the form of mini-swe-agent's requests (agent.compat). */
 export type RequestStyle = 'own' | 'litellm';
 
 export interface RequestWriter {
-  /** The body for this history. Its bytes are good until the next call of `write`. */
+  /** The body for this history, good until the next call of `write`. */
   write(messages: readonly Message[], tools?: readonly ToolSpec[]): Uint8Array;
 }
 
 interface Target {
-  /** Beneath the base URL, with a leading slash; a query string where the dialect has one. */
+  /** The path beneath the base URL, with a leading slash; a query string where the dialect has one. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -122,7 +123,7 @@ export interface Dialect {
   target(config: ModelConfig, model: string, apiKey: string): Target;
   /** Every field of a request beside the model and the messages, in its order. */
   parameters(config: ModelConfig, tools: readonly ToolSpec[] | undefined): Record<string, unknown>;
-  /** One for each conversation. Cost over a conversation is linear in its length. */
+  /** A writer for each conversation. Cost over a conversation is linear in its length. */
   createWriter(config: ModelConfig, model: string, style: RequestStyle): RequestWriter;
   /** Reads the body of a success. Never throws. */
   read(body: unknown): ReadResult;

@@ -1,6 +1,6 @@
 /**
- * The protocols of providers, as `model.dialect` names them: one line each. What asks in one is loaded with the first model that does;
- * what stands here beside it is needed to plan a run.
+ * The protocols of providers, as `model.dialect` names them: one line each. The code of a dialect is loaded with its first model;
+ * the facts beside it here are needed to plan a run.
  */
 import type { ParameterRule } from '../parameters/parameterRule.ts';
 import { OPENAI_RULES } from './chat/openAiRules.ts';
@@ -8,7 +8,7 @@ import { GEMINI_RULES } from './gemini/geminiRules.ts';
 import { CLAUDE_RULES } from './messages/messagesRules.ts';
 
 export interface DialectLine {
-  /** OpenAI's own: its variables name the address, and requests leave through its client. */
+  /** OpenAI's own dialect: OpenAI's variables name the address, and requests leave through its client. */
   readonly openAi: boolean;
   /** Marks that say how long a provider keeps what it has read: its own in every request, those that are asked for, or none. */
   readonly cacheMarks: 'own' | 'asked' | 'none';
@@ -16,11 +16,11 @@ export interface DialectLine {
   /** The maker whose models are asked in it, and its rules of what they refuse. Other servers speak it too, and take what they like. */
   readonly maker?: string;
   readonly rules?: readonly ParameterRule[];
-  /** The field of a request that keeps what was said; the rest of a request hardly changes. */
+  /** The field of a request that keeps the history; the rest of a request hardly changes. */
   readonly historyIn?: string;
-  /** How programs of others speak it; absent: none does. */
+  /** The dialect as programs of others speak it; absent: none does. */
   program?(): Promise<unknown>;
-  /** How mini-swe-agent keeps a history in it; absent: as it came. */
+  /** The form in which mini-swe-agent keeps a history; absent: as it came. */
   published?(): Promise<unknown>;
 }
 

@@ -1,4 +1,4 @@
-/** All dialects, for those who meet any of them: readers of recordings, and the gateway, which translates. Whoever imports this loads all. */
+/** All dialects, for readers of recordings, and the gateway, which translates. An import of this file loads every dialect. */
 import type { Dialect } from './dialect.ts';
 import { DIALECT_NAMES, DIALECTS, type DialectName } from './dialects.ts';
 import { asObject, asText } from './shapes.ts';
@@ -11,7 +11,7 @@ export const dialectNamed = (name: DialectName): Dialect => EVERY.get(name)!;
 
 /** A reply as a recording keeps it: of a published trajectory, of a run of ours. */
 export interface StoredReply {
-  /** In chat's form. What goes back to another dialect's provider next turn stays in `native` of the message. */
+  /** The reply in chat's form. Parts that go back to another dialect's provider next turn stay in `native` of the message. */
   readonly body: Record<string, unknown>;
   readonly message: Record<string, unknown>;
   readonly finishReason: string | null;

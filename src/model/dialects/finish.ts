@@ -1,5 +1,5 @@
 /**
- * How replies end, in the words of chat completions, which the agent and the reports know. One table for all dialects: gateways speak one and
+ * The ends of replies, in the words of chat completions, which the agent and the reports know. One table for all dialects: gateways speak one and
  * pass on the words of another (Bedrock's `guardrail_intervened` in Messages). A word that is new stays as it is.
  */
 

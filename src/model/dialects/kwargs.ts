@@ -1,4 +1,4 @@
-/** `model_kwargs` as mini-swe-agent's configurations have them: what goes into the body, and what was meant for litellm. */
+/** `model_kwargs` as mini-swe-agent's configurations have them: parameters of the body, and parameters for litellm. */
 
 import { recordOf } from '../../base/isRecord.ts';
 import { words } from '../../base/text/words.ts';
@@ -9,7 +9,7 @@ const CLIENT_ONLY = new Set([
   ...words(`
     drop_params additional_drop_params allowed_openai_params custom_llm_provider num_retries max_retries timeout extra_headers extra_body
   `),
-  // These make the address where a cloud serves the model (model/clouds).
+  // Parts of the address where a cloud serves the model (model/clouds).
   ...words('api_version aws_region_name vertex_project vertex_location'),
 ]);
 

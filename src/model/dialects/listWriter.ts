@@ -3,7 +3,7 @@ import type { Message } from '../model.ts';
 
 /** A part of the list that is written or kept as a whole. */
 export interface Unit {
-  /** The messages it is made of, to see whether it is still the same. */
+  /** The messages that the unit is made of, to see whether it is still the same. */
   readonly from: readonly Message[];
   /** Elements of the list as JSON, with commas between them. */
   json(): string;
@@ -65,7 +65,7 @@ export function createGrowingBuffer(head: string) {
   return {
     /** The end of the head. */
     headEnd: buffer.length,
-    /** Writes a text at a place (0 is the start) and returns where it ends; what stood behind is gone. */
+    /** Writes a text at a place (0 is the start) and returns its end; the bytes behind it are gone. */
     put(text: string, at: number): number {
       const end = at + Buffer.byteLength(text);
       if (end > buffer.length) {

@@ -1,6 +1,6 @@
 /**
  * The other side of a dialect: how programs of others speak it to the gateway. A dialect that has it can be spoken by a program, and its
- * requests and replies can be written anew in another; both go through one form in between. What cannot be carried has a name there. Pure.
+ * requests and replies can be written anew in another; both go through one form in between. A part that cannot be carried has a name there. Pure.
  */
 import { words } from '../../base/text/words.ts';
 import type { Message, ToolCall, ToolSpec, Usage, WireRequest } from '../model.ts';
@@ -18,7 +18,7 @@ export type Refusal =
 export const STATUS: Readonly<Record<Refusal, number>> = {
   bad_request: 400,
   authentication: 401,
-  // Not 402 and not 429: clients that know neither of them as final would ask again.
+  // No 402 and no 429: clients that know neither of them as final would ask again.
   payment: 400,
   not_found: 404,
   too_large: 413,
@@ -33,7 +33,7 @@ export interface Route {
 }
 
 export interface ProgramSide {
-  /** Which request an address without its version means; a text says why it is not served. */
+  /** The request that an address without its version means; a text says why it is not served. */
   route(path: string, query: URLSearchParams): Route | string | null;
   /** Addresses, with their version, that are meant for it whether they are served or not. */
   readonly sounds?: RegExp;
@@ -45,7 +45,7 @@ export interface ProgramSide {
   readonly stateFields: readonly string[];
   /** Whether an item of the history names such a thing. */
   isState?(item: unknown): boolean;
-  /** Tools that the program runs itself, and what else stands in the list, by name: that runs at the provider. */
+  /** Tools that the program runs itself, and by name the others in the list, which run at the provider. */
   sortTools(list: readonly unknown[]): { kept: unknown[]; names: string[] };
   /** Items of the history may bring tools of their own. */
   readonly itemsBringTools?: true;
@@ -67,11 +67,11 @@ export interface ProgramSide {
 
 export type RequestBody = Readonly<Record<string, unknown>>;
 
-/** How a program knows a tool, where a function's name alone does not say it. */
+/** A program's own view of a tool, where a function's name alone does not tell it. */
 export interface ToolOrigin {
   readonly name: string;
   readonly namespace?: string;
-  /** Called with text in place of an object. */
+  /** The tool is called with text in place of an object. */
   readonly custom?: true;
 }
 
@@ -88,11 +88,11 @@ export interface CommonRequest {
 
 export interface CommonReply {
   readonly id: string;
-  /** As the program named it. */
+  /** The model, as the program named it. */
   readonly model: string;
   readonly content: string;
   readonly toolCalls: readonly ToolCall[];
-  /** In the words of chat completions. */
+  /** The end in the words of chat completions. */
   readonly finish: string;
   readonly usage: Usage;
 }
@@ -111,7 +111,7 @@ export const objectsOf = (value: unknown): RequestBody[] =>
 
 const IMAGES = 'images and files';
 
-/** The text of a content. What is no text is named in its place, so that the model knows of it. */
+/** The text of a content. A part that is no text is named in its place, so that the model knows of it. */
 export function textOf(content: unknown, left: Set<string>): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content))
@@ -180,7 +180,7 @@ export function unread(
       left.add(name);
 }
 
-/** Without what is not set: a parameter that is there is sent. */
+/** The parameters that are set: a parameter that is there is sent. */
 export const given = (parameters: RequestBody): RequestBody =>
   Object.fromEntries(Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null));
 

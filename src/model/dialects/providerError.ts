@@ -50,7 +50,7 @@ function parsed(text: string): unknown {
 
 /**
  * A body that a gateway or a client put into its own sentence, as JSON or as Python prints it: `Fireworks_aiException - {"error": …}. Received
- * Model Group=x`. Behind any other words it would be what somebody sent.
+ * Model Group=x`. Behind any other words it would be somebody's input.
  */
 function relayed(message: string): ProviderError | null {
   if (message.length > LONGEST_RELAYED) return null;
@@ -83,7 +83,7 @@ function baseResponse(outer: Record<string, unknown>): ProviderError | null {
 
 /** Fields of the message: Amazon also writes it in capitals, gateways in a word of their own. */
 const SAID = ['message', 'Message', 'errorMessage', 'detail'];
-/** As Python prints what is not there. */
+/** The name; Python prints `None` where there is none. */
 const named = (param: unknown): string | null => (param === 'None' ? null : asText(param));
 
 /** A number that is no status is the provider's own code (Z.ai's 1301). */

@@ -69,7 +69,7 @@ export async function askEndpoint(
   variable: (name: string) => string | undefined,
   proxy?: ProxySettings,
 ): Promise<EndpointAnswer> {
-  // Its HTTP client takes a tenth of the time in which the program starts, and most lines ask no endpoint.
+  // The HTTP client takes a tenth of the time in which the program starts, and most lines ask no endpoint.
   const { addressUnder, createTransport, newExchange } = await import('./httpTransport.ts');
   const { kwargs, secrets } = withReferences(config.model_kwargs, variable);
   const sent = { ...config, model_kwargs: kwargs };

@@ -1,4 +1,4 @@
-/** One try of a call: its turn at the limiter, its money, its row in the ledger, and what is to follow from how it ended. */
+/** One try of a call: its turn at the limiter, its money, its row in the ledger, and the step that follows its end. */
 
 import { AWAY, type Diagnosis, RENEWED } from '../classify.ts';
 import type { ReadUsage, RequestStyle } from '../dialects/dialect.ts';
@@ -83,7 +83,7 @@ function askedWait({ retryMs }: Failure, { headers }: Exchange, wallNow: number)
   return stated.kind === 'none' && retryMs ? { kind: 'wait', ms: retryMs } : stated;
 }
 
-/** The verdict on a failure once it is known what was accepted before. */
+/** The verdict on a failure, by the calls that were accepted before. */
 function verdictInRun(
   shared: Pick<Shared, 'accepted'>,
   { auth }: ModelEndpoint,
@@ -97,7 +97,7 @@ function verdictInRun(
   return verdict;
 }
 
-/** One request, whoever wrote it. */
+/** One request of any writer. */
 export interface HttpCall {
   readonly endpoint: ModelEndpoint;
   readonly requestBytes: number;
@@ -177,7 +177,7 @@ export const untilAnswered = (
 
 /**
  * In this order: its turn at the limiter, its tokens of the minute, leave to spend (`listener.wanted`, where the caller keeps its budget), the
- * request, and its row in the ledger (`listener.ended`). What a listener throws ends the run: nothing is asked or paid past it.
+ * request, and its row in the ledger (`listener.ended`). An error of a listener ends the run: nothing is asked or paid past it.
  */
 export async function tryOnce(
   shared: Pick<Shared, 'limiter' | 'rates' | 'clock' | 'accepted'>,
@@ -188,7 +188,7 @@ export async function tryOnce(
   const { limiter, clock } = shared;
   const { endpoint, requestBytes } = call;
   const { listener, signal } = options;
-  // Before its turn and again with its end, so that those who wait in the limiter hear of it too.
+  // Asked before the turn and again after the call, so that the others in the limiter hear of a pause too.
   const heedOthers = () => limiter.block(shared.rates?.pausedMs() ?? 0);
   heedOthers();
   const asks = clock.now();
@@ -255,8 +255,8 @@ const uncounted = (requestBytes: number, output: number): Usage => ({
 });
 
 /**
- * A rough count for an answer of which we saw only the beginning: billed for sure, but never counted by anyone. What the provider stated
- * of the prompt counts; of the answer it had stated the first token at most.
+ * A rough count for an answer of which we saw only the beginning: billed for sure, but never counted by anyone. The provider's count
+ * of the prompt holds; of the answer it had counted the first token at most.
  */
 function partialCost(
   { config, dialect }: ModelEndpoint,
@@ -291,7 +291,7 @@ function outputOf(
     : { tokens: seen, note: '' };
 }
 
-/** A program that asks for no usage in its stream gets none. Its calls cost money all the same, so they are estimated. */
+/** A program that asks for no usage in its stream gets none. The calls cost money all the same, so they are estimated. */
 export function withEstimatedUsage(config: ModelConfig, record: CallRecord, written: AnswerSize): CallRecord {
   if (record.state !== 'ok' || record.rawUsage !== null || record.costNano !== null) return record;
   const output = outputOf(config, written);

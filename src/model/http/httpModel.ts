@@ -1,6 +1,6 @@
 /**
- * A model behind HTTP, whatever dialect it speaks. What all slots share (connections, limiter) lives in the factory; a model is made
- * for each attempt.
+ * A model behind HTTP, whatever dialect it speaks. The parts that all slots share (connections, limiter) live in the factory; a model
+ * is made for each attempt.
  */
 
 import { within } from '../../base/async/timer.ts';
@@ -52,12 +52,12 @@ interface HttpModelOptions {
   readonly dialect: Dialect;
   readonly style?: RequestStyle;
   readonly config: ModelConfig;
-  /** The same with the values of its references; default: it has none. */
+  /** The configuration with the values of its references; default: it has none. */
   readonly sent?: ModelConfig;
   readonly apiKey: string | undefined;
-  /** Reads what the address refers to. */
+  /** Reads the variables of the address. */
   readonly variable?: (name: string) => string | undefined;
-  /** Taken out of every text beside the key. */
+  /** Secrets that are taken out of every text, beside the key. */
   readonly secrets?: readonly string[];
   readonly proxy?: ProxySettings;
   readonly clock?: Clock;
@@ -275,10 +275,10 @@ function createSender(
   };
 }
 
-/** In seconds it is in a header of each request. */
+/** A limit of the client's that never ends a request; a header of each request has it in seconds. */
 const NEVER_MS = 2_147_483_000;
 
-/** The address and the headers of OpenAI's client. They are the same for every request of a model: to have them made each time takes as long as sending it. */
+/** The address and the headers of OpenAI's client, the same for every request of a model: to make them anew takes as long as to send it. */
 async function openAiRequest({
   apiKey,
   baseUrl,
@@ -396,7 +396,7 @@ function tapped(
     try {
       for (let next = await source.read(); !next.done; next = await source.read()) held.take(next.value);
     } catch {
-      // Its end was read: what breaks after it is nobody's loss.
+      // The reader has the end of the answer: nobody needs the rest.
     }
     over.resolve();
   };
@@ -422,8 +422,8 @@ function tapped(
 }
 
 /**
- * Events before the first word (a greeting, the usage so far) are no answer yet: providers without room send them too, then an error (streamOpenings.test.ts). Calls
- * of tools without arguments have no characters and are held until the end.
+ * Events before the first word (a greeting, the usage so far) are no answer yet: providers without room send them too, then an error
+ * (streamOpenings.test.ts). Calls of tools without arguments have no characters and are held until the end.
  */
 function watching(assembly: Assembly, onWords: () => void): Assembly {
   return {
@@ -475,7 +475,7 @@ async function forwardOnce(
 /** Failures that the program itself has to read, and can do something about. */
 const ITS_OWN = new Set<string>(['refusal', 'empty', 'bad_call', 'context', 'rejected', 'config']);
 
-/** The program also reads a refusal, an empty answer, and what a stream that came to its end says of the request. */
+/** The program also reads a refusal, an empty answer, and the error of a stream that came to its end. */
 function passes({ failure, exchange, body }: TryAnswer): boolean {
   if (failure === null) return true;
   const { kind } = failure.verdict;

@@ -11,7 +11,10 @@ import { stripChars } from '../../base/python/text.ts';
 import { formatDuration } from '../limits/clock.ts';
 import type { ProxySettings } from './proxySettings.ts';
 
-/** No answer of a model is this long, streamed or not: images and signatures have many bytes. A server that never stops must not fill the memory (faults.test.ts). */
+/**
+ * No answer of a model is this long, streamed or not: images and signatures have many bytes. A server that never stops must not fill the
+ * memory (faults.test.ts).
+ */
 const MAX_REPLY_BYTES = 256 * 1024 * 1024;
 
 /** Idle connections are reused this long unless the server says otherwise; a step's command often takes longer than undici's 4 s. */
@@ -81,7 +84,7 @@ function brokenAnswer({ name, message }: Error, code: string): string | null {
 const alarm = (ms: number, fire: () => void): Timer =>
   startTimer(ms, () => setImmediate(() => setImmediate(fire)));
 
-/** Timers of one exchange. What fires first is the failure, and ends the request. */
+/** Timers of one exchange. The first to fire is the failure, and ends the request. */
 function watch(exchange: Exchange, deadlines: Deadlines) {
   const aborter = new AbortController();
   const timers = new Map<string, Timer>();
@@ -266,7 +269,7 @@ async function exchangeOver(
   return { body: null };
 }
 
-/** The stream, which whoever asked reads. All else, a body that came whole too, is in the exchange. */
+/** The stream, which the caller reads. All else, a body that came whole too, is in the exchange. */
 export interface AnswerBody {
   readonly body: ReadableStream<Uint8Array> | null;
 }
@@ -288,7 +291,7 @@ export function createTransport(deadlines: Deadlines, proxy?: ProxySettings): Ht
   };
 }
 
-/** One try: its deadlines, what has come of it so far, and how it can fail. */
+/** One try: its deadlines, its state so far, and its failures. */
 
 export interface Deadlines {
   /** Milliseconds; 0 is off. */
@@ -330,7 +333,7 @@ export interface Exchange {
   /** Stream events seen, for the text of the idle deadline. */
   chunks: number;
   failure: TransportError | null;
-  /** Which credentials of a cloud it was sent with. */
+  /** The generation of a cloud's credentials that it was sent with. */
   credentials?: number;
   /** Bytes of the answer, to distinguish a lost answer from no answer. */
   received: number;
@@ -372,7 +375,10 @@ function proxyRefusal(error: unknown): number | null {
   return status === undefined ? null : Number(status);
 }
 
-/** `path` begins with a slash or is empty, and may have a query too: `https://h/v1?key=k` and `/messages?beta` are `https://h/v1/messages?beta&key=k`. */
+/**
+ * `path` begins with a slash or is empty, and may have a query too: `https://h/v1?key=k` and `/messages?beta` are
+ * `https://h/v1/messages?beta&key=k`.
+ */
 export function addressUnder(baseUrl: string, path: string): string {
   const at = baseUrl.indexOf('?');
   const base = stripChars(at < 0 ? baseUrl : baseUrl.slice(0, at), '/', 'right');

@@ -23,7 +23,7 @@ import { type AnswerBody, type Exchange, newExchange, type TransportError } from
 export interface ModelEndpoint {
   readonly dialect: Dialect;
   readonly send: (body: Uint8Array, exchange: Exchange) => Promise<AnswerBody>;
-  /** As a person wrote it. */
+  /** The configuration as a person wrote it. */
   readonly config: ModelConfig;
   /** The configuration with the values of its references: for requests alone. */
   readonly sent: ModelConfig;
@@ -297,7 +297,7 @@ interface StatedError {
   readonly message: string;
   /** The parameter that a refusal names. */
   readonly parameter: string | null;
-  /** Why a cloud did not take its credentials, where it says so. */
+  /** The reason why a cloud did not take its credentials, where it says so. */
   readonly because?: string | null;
 }
 

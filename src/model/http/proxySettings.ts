@@ -1,4 +1,4 @@
-/** The proxy between this machine and the provider, as the usual variables name it. Who reads the environment is the CLI. */
+/** The proxy between this machine and the provider, as the usual variables name it. The CLI alone reads the environment. */
 
 export interface ProxySettings {
   /** URL of the proxy for http:// and for https://; empty for none. */

@@ -1,5 +1,5 @@
 /**
- * Shared by all slots of one model: how many requests may be out, and until when none may start. One 429 delays every slot,
+ * The limit that all slots of one model share: how many requests may be out, and until when none may start. One 429 delays every slot,
  * 429s halve the number of requests at a time, and successes win it back one by one.
  */
 

@@ -10,7 +10,7 @@ import { allowance } from './retryAfter.ts';
 
 /** The part that the processes share. Times are milliseconds since 1970. */
 export interface RateBook {
-  /** 0 when it was taken, else after how many milliseconds there may be room. */
+  /** Milliseconds until there may be room; 0 when the share was taken. */
   take(ask: MinuteLimits & { readonly at: number; readonly tokens: number }): number;
   correct(at: number, tokens: number): void;
   learn(limits: MinuteLimits, at: number): void;
@@ -18,7 +18,7 @@ export interface RateBook {
   learned(at: number): MinuteLimits;
   /** The provider asked one of the processes to wait. */
   pause(until: number, at: number): void;
-  /** 0 where nobody has to wait. */
+  /** The end of the pause; 0 where nobody has to wait. */
   pausedUntil(at: number): number;
 }
 
@@ -39,7 +39,7 @@ export interface Taken {
 
 interface RateShareOptions {
   readonly book: RateBook;
-  /** As configured; null is learned. */
+  /** The configured limits; null is learned. */
   readonly configured: MinuteLimits;
   /** Tokens read from the cache count: not with Anthropic. */
   readonly countsCached: boolean;
@@ -72,7 +72,7 @@ export function createRateShare(options: RateShareOptions): RateShare {
     ...pauses,
     async take(requestBytes, signal, onWait) {
       const { rpm, tpm } = limits.now();
-      // Nothing is known that could be kept; the answer may say it.
+      // No limit is known that could be kept; the answer may say one.
       if (rpm === null && tpm === null)
         return { end: (usage, _refused, headers) => settle(usage, headers, requestBytes) };
       const tokens = estimate.of(requestBytes);
@@ -166,8 +166,8 @@ export interface MinuteLimits {
 }
 
 /**
- * The same headers carry limits of a minute and of a day. What was used is whole again after `reset`, evenly, so the period of a limit is
- * reset * limit / used: only what comes to about a minute is one.
+ * The same headers carry limits of a minute and of a day. The used part is whole again after `reset`, evenly, so the period of a limit is
+ * reset * limit / used: only a period of about a minute counts.
  */
 export function minuteLimits(headers: Readonly<Record<string, string>>, wallNow: number): MinuteLimits {
   const ofMinute = (counts: 'requests' | 'tokens'): number | null => {

@@ -42,7 +42,7 @@ type Plan =
   | { readonly kind: 'give_up' }
   | { readonly kind: 'too_long'; readonly askedMs: number };
 
-/** Nobody answered, or somebody who says that it is not now: nothing of such a try is billed. */
+/** Nobody answered, or a server that says "not now": nothing of such a try is billed. */
 const isAway = ({ verdict, metadata }: Pick<FailedTry, 'verdict' | 'metadata'>): boolean =>
   verdict.retryable && (metadata.unreachable === true || (metadata.statusCode ?? 0) >= 500);
 
@@ -50,8 +50,8 @@ const isAway = ({ verdict, metadata }: Pick<FailedTry, 'verdict' | 'metadata'>):
 const PATIENT_MS = 1000;
 
 /**
- * The next step after a try that failed like `tried` others before it. `heldMs`: how long what is waited for with patience has kept this call by
- * now, without the time in queues; undefined for other failures.
+ * The next step after a try that failed like `tried` others before it. `heldMs`: how long failures that are waited for with patience have kept
+ * this call by now, without the time in queues; undefined for other failures.
  */
 export function planRetry(
   config: RetryConfig,

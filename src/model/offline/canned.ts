@@ -16,7 +16,7 @@ import {
 } from '../model.ts';
 
 export interface CannedAnswer {
-  /** In the form of a chat completions body. */
+  /** The answer in the form of a chat completions body. */
   readonly body: unknown;
   readonly usage: Usage | null;
   readonly costNano: number | null;

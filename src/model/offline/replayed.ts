@@ -141,7 +141,7 @@ function answerOf(recorded: RecordedSuccess): CannedAnswer {
 
 const NOTE = 'replayed: nothing was paid';
 
-/** Recorded rows of the ledger, told to the listener again without their waits. Of a program's the phase and the price say it too. */
+/** Recorded rows of the ledger, told to the listener again without their waits. Rows of a program say it by phase and price too. */
 function tellTries(
   tries: readonly CallRecord[],
   listener: CallListener | undefined,
@@ -228,13 +228,13 @@ export interface RecordedWireCall {
   /** The answer as a message; null where none came. */
   readonly message: Message | null;
   readonly failure: ModelErrorResponse | null;
-  /** Its rows in the ledger, in order. */
+  /** The call's rows in the ledger, in order. */
   readonly tries: readonly CallRecord[];
 }
 
 export interface RecordedProgram {
   readonly calls: readonly RecordedWireCall[];
-  /** How the recorded attempt ended, where no answer tells it: the wall clock, the container. */
+  /** The end of the recorded attempt, where no answer tells it: the wall clock, the container. */
   readonly end: ModelErrorResponse | null;
 }
 
@@ -287,7 +287,7 @@ const missing = (name: string, text: string): WireAnswer => ({
   refused: null,
 });
 
-/** Not asked again so far. */
+/** A recorded call that was not asked again so far. */
 interface UnplayedCall {
   readonly call: RecordedWireCall;
   readonly compared: unknown;

@@ -105,7 +105,7 @@ function answerOf(reply: ScriptedReply, index: number, name: string): CannedAnsw
 interface ScriptedOptions {
   readonly name: string;
   readonly path: string;
-  /** Overrides what the script says. */
+  /** Overrides the script's own latency. */
   readonly latencyMs: number | undefined;
   readonly clock: Clock;
 }

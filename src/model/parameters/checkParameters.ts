@@ -1,6 +1,6 @@
 /**
- * Are the parameters of a model ones that it takes? Asked before a run is planned, so that what a provider would refuse at every call
- * is refused once, with what to do. What nobody here knows is sent as it is.
+ * The check of a model's parameters before a run is planned, so that a parameter that a provider would refuse at every call
+ * is refused once, with a fix. A parameter that nobody here knows is sent as it is.
  */
 import { DIALECTS, type DialectLine } from '../dialects/dialects.ts';
 import { knownModel } from '../knownModels.ts';

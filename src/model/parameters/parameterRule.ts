@@ -2,13 +2,13 @@
 import type { KnownModel } from '../knownModels.ts';
 
 export interface ParameterProblem {
-  /** As `model.model_kwargs` names it. */
+  /** The name in `model.model_kwargs`. */
   readonly parameter: string;
   readonly why: string;
   readonly fix: string;
   /** No server takes it, whatever is behind the address. */
   readonly always?: boolean;
-  /** Its value is wrong, and another one would be taken: it is not left out in silence. */
+  /** The value is wrong, and another one would be taken: the parameter is not left out in silence. */
   readonly value?: boolean;
   /** The rule may be out of date: worth a warning, never a refusal. */
   readonly unsure?: boolean;

@@ -9,7 +9,7 @@ import { LONGEST } from './parameterRule.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** In the words of the provider's protocol; empty where the configuration says nothing of the kind. */
+/** The overrides in the words of the provider's protocol; empty where the configuration says nothing of the kind. */
 export function programOverrides(dialect: Dialect, config: ModelConfig): Fields {
   const { parallel_tool_calls: _, tool_choice: __, ...kwargs } = config.model_kwargs;
   const parameters = (model_kwargs: ModelConfig['model_kwargs']): Fields =>

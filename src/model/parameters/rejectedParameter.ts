@@ -1,4 +1,4 @@
-/** Which parameter a provider's refusal of a request is about. Each maker says it in a form of its own, some in a sentence alone. */
+/** The parameter that a provider's refusal of a request is about. Each maker says it in a form of its own, some in a sentence alone. */
 import { recordOf } from '../../base/isRecord.ts';
 import { words } from '../../base/text/words.ts';
 import type { ProviderError } from '../dialects/dialect.ts';

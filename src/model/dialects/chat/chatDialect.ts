@@ -41,7 +41,7 @@ interface WireOptions {
   readonly stream: boolean;
   readonly cacheControl: 'default_end' | null;
   readonly cacheTtl?: ModelConfig['cache_ttl'];
-  /** As litellm sends messages to providers other than OpenAI. */
+  /** Messages are sent as litellm sends them to providers other than OpenAI. */
   readonly litellm?: boolean;
 }
 
@@ -80,7 +80,7 @@ function markForCache(message: Fields, litellm: boolean, cache_control: CacheMar
 
 const isSent = (message: Message): boolean => message.role !== 'exit';
 
-/** Without what is ours, and without a list of calls that has none: servers send one, and OpenAI refuses to read it. */
+/** The message without our own fields, and without an empty list of calls: servers send one, and OpenAI refuses to read it. */
 function withoutExtra(message: Message): Fields {
   const noCalls = message.tool_calls?.length === 0;
   if (message.extra === undefined && message.native === undefined && !noCalls) return message;
@@ -92,7 +92,7 @@ function withoutExtra(message: Message): Fields {
   };
 }
 
-/** One for each conversation. */
+/** A writer for each conversation. */
 export function createRequestWriter(options: WireOptions): RequestWriter {
   const { headEnd, put, bytes } = createGrowingBuffer(
     `{"model":${JSON.stringify(options.model)},"messages":[`,
@@ -133,7 +133,7 @@ export function createRequestWriter(options: WireOptions): RequestWriter {
   };
 }
 
-/** The name of all that litellm's own message has no field for. */
+/** Fields that litellm's own message does not have. */
 const SPECIFIC = ['reasoning_details', 'reasoning'] as const;
 
 const withoutNulls = (message: Fields): Fields =>

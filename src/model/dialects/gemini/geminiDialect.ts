@@ -37,7 +37,7 @@ export const geminiDialect: Dialect = {
   assemble: assembleGenerated,
 };
 
-/** Names of chat completions and what they are called in generationConfig. */
+/** Names of chat completions and their names in generationConfig. */
 const GENERATION: Readonly<Record<string, string>> = {
   temperature: 'temperature',
   top_p: 'topP',
@@ -252,7 +252,7 @@ function createGeminiWriter(config: ModelConfig, _model: string, style: RequestS
   return {
     write(messages, tools) {
       const units = unitsOf(messages, style);
-      // The last one may hold results, and more of them may follow.
+      // The last unit may hold results, and more of them may follow.
       return list.write(units, units.length - 1, tail(tools, ...systemContents(messages)));
     },
   };
@@ -314,7 +314,7 @@ function callOf(part: ReadPart, index: number, facts: AnswerFacts): ToolCall {
 const blockReasonOf = (body: Record<string, unknown>): string | null =>
   asText(asObject(body.promptFeedback)?.blockReason);
 
-/** `OTHER` and what nobody knows are no word about the prompt. */
+/** `OTHER` and unknown words say nothing about the prompt. */
 function blocked(body: Record<string, unknown>): string | null {
   const reason = blockReasonOf(body);
   if (reason === null || finishOf(reason) !== 'content_filter') return null;
@@ -431,7 +431,7 @@ const schema = z.looseObject({
 
 const unusable = (why: string): ReadUsage => ({ usage: null, cacheWrite1h: 0, notes: [why] });
 
-/** `raw` is whatever stood under `usageMetadata`. Never throws. */
+/** `raw` is any value under `usageMetadata`. Never throws. */
 export function readUsageMetadata(raw: unknown): ReadUsage {
   if (raw === null || raw === undefined) return unusable('usage missing');
   const parsed = schema.safeParse(raw);

@@ -16,7 +16,7 @@ const BUDGETS: readonly (readonly [RegExp, number, number])[] = [
   [/^gemini-2\.5-flash-lite/, 512, 24_576],
   [/^gemini-2\.5-flash/, 1, 24_576],
 ];
-/** The model decides. */
+/** The budget of a model that decides itself. */
 const OPEN = -1;
 
 const unknownNames: ParameterRule = (asked) =>

@@ -150,7 +150,7 @@ const withTextAsParts = (blocks: readonly Block[]): readonly Block[] =>
   );
 
 /**
- * Which turns carry a mark. Our own way marks the last two of the user: the second one from the end is where the call before left its
+ * The turns that carry a mark. Our own way marks the last two of the user: the second one from the end is where the call before left its
  * mark, so what it stored is found again. mini-swe-agent marks the end alone.
  */
 function marksOf(turns: readonly Turn[], ways: number): ReadonlySet<number> {
@@ -160,7 +160,7 @@ function marksOf(turns: readonly Turn[], ways: number): ReadonlySet<number> {
 
 const USER_MARKS = 2;
 
-/** `first`: what the body begins with; clouds have the model in the path. */
+/** `first`: the beginning of the body; clouds have the model in the path. */
 function createMessagesWriter(
   config: ModelConfig,
   model: string,
@@ -204,7 +204,7 @@ type Block = Readonly<Record<string, unknown>>;
 
 interface Turn {
   readonly role: 'user' | 'assistant';
-  /** The messages it is made of, to see whether it is still the same. */
+  /** The messages that the turn is made of, to see whether it is still the same. */
   readonly from: readonly Message[];
   readonly blocks: () => Block[];
 }
@@ -336,7 +336,7 @@ function nativeOf(blocks: readonly Record<string, unknown>[]): Record<string, un
   });
 }
 
-/** As litellm puts it together, so that files for mini-swe-agent's tools read alike; `native` holds what goes back. */
+/** The message as litellm puts it together, so that files for mini-swe-agent's tools read alike; `native` holds the blocks that go back. */
 function messageOf(
   blocks: readonly ReadBlock[],
   all: readonly Record<string, unknown>[],

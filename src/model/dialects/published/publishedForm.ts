@@ -1,4 +1,4 @@
-/** How mini-swe-agent keeps a history of one protocol: the contract of such a form, and what those in litellm's chat completions have in common. */
+/** mini-swe-agent's form of a history of one protocol: its contract, and the common parts of the forms in litellm's chat completions. */
 import type { AnswerFacts } from '../dialect.ts';
 import { asObject } from '../shapes.ts';
 
@@ -33,7 +33,7 @@ export interface PublishedReply {
   readonly response: Json;
 }
 
-/** Messages of litellm's form. `ids`: what calls are named there, where they have other names; answers and actions name the same. */
+/** Messages of litellm's form. `ids`: other names of calls there; answers and actions name the same. */
 export const inCompletions = (
   history: readonly KeptMessage[],
   publishedReply: (recorded: KeptReply) => PublishedReply,

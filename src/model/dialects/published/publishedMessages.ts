@@ -1,5 +1,5 @@
 /**
- * A recorded history as mini-swe-agent 2.4.6 writes it to its trajectory file. Its model classes keep what their client made of a
+ * A recorded history as mini-swe-agent 2.4.6 writes it to its trajectory file. The model classes there keep their client's form of a
  * reply: litellm's form of chat completions for Messages and Gemini, and the response itself for Responses. Chat is kept as it came.
  */
 

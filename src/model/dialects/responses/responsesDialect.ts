@@ -50,8 +50,8 @@ const choiceOf = (choice: unknown): unknown => {
 };
 
 /**
- * Nothing is kept at the provider: what was thought comes encrypted and goes back with the next request. Only models that think take
- * the word for it, and who names `store` or `include` wants another way.
+ * Nothing is kept at the provider: thought comes encrypted and goes back with the next request. Only models that think take
+ * the word for it, and a configuration that names `store` or `include` wants another way.
  */
 function statelessly(kwargs: Readonly<Record<string, unknown>>, name: string): Record<string, unknown> {
   if ('store' in kwargs || 'include' in kwargs || !knownModel(name)?.reasoning) return {};
@@ -203,7 +203,7 @@ const responseSchema = z.looseObject({
 });
 type Response = z.output<typeof responseSchema>;
 
-/** In the words of chat completions. */
+/** The end in the words of chat completions. */
 function endOf(body: Record<string, unknown>): string | null {
   const status = asText(body.status);
   if (status === 'completed') {
@@ -231,7 +231,7 @@ interface Read {
   readonly calls: ToolCall[];
 }
 
-/** Returns what is wrong with an item of a kind that matters here. */
+/** Returns the fault of an item of a kind that matters here. */
 function readItem(item: Response['output'][number], into: Read): string | null {
   if (item.type === 'message') {
     const parsed = messageSchema.safeParse(item);
