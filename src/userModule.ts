@@ -1,6 +1,6 @@
 /**
- * Modules that a configuration names: an agent, a model, an environment or a log parser of the user's. What one throws, or returns where the
- * contract has something else, is its author's to mend, and says where.
+ * Modules that a configuration names: an agent, a model, an environment or a log parser of the user's. A module that
+ * throws, or breaks the contract, is its author's to mend: the error says where.
  */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -9,7 +9,7 @@ import type { z } from 'zod';
 
 export type UserModule = Readonly<Record<string, unknown>>;
 
-/** What is told of a module. */
+/** A module as errors name it. */
 export interface NamedModule {
   /** "agent", "model", "environment", "log parser" */
   readonly what: string;
@@ -100,7 +100,7 @@ function placeOf(error: unknown): { readonly module: NamedModule; readonly line:
 
 type Check = (value: unknown) => string | null;
 
-/** What a function of a module makes at once. */
+/** The value that a function of a module makes at once. */
 export function madeBy<T>(module: NamedModule, name: string, make: () => T, check: Check): T {
   let made: T;
   try {
@@ -118,7 +118,7 @@ function usable<T>(module: NamedModule, name: string, value: T, check: Check | u
 }
 
 /**
- * What a module made, as the contract has it: each function is called on its own object, and what it throws or returns is looked at.
+ * A module's object, as the contract has it: each function is called on its own object, and its error or result is checked.
  * `checks`: by name, why a result cannot be used.
  */
 export function watchedModule<T extends object>(

@@ -14,7 +14,7 @@ interface AgentEntry {
   load(): Promise<AgentKind>;
   /** Of a program that is fetched by its name and version: one that exists, for texts of help. */
   readonly version?: string;
-  /** It asks no model, and its arm names none: its predictions carry this name. */
+  /** The agent asks no model, and its arm names none: its predictions carry this name. */
   readonly asksNoModel?: string;
 }
 
@@ -37,7 +37,7 @@ export const AGENT_NAMES: readonly string[] = Object.keys(AGENTS);
 
 /** Agents that `agents add` fetches. */
 export const FETCHED: readonly string[] = Object.keys(AGENTS).filter((name) => AGENTS[name]!.version);
-/** One of them with its version, for texts of help. */
+/** A fetched agent with its version, for texts of help. */
 export const EXAMPLE = `${FETCHED[0]}@${AGENTS[FETCHED[0]!]!.version}`;
 
 interface AgentSpec {

@@ -1,5 +1,5 @@
 /**
- * What the runner sees of an agent. The agent knows no store and no queue: it says what happens through callbacks, and resolves to how it ended.
+ * An agent as the runner sees it. The agent knows no store and no queue: it says what happens through callbacks, and resolves to how it ended.
  */
 import type { VariableValues } from '../base/hostVariables.ts';
 import type { McpServer, McpTransport } from '../base/mcpServer.ts';
@@ -18,7 +18,7 @@ export interface AgentContext {
   readonly step: number;
   /** Several calls may be out at a time: which one is meant. The built-in agent makes one after the other. */
   readonly call?: number;
-  /** What the call is for, beside the agent's own turns: subagent:ID, title, count_tokens. */
+  /** The purpose of a call that is none of the agent's own turns: subagent:ID, title, count_tokens. */
   readonly label?: string;
 }
 
@@ -38,7 +38,7 @@ export interface ProgramCallRecord {
   /** As `onCallBegan` names it. */
   readonly label: string | null;
   readonly firstMessage: number;
-  /** Its answer is the last of them; null where none came. */
+  /** The answer is the last message; null where none came. */
   readonly replyMessage: number | null;
 }
 
@@ -76,7 +76,7 @@ export interface AgentCallbacks {
 /** exitStatus is mini-swe-agent's word: Submitted, LimitsExceeded, TimeExceeded, RepeatedFormatError, or the name of a terminating exception. */
 export interface AgentResult {
   readonly exitStatus: string;
-  /** What was submitted as text; '' when nothing was. */
+  /** The submitted text; '' when nothing was submitted. */
   readonly submission: string;
   /** The submitted bytes, byte-exact; absent when nothing was submitted. */
   readonly submissionBytes?: Uint8Array;
@@ -123,7 +123,7 @@ export interface SolutionEnd {
   /** A sentence for people. */
   readonly says: string;
   readonly timedOut: boolean;
-  /** What is graded in place of the work tree: a patch that could not be applied there. */
+  /** A patch that could not be applied to the work tree, and is graded in its place. */
   readonly submission?: string;
 }
 
@@ -178,27 +178,27 @@ export interface AgentProblem {
   readonly fix: string;
 }
 
-/** What the core asks of a class of agents; `agents.ts` has a line for each. A module of the user's has `create` only. */
+/** A class of agents as the core sees it; `agents.ts` has a line for each. A module of the user's has `create` only. */
 export interface AgentKind {
   readonly create: CreateAgent;
-  /** What it leaves in the work tree is its patch, whatever `run.patch` says, unless it submits bytes. */
+  /** The agent's changes of the work tree are its patch, whatever `run.patch` says, unless it submits bytes. */
   readonly leavesPatch?: boolean;
-  /** It is given the solution of its task, and works on no task without one. */
+  /** The agent is given the solution of its task, and works on no task without one. */
   readonly solves?: boolean;
-  /** It never asks through the gateway, which is then not loaded. */
+  /** The agent never asks through the gateway, which is then not loaded. */
   readonly asksItself?: boolean;
-  /** It begins with system_template and instance_template; what nobody wrote would be made up. */
+  /** The agent begins with system_template and instance_template; a default for them would be made up. */
   readonly prompted?: boolean;
-  /** It asks its model through the gateway, in this protocol; null: in any; absent: it asks the model of its arm itself. */
+  /** The protocol in which the agent asks its model through the gateway; null: any; absent: it asks the model of its arm itself. */
   readonly dialect?: DialectName | null;
-  /** How it reaches servers of tools; absent: it is given none. */
+  /** How the agent reaches servers of tools; absent: it is given none. */
   readonly mcp?: readonly McpTransport[];
-  /** How it gets instructions and skills: it looks where they are put, or its line names the places; absent: not at all. */
+  /** How the agent gets instructions and skills: it looks where they are put, or its line names the places; absent: not at all. */
   readonly equipment?: 'found' | 'named';
-  /** What `agents add` fetches, and containers get; absent: it brings nothing. */
+  /** The packages that `agents add` fetches and containers get; absent: the agent brings none. */
   packages?(version: string, arch: PackageArchitecture): AgentPackages;
   /** Containers get what `agent.program` names, which its user added. */
   readonly takesProgram?: boolean;
-  /** What its configuration lacks. */
+  /** The setting that its configuration lacks. */
   missing?(config: AgentConfig): AgentProblem | null;
 }

@@ -1,6 +1,6 @@
 /**
- * What an arm gives its agent beside the task: instructions and skills. They are copied into the container, outside of the work tree, so that
- * they are no part of the patch, and the repository's own AGENTS.md stays what it is: programs read both.
+ * Instructions and skills that an arm gives its agent beside the task. Both are copied into the container, outside of the work tree, so that
+ * the patch holds neither, and the repository's own AGENTS.md stays as it is: programs read both.
  */
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
@@ -39,7 +39,7 @@ const PLACED_FOLDER = '/opt/swebatch-equipment';
 
 export interface Placement {
   readonly placed: PlacedEquipment;
-  /** What stays on a machine of its user is taken away; a container is gone with what is in it. */
+  /** Files on the user's own machine are removed; those in a container are gone with it. */
   remove(): Promise<void>;
 }
 

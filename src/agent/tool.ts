@@ -42,7 +42,7 @@ export interface BashMetadata {
   readonly result: CommandResult;
 }
 
-/** What tool calling models are told; mini-swe-agent 2 sends exactly this. */
+/** The tool as models that call tools are told of it, in exactly mini-swe-agent 2's words. */
 export const BASH_TOOL: ToolSpec = {
   type: 'function',
   function: {

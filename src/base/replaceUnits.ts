@@ -34,7 +34,7 @@ function writtenAs(text: string): Written {
   return { units, wide: units.reduce((all, unit) => all | unit, 0) };
 }
 
-/** A pair of surrogates is asked for as one code point. What `replacement` returns has no half character in it. */
+/** A pair of surrogates is asked for as one code point. `replacement` returns no half character. */
 export function replaceUnits(text: string, table: UnitTable, replacement: (code: number) => string): string {
   const from = firstIn(table, text);
   if (from < 0) return text;

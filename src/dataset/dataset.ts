@@ -58,7 +58,7 @@ export interface Dataset {
   readonly rows: readonly LoadedRow[];
   /** Oddities that do not stop a run. */
   readonly warnings?: readonly string[];
-  /** Its tasks are folders, which cannot be written as rows. */
+  /** The dataset's tasks are folders, which cannot be written as rows. */
   readonly needsFolders?: boolean;
 }
 

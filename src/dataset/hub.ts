@@ -234,7 +234,7 @@ async function etagOf(path: string, like: string): Promise<string> {
 const sizeOf = async (path: string) => (await stat(path).catch(() => undefined))?.size;
 
 /**
- * A partial download carries the id of its process. One of a dead process is taken over by renaming, which only one process can do, so two
+ * A partial download carries the id of its process. A dead process's file is taken over by renaming, which only one process can do, so two
  * processes never write to the same partial file.
  */
 async function claimPartial(blob: string): Promise<string> {

@@ -28,7 +28,7 @@ const LEFT_OUT = [
 ];
 /** Raise it when the way the base is made changes without a change in the lists above. */
 const REVISION = '1';
-/** What a command in the container needs whatever started it; bytecode files would only dirty the work tree. */
+/** The variables of every command in the container, whatever started it; bytecode files would only dirty the work tree. */
 const ENV: Record<string, string> = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   LANG: 'C.UTF-8',

@@ -21,7 +21,7 @@ export interface Claim {
   readonly words: string;
   /** Of several formats that claim a path, the surest has it; of equally sure ones, the first in the table. */
   readonly certain: 'sure' | 'likely' | 'possible';
-  /** It holds verdicts and nothing else of a run, so it is compared as it stands (verdicts.ts). */
+  /** The format holds verdicts and nothing else of a run, so it is compared as it stands (verdicts.ts). */
   readonly verdictsAlone?: boolean;
   /** The places that are read beside a file: none, all below its folder, or what lies in the folder above too. Without it: predictions, patches and reports in its folder. */
   readonly reads?: 'itself' | 'below' | 'above';

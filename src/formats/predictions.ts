@@ -1,7 +1,7 @@
 /**
- * Predictions in every form that tools of the field write: an object by instance id (mini-swe-agent), a list, one object a line. What
- * counts is decided as the official harness decides it: the suffix gives the form, the inner id and the later of two rows count, null is
- * an empty patch. A row without any patch is an error there too, and never an empty patch.
+ * Predictions in every form that tools of the field write: an object by instance id (mini-swe-agent), a list, one object a line. The
+ * rules are the official harness's: the suffix gives the form, the inner id and the later of two rows count, null is an empty patch. A
+ * row without any patch is an error there too, and never an empty patch.
  */
 
 import { existsSync } from 'node:fs';

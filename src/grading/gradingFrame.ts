@@ -38,7 +38,7 @@ export interface GradeRequest {
   /** Absent: nothing is. */
   readonly given?: Given | undefined;
   readonly parsers?: ParserRegistry;
-  /** It ran before and asked for this repetition with nothing beside it: what goes wrong again is the prediction's doing. */
+  /** The grading ran before and asked for this repetition with nothing beside it: a second failure is the prediction's doing. */
   readonly alone?: boolean;
   readonly signal?: AbortSignal | undefined;
   readonly onPhase?: ((phase: string) => void) | undefined;
@@ -246,7 +246,7 @@ export function timedOutEnding(instanceId: string, run: TestRun, timeoutS: numbe
 }
 
 // An agent's work that is kept for its grading, as the record has it: the name of one image, or a JSON list of objects, each with the
-// name of an image or null. What else they hold is the suite's.
+// name of an image or null. Their other fields are the suite's.
 
 const listed = z.array(z.object({ image: z.string().nullable() }));
 

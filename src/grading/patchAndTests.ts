@@ -110,7 +110,7 @@ export interface TestRun {
   readonly omittedBytes: number;
   /** The script was still the one that was put in when it had ended. */
   readonly scriptKept: boolean;
-  /** It came to its last line: no signal ended it, and what it prints at its end is there. */
+  /** The script came to its last line: no signal ended it, and its last output is there. */
   readonly scriptEnded: boolean;
 }
 

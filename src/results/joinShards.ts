@@ -57,7 +57,7 @@ export interface JoinOptions {
 export interface JoinedRun {
   readonly run: string;
   readonly root: string;
-  /** These very shards were joined there before, and nothing was written. */
+  /** The same shards were joined there before, and nothing was written. */
   readonly already: boolean;
   readonly status: RunStatus;
   readonly instances: number;
@@ -152,7 +152,7 @@ function whyNone(root: string, store: Store, name: string | undefined): string {
   return `${root} holds no shard of ${name ?? 'a run'}`;
 }
 
-/** What stands in the way of a join whatever the shards hold: they are doubled, missing or at work. */
+/** Obstacles to a join whatever the shards hold: they are doubled, missing or at work. */
 function refuseUnfit(parts: readonly Part[]): void {
   const { of } = parts[0]!.shard;
   const numbers = Map.groupBy(parts, ({ shard }) => shard.number);
@@ -245,7 +245,7 @@ function refuseOtherPlans(parts: readonly LoadedPart[]): void {
 const inOrder = <T extends { readonly position: number }>(rows: readonly T[]): T[] =>
   rows.toSorted((a, b) => a.position - b.position);
 
-/** What machines may differ in, and what a reader of the figures should know. */
+/** Differences that machines may have, and a reader of the figures should know. */
 function tellDifferences(parts: readonly LoadedPart[], tell: Tell): void {
   const versions = new Set(parts.map(({ manifest }) => String(manifest.program?.version)));
   if (versions.size > 1)
@@ -424,7 +424,7 @@ function joinedRun(parts: readonly LoadedPart[]): RunRow {
   };
 }
 
-/** That of the first shard, with the rows of all, and with what each machine said of itself. */
+/** The manifest of the first shard, with the rows of all, and with each machine's facts. */
 function joinedManifest(parts: readonly LoadedPart[]): StoredManifest {
   const { manifest, run } = parts[0]!;
   const rows = inOrder(parts.flatMap(({ instances }) => instances));
@@ -463,7 +463,7 @@ const joinedFacts = (parts: readonly LoadedPart[]) => ({
   })),
 });
 
-/** Logs of gradings are in files alone, and are copied; what the record holds is written anew. What is there already stays: the run may have gone on. */
+/** Logs of gradings are in files alone, and are copied; files of the record are written anew. Files there already stay: the run may have gone on. */
 async function writeFiles(
   store: Store,
   run: RunRow,

@@ -43,7 +43,7 @@ export interface Attendant {
   exitNow?(): void;
   /** A sentence that must not disturb what is shown. */
   say?(text: string): void;
-  /** This many predictions will be graded now. */
+  /** The number of predictions that will be graded now. */
   toGrade?(count: number): void;
   /** Interrupts have no effect from now on; commands of `run.on_finish` may still run. */
   over?(): void;

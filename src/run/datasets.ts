@@ -52,7 +52,7 @@ interface PinOptions {
   readonly env: HubEnv;
   readonly say: (text: string) => void;
   readonly images?: string | undefined;
-  /** What its copy was, which is gone: nothing else may take its place. */
+  /** The lost copy's facts: no other tasks may take its place. */
   readonly pinned?: { readonly fileHash: string; readonly images?: string | undefined };
 }
 
@@ -89,7 +89,7 @@ export interface CheckedDataset {
   /** As the dataset states it; null where it states none. */
   readonly licence: string | null;
   readonly unfit: readonly Unfit[];
-  /** What tasks have only where somebody gives it, with how many want it: `suite.judge`, `suite.env=NAME`, GPUs. Absent where none wants any. */
+  /** Needs that a user must meet, with the number of tasks that have each: `suite.judge`, `suite.env=NAME`, GPUs. Absent where none has any. */
   readonly wants?: Readonly<Record<string, number>>;
   /** How the solutions of its tasks did on this machine; absent where none was tried. */
   readonly oracle?: OracleRate;
@@ -98,7 +98,7 @@ export interface CheckedDataset {
 interface OracleRate {
   readonly passes: number;
   readonly tried: number;
-  /** Those that did not pass, or pass without any work, with the reason where one is known. */
+  /** Tasks that did not pass, or pass without any work, with the reason where one is known. */
   readonly others: readonly {
     readonly instance_id: string;
     readonly standing: GoldStanding;

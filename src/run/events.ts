@@ -47,9 +47,9 @@ export type RunEvent =
       costNano: number | null;
       elapsedMs: number;
       patchBytes: number;
-      /** Its container is judged, and no patch; absent where that is not so. */
+      /** The trial's container is judged, and no patch; else absent. */
       noPatch?: boolean;
-      /** Its prediction is empty, and this much work was captured and is kept; absent where that is not so. */
+      /** The size of the work that was captured and is kept beside an empty prediction; else absent. */
       unusedBytes?: number;
     }
   | {

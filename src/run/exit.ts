@@ -234,7 +234,7 @@ export function settlementOf(
   if (detail === HOST_FLOOR) return 'again';
   // Sealed as infra it would be out of the count: the next such end is the agent's result.
   if (byAgent && exitClassOf(reason) === 'infra') return 'again';
-  // The engine or the model's server was away. What goes away again and again may do so because of this trial.
+  // The engine or the model's server was away. An outage that repeats may be this trial's doing.
   if (detail === ENGINE_LOST || ending.unreachable) {
     const lost = (policy.outages.get(trialId) ?? 0) + 1;
     policy.outages.set(trialId, lost);

@@ -62,7 +62,7 @@ async function git(given: HubEnv, args: readonly string[]): Promise<string> {
   return stdout.trim();
 }
 
-/** What git said, without the command that it was called with. */
+/** Git's message, without the command line. */
 const gitText = (error: unknown): string =>
   errorText(error)
     .replace(/^Command failed: .*\n/, '')
@@ -105,7 +105,7 @@ async function checkOut({ url, revision, paths }: Checkout, into: string, env: H
 /** Files of Git LFS that were not fetched: a task would run without its data. */
 async function refusePointers(at: readonly string[], folder: string, env: HubEnv): Promise<void> {
   const mark = 'version https://git-lfs.github.com/spec/v1';
-  // It exits with 1 where there is none.
+  // Git exits with 1 where there is none.
   const found = await git(env, [...at, 'grep', '-lF', '-e', mark]).catch(() => '');
   const isPointer = (name: string): boolean =>
     statSync(join(folder, name)).size < 1024 && readFileSync(join(folder, name), 'utf8').startsWith(mark);

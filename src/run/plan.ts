@@ -93,7 +93,7 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
   return { options, resolved, request };
 }
 
-/** What reads recordings is loaded where one is played. */
+/** The reader of recordings is loaded where one is played. */
 const recordedArm = async (arm: ArmConfig, root: string): Promise<ArmConfig> =>
   arm.model.model_name?.startsWith('replay:')
     ? (await import('./record/recordedReplies.ts')).asRecorded(arm, root)

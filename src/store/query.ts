@@ -1,5 +1,5 @@
 /**
- * SQL as tagged templates: `first(db)`SELECT * FROM runs WHERE id = ${id}``. What stands in `${}` is bound as a value and never read as SQL.
+ * SQL as tagged templates: `first(db)`SELECT * FROM runs WHERE id = ${id}``. The value in `${}` is bound and never read as SQL.
  * Statements are prepared once for each database.
  */
 import type { Statement } from 'better-sqlite3';

@@ -3,7 +3,7 @@
  *
  * The steps of an attempt leave a dozen small writes (`inTurn`). The writes of all slots that come in one turn of the event loop are one
  * transaction, which ends with that turn: a process that is killed loses what it learned in its last milliseconds, as if it had been killed before
- * them. Whoever sends something because of a row waits for its transaction (`written`) or for the disk (onDisk.ts).
+ * them. Code that sends something because of a row waits for its transaction (`written`) or for the disk (onDisk.ts).
  */
 import { existsSync, statSync } from 'node:fs';
 import {

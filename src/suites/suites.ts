@@ -1,6 +1,6 @@
 /**
  * The suites, one line each, in the order in which they are asked. A line says how tasks of the suite are recognised; all else is in its folder and
- * loaded when the first of its tasks is met. Whoever has an instance has its suite: what reads instances from files or from the record loads it.
+ * loaded when the first of its tasks is met. Code that has an instance has its suite: the readers of instances, from files or the record, load it.
  */
 
 import { existsSync, readdirSync, statSync } from 'node:fs';

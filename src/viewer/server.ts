@@ -160,7 +160,7 @@ function goOn(steps: Iterator<unknown>): void {
   try {
     if (steps.next().done !== true) setImmediate(goOn, steps);
   } catch {
-    // Whoever asks for the list is told.
+    // A request for the list gets the error.
   }
 }
 

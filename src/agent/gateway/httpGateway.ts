@@ -46,7 +46,7 @@ interface OpenSession {
 
 const digestOf = (key: string): string => createHash('sha256').update(key).digest('base64');
 
-/** The body as it was before it was packed. Throws TooLong where there is more than anybody takes. What is read counts as held until `release`. */
+/** The body as it was before it was packed. Throws TooLong where there is more than anybody takes. The bytes read count as held until `release`. */
 async function bodyOf(
   open: OpenSession,
   heldBytes: number,
@@ -345,7 +345,7 @@ const lastOf = new WeakMap<Duplex, () => void>();
 const brokeOff = (socket: Duplex): boolean =>
   socket instanceof Socket ? socket.errored !== null : !socket.readableEnded || untakenBytes(socket) > 0;
 
-/** Whoever breaks a connection off leaves unread what is on its way, also when the last byte has left here. */
+/** A client that breaks a connection off leaves bytes on their way unread, also when the last one has left here. */
 function ifBrokenOff(socket: Duplex, takeBack: () => void): void {
   if (!lastOf.has(socket))
     socket.once('close', () => {

@@ -339,7 +339,7 @@ const renamed = (body: Buffer, model: string | null): Buffer =>
 /** Classes of service at the listed price. */
 const USUAL_TIERS: ReadonlySet<unknown> = new Set(['auto', 'default', 'standard', 'standard_only', null]);
 
-/** Fields that are left out, by name. Those that another rule looks at are refused or told by their own name. */
+/** Fields that are left out, by name. Fields that another rule looks at are refused or told by their own name. */
 function unknownFields(
   { known, toolFields, stateFields }: ProgramSide,
   body: RequestBody,

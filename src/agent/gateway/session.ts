@@ -175,7 +175,7 @@ function tell(
   });
 }
 
-/** Never rejects. What a listener throws (a spent budget, a broken record) ends the session. */
+/** Never rejects. An error of a listener (a spent budget, a broken record) ends the session. */
 async function send(session: Session, call: OpenCall): Promise<void> {
   const { spec, wire, meter } = session;
   const { answer, facts, translation } = call;

@@ -18,7 +18,7 @@ export const codex = installedAgent({
   dialect: 'responses',
   commandTools: ['exec_command', 'write_stdin', 'shell_command', 'shell', 'local_shell'],
   mcp: ['stdio', 'streamable-http'],
-  // Those of its user come before those of the repository (codex-rs, project_doc.rs).
+  // Instructions of its user come before those of the repository (codex-rs, project_doc.rs).
   finds: (home) => ({ instructions: `${home}/AGENTS.md`, skills: `${home}/skills` }),
   exitCode: /Process exited with code (\d+)/,
   packages: (version, arch) => ({

@@ -6,7 +6,7 @@ import { ADDED_BIN } from './addedProgram.ts';
 import { installedAgent } from './installedAgent.ts';
 import type { InstalledProgram } from './launch.ts';
 
-/** What every agent says of itself that is started by the person's own line. */
+/** The facts of every agent that is started by the person's own line. */
 export const ownLine = (agentClass: string, example: string) =>
   ({
     dialect: null,

@@ -54,10 +54,10 @@ const LEAVE_MS = 5000;
 const GRACE_MS = 10_000;
 /** How long an engine may take to bring it the word. */
 const TOLD_MS = 30_000;
-/** It tells the program to end when the file is there. */
+/** The script tells the program to end when the stop file is there. */
 const WITH_GRACE = shellScript('withGrace.sh', import.meta.url);
 const STOP_FILE = 'stop';
-/** What an attempt keeps of the program's output. */
+/** The characters of the program's output that an attempt keeps. */
 const OUTPUT_KEPT = 4000;
 
 export const installedAgent = (program: InstalledProgram): InstalledProgram & AgentKind => ({
@@ -127,7 +127,7 @@ interface Follow {
   readonly note: (text: string) => void;
 }
 
-/** What the attempt as a whole waits for: its model, if one call is out; else what the newest of the others waits for; else the program. */
+/** The phase of the whole attempt: `model` while a call to it is out; else the phase of the newest call; else `program`. */
 export function createWaits(tell: (phase: string) => void) {
   const open = new Map<number, string>();
   let told = '';
@@ -155,7 +155,7 @@ export function createWaits(tell: (phase: string) => void) {
   };
 }
 
-/** What the gateway tells of calls goes to the record, in phases that say what the program waits for. */
+/** The gateway's calls go to the record, in phases that say what the program waits for. */
 function followCalls(
   { instanceId, callbacks }: AgentParts,
   program: InstalledProgram,
@@ -273,7 +273,7 @@ async function runBehind(
   return { result, end, broken, summary, timeIsUp };
 }
 
-/** What the gateway decided counts first, then what the environment saw, then how the program ended. */
+/** The gateway's decision counts first, then what the environment saw, then how the program ended. */
 function conclude(
   { result, end, broken, summary, timeIsUp }: Run,
   transcript: Transcript,
@@ -303,7 +303,7 @@ function conclude(
   return ended('Submitted', '');
 }
 
-/** Throws where a program that asked for no answer cannot have worked. One that asks nobody may be right: its configuration says so. */
+/** Throws where a program that asked for no answer cannot have worked. With `model_optional` a program may ask nobody. */
 function neverAsked(
   result: CommandResult,
   { refusal }: GatewaySummary,
@@ -365,7 +365,7 @@ interface ProgramFolders {
   readonly files: string;
   /** The program's own folder; not in /tmp, where some refuse to keep theirs. */
   readonly home: string;
-  /** What is there when the program has ended. */
+  /** Removes the folders when the program has ended. */
   remove(): Promise<void>;
 }
 
@@ -555,7 +555,7 @@ export function commandOf(
 ): string | null {
   if (tools !== 'any' && !tools.includes(name)) return null;
   const args = objectOf(text);
-  // What is typed into a program that runs already is under "chars".
+  // Input for a program that runs already is under "chars".
   const command = args.command ?? args.cmd ?? args.chars;
   if (command === undefined && Array.isArray(args.commands)) return args.commands.map(String).join('\n');
   if (typeof command === 'string') return command;

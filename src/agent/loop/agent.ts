@@ -194,8 +194,8 @@ export class DefaultAgent implements Agent {
   }
 
   /**
-   * What is recoverable joins the history, and the loop goes on unless that happened too often. An end is returned.
-   * Anything else (a broken environment, an abort, a defect) is the slot's.
+   * A recoverable error joins the history, and the loop goes on unless that happened too often. An end is returned.
+   * Any other error (a broken environment, an abort, a defect) is thrown on to the slot.
    */
   protected handle(error: unknown): TerminatingException | null {
     if (error instanceof TerminatingException) return error;

@@ -1,6 +1,6 @@
 /**
- * A room for everything that waits for a share of something: a rate, a budget, a turn. In order of arrival. Whoever waits has to say how it tells
- * that, so no wait can be taken for work.
+ * A room for everything that waits for a share of something: a rate, a budget, a turn. In order of arrival. Each waiter has to say how it tells
+ * of its wait, so no wait can be taken for work.
  */
 import { sleep } from './timer.ts';
 
@@ -15,7 +15,7 @@ interface Waiter<Ask, Share> {
 
 export type Room<Ask, Share> = ReturnType<typeof createRoom<Ask, Share>>;
 
-/** `take` gives a share or says later. What it throws ends the wait of that one. */
+/** `take` gives a share or says later. An error of `take` ends the wait of that asker alone. */
 export function createRoom<Ask, Share>(
   take: (ask: Ask) => Offer<Share>,
   rest: (ms: number, signal: AbortSignal) => Promise<void> = sleep,

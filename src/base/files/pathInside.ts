@@ -53,7 +53,7 @@ function leadsInside(root: string, link: string): boolean {
     const home = realpathSync(root);
     return `${realpathSync(link)}${sep}`.startsWith(home.endsWith(sep) ? home : `${home}${sep}`);
   } catch {
-    // It leads nowhere: what is written through it would be made there.
+    // The link leads nowhere: a write through it would make its target.
     return false;
   }
 }

@@ -24,7 +24,7 @@ const WIDEST = 10_000;
 /** An ideograph is one unit long, an emoji or a letter with its marks a few. */
 const UNITS_A_COLUMN = 16;
 
-/** Its characters as they are drawn. The beginning of a long text is enough for a place of `width` columns. */
+/** The text's characters as they are drawn. The beginning of a long text is enough for a place of `width` columns. */
 function* drawn(text: string, width: number): Generator<string> {
   const enough = text.slice(0, Math.max(1, width) * UNITS_A_COLUMN);
   yield* segments(enough);
@@ -122,7 +122,7 @@ export function wrapped(text: string, width: number, indent = ''): string[] {
   return [...lines, line];
 }
 
-/** Lines that are wider go on in the next one, further in than they began. What is coloured was laid out by whoever coloured it. */
+/** Lines that are wider go on in the next one, further in than they began. A coloured line has its layout already. */
 export const fitted = (text: string, width: number): string =>
   text
     .split('\n')

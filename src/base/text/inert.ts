@@ -215,7 +215,7 @@ export function csvCell(value: CsvValue): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : '';
   if (typeof value === 'boolean') return String(value);
-  // Tables are often printed to a terminal. What is left of an escape may begin a formula, so this comes first.
+  // Tables are often printed to a terminal, so escapes go, and first: the rest of one may begin a formula.
   const text = plain(typeof value === 'string' ? value : value.join(' '));
   const safe = FORMULA.test(text) ? `'${text}` : text;
   return /[",\n]/.test(safe) ? `"${replaceUnits(safe, QUOTE, () => '""')}"` : safe;

@@ -176,7 +176,7 @@ export function parseYaml(text: string, tags: readonly ScalarTag[] = []): unknow
       merge: true,
       prettyErrors: false,
       lineCounter: lines,
-      // It would print what it thinks of a key.
+      // The library would print its warnings about keys.
       logLevel: 'error',
       customTags: (known) => [...tags, ...known],
     }),

@@ -1,6 +1,6 @@
 /**
- * The flags of `run` in the groups of its help, because forty in one list are hard to find, and the options that they make. Those of a verdict
- * are also flags of `compare --gate`.
+ * The flags of `run` in the groups of its help, because forty in one list are hard to find, and the options that they make. Flags of a
+ * verdict are also flags of `compare --gate`.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-/** This process as the service's caller: its variables, its folder, its terminal. A person attends: progress on stderr, signals climb the stop ladder. */
+/** The process as the service's caller: its variables, folder and terminal. A person attends: progress on stderr, signals climb the stop ladder. */
 
 import type { Attendant, Caller, Work } from '../../run/caller.ts';
 import type { StopLadder } from '../../run/control/stop.ts';

@@ -104,7 +104,7 @@ export const runVerb = defineVerb({
   },
 });
 
-/** Whoever names a file of another tool may mean its agent, or only its prices. */
+/** A note on the agents in use: with another tool's file a person may mean its agent, or only its prices. */
 async function tellReplaced(resolved: ResolvedConfig, file: string, { cwd, tell }: Caller): Promise<void> {
   const { agentLine, agentOrigins } = await import('../../run/plan/agentOrigins.ts');
   const lines = new Set((await agentOrigins(resolved, cwd)).map(agentLine));
@@ -144,7 +144,7 @@ async function buildBundledImages(images: readonly string[]): Promise<void> {
   }
 }
 
-/** Asks the engine itself. One that does not answer is somebody else's to tell. */
+/** Asks the engine itself. An engine that does not answer counts as missing nothing: the checks report it. */
 async function someMissing(images: readonly string[]): Promise<boolean> {
   if (images.length === 0) return false;
   const docker = engineClient();

@@ -43,7 +43,7 @@ export function* writeHarbor(run: WrittenRun): Generator<WrittenFile> {
       written.push({
         name,
         task: instanceId,
-        // Its viewer takes the name apart at "__", and looks for the trials of that agent, model and source.
+        // Harbor's viewer takes the name apart at "__", and looks for the trials of that agent, model and source.
         eval: [agentOf(arm), modelOf(arm.model).name, run.dataset.source].join('__'),
         reward: trial.verdict ? rewardOf(trial)! : null,
         exception: result.exception_info?.exception_type ?? null,
@@ -100,7 +100,7 @@ function exceptionOf({ attempt, missing }: WrittenTrial) {
     occurred_at: attempt.endedAt ?? attempt.startedAt,
     ...(lost && { policy_override: { should_retry: null, should_grade: null, has_valid_reward: false } }),
     policy: {
-      // It knows the ends that are the agent's own and a cancellation, and tries again what it does not know.
+      // Harbor knows the ends that are the agent's own and a cancellation, and tries any other again.
       should_retry: lost && type !== CANCELLED,
       should_grade: type !== CANCELLED,
       has_valid_reward: !lost,
@@ -164,7 +164,7 @@ function jobOf(run: WrittenRun, written: readonly Written[]): Json {
   const planned = run.ids.length * run.epochs * run.arms.length;
   const errored = written.filter(({ exception }) => exception !== null);
   const ends = run.finishedAt ?? run.createdAt;
-  // Its sums are of what is stated.
+  // Harbor's sums are of the stated values.
   const total = (of: (usage: Usage) => number | null) => {
     const stated = written.flatMap(({ usage }) => of(usage) ?? []);
     return stated.length > 0 ? stated.reduce((sum, one) => sum + one, 0) : null;

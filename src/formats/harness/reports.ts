@@ -138,7 +138,7 @@ export function runFromInstanceReports(folder: string, wanted?: ReadonlySet<stri
 
 const BESIDE = ['preds.json', 'all_preds.jsonl', 'predictions.jsonl', 'predictions.json'];
 
-/** Only a file that predicts instances of the report. One that cannot be read may be that file, so it is a problem. */
+/** Only a file that predicts instances of the report. A file that cannot be read may be that one, so it is a problem. */
 function predictionsBeside(path: string, verdicts: ForeignVerdicts) {
   const none = new Map<string, Prediction>();
   for (const name of BESIDE) {

@@ -41,7 +41,7 @@ const LIMITS: Readonly<Record<string, ExitReason>> = {
   operator: 'cancelled',
 };
 
-/** A message begins with the exception as Python writes it: "RateLimitError('...')". What is none of a provider broke the environment or the scorer. */
+/** A message begins with the exception as Python writes it: "RateLimitError('...')". Any other than a provider's broke environment or scorer. */
 function reasonOfError(message: string): ExitReason {
   const name = /^[\w.]{1,200}/.exec(message)?.[0] ?? '';
   return reasonOfException(name.split('.').at(-1)!) ?? 'env_died';

@@ -120,7 +120,7 @@ function instancesWithFiles(
     const id = read.instanceId ?? name;
     add(id, file, () => instanceOf(id, read, predictions.get(id), file));
   }
-  // These were run, so they are part of the run, but their outcome is unknown.
+  // Unreadable trajectories were run, so they are part of the run, but their outcome is unknown.
   for (const { file, name, read } of files) {
     if (typeof read !== 'string') continue;
     warnings.push(`${file} ${read}`);

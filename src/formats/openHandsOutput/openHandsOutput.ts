@@ -1,6 +1,6 @@
 /**
  * `output.jsonl` of OpenHands as a run: a line for each instance, with its patch, history and what it used. Verdicts stand in the line, in
- * `output.swebench_eval.jsonl`, or in a run report beside. What is graded there is the patch from its first "diff --git" on, and so it is here.
+ * `output.swebench_eval.jsonl`, or in a run report beside. The patch is graded from its first "diff --git" on, there and here.
  */
 import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -217,7 +217,7 @@ function readOutput(file: string, report: string | undefined): ForeignRun {
 const verdictsOf = ({ rows }: Rows): ReadonlyMap<string, ForeignVerdict> =>
   new Map([...rows].flatMap(([id, { verdict }]) => (verdict ? [[id, verdict] as const] : [])));
 
-/** Its own report counts every line, and every instance without a verdict as a failure. */
+/** OpenHands's own report counts every line, and every instance without a verdict as a failure. */
 const counted = (run: ForeignRun): ForeignRun =>
   withPrinted(run, {
     resolved: [...run.verdicts.values()].filter(({ verdict }) => verdict === 'resolved').length,

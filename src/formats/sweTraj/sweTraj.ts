@@ -255,7 +255,7 @@ const ofThese = (graded: ForeignRun, { instances, warnings }: ForeignRun): Forei
   warnings,
 });
 
-/** It was run, so it is part of the run; nothing else is known but what was predicted. */
+/** The instance was run, so it is part of the run; nothing else is known but its prediction. */
 const unread = (
   instanceId: string,
   why: string,

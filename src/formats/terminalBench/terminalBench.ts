@@ -114,7 +114,7 @@ function verdictOf({ is_resolved: resolved, failure_mode: mode }: TerminalTrial)
   };
 }
 
-/** Its own word for nothing that went wrong, before and after 0.2.5. */
+/** Terminal-Bench's own words for "nothing went wrong", before and after 0.2.5. */
 const NOTHING: ReadonlySet<string> = new Set(['unset', 'none']);
 
 function instanceOf(

@@ -28,7 +28,7 @@ export interface GradeSpec {
   readonly goldPatch: string;
   readonly assets: readonly Asset[];
   readonly harness: HarnessVersion;
-  /** Its harness reads logs and applies patches in its own way; absent for that of SWE-bench. */
+  /** The suite whose harness reads logs and applies patches in its own way; absent for that of SWE-bench. */
   readonly suite?: LogSuite;
   /** Where the script comes from. */
   readonly source: 'row' | 'install_config' | 'tables';
@@ -137,7 +137,7 @@ function fromInstallConfig(instance: Instance, raw: unknown): Script {
     install: setup ? `${REBENCH_LOCALE} ${setup}` : undefined,
     eval_commands,
   };
-  // Its harness is a fork of 4.x and resets existing test files only.
+  // The harness is a fork of 4.x and resets existing test files only.
   return { evalScript: synthesiseScript(instance, facts, 'v4.1'), logParser, source: 'install_config' };
 }
 
@@ -268,7 +268,7 @@ export function testDirectives(repo: string, testPatch: string): string[] {
   );
 }
 
-/** Its harness takes everything behind the first `--- a/` of a line, wherever in the line that stands. */
+/** The harness of SWE-Gym takes everything behind the first `--- a/` of a line, wherever in the line that stands. */
 export function gymResetPaths(patch: string): string[] {
   const paths: string[] = [];
   eachLineWith(patch, '--- a/', (line) => {

@@ -143,7 +143,7 @@ const ABOUT_RESULTS = new Set([
 ]);
 
 /**
- * Limits that look at results. Who leaves out the nights that broke one keeps the lucky ones (with `--max-drop 3%` significance failed 16 % of
+ * Limits that look at results. A record without the nights that broke one keeps the lucky ones (with `--max-drop 3%` significance failed 16 % of
  * simulated nights of coins on which nothing changed), so the tests compare with a night that broke nothing else.
  */
 export const LIMITS_ON_RESULTS: ReadonlySet<string> = new Set([
@@ -155,8 +155,8 @@ export const LIMITS_ON_RESULTS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A night that one of these tests failed is left out of the record: a loss that was mended is no decay. Limits leave none out: they fail many nights on
- * which nothing changed, always low ones, and what is left would be too high. What is red by its trend belongs to it.
+ * A night that one of these tests failed is left out of the record: a loss that was mended is no decay. Limits leave none out: they fail many
+ * nights on which nothing changed, always low ones, and the rest would be too high. A night that is red by its trend stays.
  */
 export const NOT_OF_THE_RECORD: ReadonlySet<string> = new Set([
   'broken',

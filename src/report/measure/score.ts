@@ -111,7 +111,7 @@ function unfinished(trial: StandingFacts): Missing {
   return 'not_run';
 }
 
-/** Its work is done and paid for, and nobody knows yet whether it is resolved. */
+/** The trial's work is done and paid for, and nobody knows yet whether it is resolved. */
 export const awaitsVerdict = (standing: Standing): boolean =>
   !standing.valid && standing.why === 'not_graded';
 
@@ -156,7 +156,7 @@ function namedMeans(groups: readonly (readonly Rewarded[])[]) {
   return [...found].map(([name, values]) => ({ name, n: values.length, mean: mean(values) }));
 }
 
-/** Its verifier named rewards, and none of them is `reward`: Harbor's mean of that name has a 0 for it. */
+/** The trial's verifier named rewards, and none of them is `reward`: Harbor's mean of that name has a 0 for it. */
 const lacksMain = ({ trial: { rewards } }: Rewarded): boolean =>
   rewards !== undefined && !Object.hasOwn(rewards, MAIN);
 

@@ -175,7 +175,7 @@ function scoreWithout<T extends Scored>(rows: readonly T[], epochs: number, out:
   return { resolvedWithout: resolved, estimateWithout: overInstances };
 }
 
-/** Null where gold was never graded for any of these instances. Those that were never calibrated here stay in the score. */
+/** Null where gold was never graded for any of these instances. Instances that were never calibrated here stay in the score. */
 export function goldScore(
   trials: readonly Scored[],
   standings: ReadonlyMap<string, GoldStanding>,

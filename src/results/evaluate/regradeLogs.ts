@@ -12,7 +12,7 @@ import { type DatasetChoice, gradingConfig, requireParsers, requireSubset } from
 interface RegradeOptions {
   /** Folders of instance folders, at any depth. */
   readonly folders: readonly string[];
-  /** They say which tests are expected; the first one that has an id wins. */
+  /** Datasets say which tests are expected; the first one that has an id wins. */
   readonly datasets: readonly DatasetChoice[];
   readonly grading?: Partial<GradingConfig> | undefined;
   /** Only these ids. */

@@ -70,7 +70,7 @@ export interface ImportOptions {
   readonly results: string;
   /** Name of the run; default: the source's. */
   readonly name?: string | undefined;
-  /** Its dataset, so that it can be graded and reported by repository. */
+  /** The run's dataset, so that it can be graded and reported by repository. */
   readonly dataset?: { readonly subset: string; readonly split?: string | undefined } | undefined;
   readonly dataDir?: string | undefined;
   /** Where the verdicts are, when they are not beside the source. */
@@ -227,7 +227,7 @@ async function exportOrTakeBack(store: Store, run: RunRow, dir: string): Promise
   }
 }
 
-/** That of the folder or file, as one component of a path that is short enough for a run. */
+/** The name of the folder or file, as one component of a path that is short enough for a run. */
 export function importedName(source: string): string {
   // `..` is a path with a name, but not a name for a run.
   const name = basename(resolve(source))
@@ -508,7 +508,7 @@ function importInstance(store: Store, trialId: number, instance: ForeignInstance
       patch_source: known ? patch.source : null,
       patch_state: known ? (torn ? 'invalid' : patch.state) : null,
       model_patch: known ? patch.modelPatch : null,
-      // Its verdict still has to find it.
+      // The attempt's verdict still has to find it.
       patch_sha256: known ? patch.sha256 : '',
       steps: instance.steps,
       elapsed_ms:

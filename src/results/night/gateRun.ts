@@ -231,7 +231,7 @@ export async function runFirstNight(
   if (golden.length > 0) await measure?.(golden);
   const paid = withCostAgain(candidate, b, store);
   const result = firstNight(paid, policy, required, again(b, store));
-  // That there is no baseline yet says nothing against the night as the next one's baseline.
+  // A missing baseline says nothing against the night as the next one's baseline.
   const failed = result.rules.flatMap((r) => (r.passed || r.rule === 'baseline' ? [] : [r.rule]));
   const exitCode = failed.length > 0 ? 1 : 0;
   endVerdict(store, begun, { verdict: result.verdict, exitCode, failed });

@@ -81,7 +81,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** A folder for what is on its way into the cache, which is to be removed. What killed processes of this machine left of theirs goes now. */
+/** A folder for a program on its way into the cache; the caller removes it. Folders that killed processes of this machine left go now. */
 export async function folderForAdding(dir: string): Promise<string> {
   makeFolder(dir);
   const ours = `.adding-${hostname()}-`;
@@ -140,7 +140,7 @@ export async function forgetAgent(dir: string, agent: AddedAgent): Promise<void>
     if (!needed.has(integrity)) await rm(packageFile(dir, integrity), { force: true });
 }
 
-/** What containers get of it. */
+/** The cached agent as containers get it. */
 export const cachedProgram = (dir: string, agent: AddedAgent): Program => ({
   name: addedName(agent),
   architecture: agent.architecture,

@@ -24,7 +24,7 @@ const LONGEST_INSTRUCTIONS = 2 ** 20;
 
 const refused = (key: string, why: string): UserError => new UserError(`agent.${key}: ${why}`);
 
-/** What differs between two copies of the same skills is no part of them. */
+/** Files that differ between copies of the same skills are no part of them. */
 const PASSED_OVER = new Set(['.git', '.DS_Store', '__pycache__']);
 
 interface Found extends SkillFile {
@@ -152,7 +152,7 @@ export function withEquipment<T extends { readonly agent: AgentConfig }>(arm: T,
   return { ...arm, agent: { ...arm.agent, ...hashes } };
 }
 
-/** What attempts get; undefined where the arm gives nothing, and no line asks for its place. Throws a UserError where it is not the recorded one. */
+/** The equipment of attempts; undefined where the arm gives none and no line asks for its place. Throws a UserError where the record differs. */
 export function armEquipment(agent: Named, cwd: string): Equipment | undefined {
   const { skills, instructions } = read(agent, cwd);
   const { command } = agent;
@@ -163,7 +163,7 @@ export function armEquipment(agent: Named, cwd: string): Equipment | undefined {
 
 /**
  * With the skills that a task brings in a folder of its own container, as it is before the agent begins; one of the same name of the arm gives way.
- * What is no skill there is passed over: the task is as its author made it.
+ * Files that form no skill are passed over: the task is as its author made it.
  */
 export async function withSkillsOfTask(
   equipment: Equipment | undefined,

@@ -21,7 +21,7 @@ export interface StagedProgram {
   readonly licence: string;
   /** null: it runs on every image. */
   readonly libc: Libc | null;
-  /** What `bin/` of the folder holds. */
+  /** The commands in `bin/` of the folder. */
   readonly bins: readonly string[];
   readonly contains: readonly Contained[];
   /** Packages of npm that it needs beside it. */
@@ -31,7 +31,7 @@ export interface StagedProgram {
 /** Where a file of the folder is in a container. */
 export const inContainer = (path: string): string => `${PROGRAM_FOLDER}/${ADDED_FOLDER}/${path}`;
 
-/** What is typed in a shell. */
+/** A command's name as it is typed in a shell. */
 export const BIN_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** `words` are words of a shell; the arguments follow. */

@@ -84,7 +84,7 @@ async function exportTrajectory(target: ExportTarget, attemptId: number, written
   written.set(attemptId, attempt.final);
 }
 
-/** A trajectory repeats the record. What a run writes by itself is compressed from here on; whoever asks for it gets the plain file. */
+/** A trajectory repeats the record. From this size on a run compresses the files that it writes unasked; a user who asks gets the plain file. */
 const LARGE_CHARS = 1024 * 1024;
 const gzipLater = promisify(gzip);
 

@@ -118,8 +118,8 @@ export const pastPulls = (db: Store): { image: string; ms: number }[] =>
     SELECT json_extract(data, '$.image') AS image, json_extract(data, '$.ms') AS ms FROM events WHERE type = 'pulled' ORDER BY seq DESC LIMIT 2000`;
 
 /**
- * A gate begins, or the night that it will judge: until it ends, the run is one whose gate was not finished. One that is open already is gone
- * on with. Returns the id of the verdict.
+ * A gate begins, or the night that it will judge: until it ends, the run is one whose gate was not finished. A verdict that is open already
+ * goes on. Returns the id of the verdict.
  */
 export function beginVerdict(
   db: Store,

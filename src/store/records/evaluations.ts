@@ -77,7 +77,7 @@ const GRADABLE =
 export const gradableTrials = (db: Store, runId: number): Gradable[] =>
   all(db)`${GRADABLE} AND t.run_id = ${runId} ORDER BY t.position`;
 
-/** One of them; undefined for a trial that is none. */
+/** One gradable trial; undefined where the trial is not gradable. */
 export const gradableTrial = (db: Store, runId: number, trialId: number): Gradable | undefined =>
   first(db)`${GRADABLE} AND t.run_id = ${runId} AND t.id = ${trialId}`;
 

@@ -95,7 +95,7 @@ export const tokenSums = (sum: (column: string) => string): string =>
     .join(', ');
 
 /**
- * Recorded before the request is sent, so that after a crash the record shows which calls may have been billed. Whoever sends it waits for the
+ * Records a call before its request is sent, so that after a crash the record shows which calls may have been billed. The sender waits for the
  * disk too (onDisk.ts), so that this holds after a power cut.
  */
 export const beginCall = (db: Store, call: CallBegan): number =>
@@ -409,7 +409,7 @@ export function moneyOf(
   const places = new Map(trials.map(({ trialId }, place) => [trialId, place]));
   const placeOf = ({ trialId }: AttemptCost): number => places.get(trialId)!;
   const costs = [...attempts.values()].sort((a, b) => placeOf(a) - placeOf(b) || a.number - b.number);
-  // An imported attempt without calls did not record them, so its cost is unknown. One of ours without calls made none.
+  // An imported attempt without calls did not record them, so its cost is unknown. An attempt of ours without calls made none.
   if (!run.imported) for (const cost of costs) if (cost.calls === 0) cost.costNano = 0;
   return { costs, ledger: ledgerOf([...entries.values()], armsOf(db, run.id)) };
 }

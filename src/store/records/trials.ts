@@ -201,7 +201,7 @@ export const releaseTrial = (db: Store, trialId: number): number =>
 export const markNotRun = (db: Store, runId: number, reason: string): number =>
   change(db)`UPDATE trials SET not_run_reason = ${reason} WHERE run_id = ${runId} AND state = 'pending'`;
 
-/** One of them is not wanted any more. */
+/** Marks a pending trial that is not wanted any more. */
 export const leaveOutTrial = (db: Store, trialId: number): number =>
   change(db)`UPDATE trials SET not_run_reason = 'cancelled' WHERE id = ${trialId} AND state = 'pending'`;
 

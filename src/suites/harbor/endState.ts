@@ -14,7 +14,7 @@ import { isFinalReason } from '../../outcome.ts';
 import type { EndedAttempt, FinishedWork } from '../suite.ts';
 import type { HarborTask } from './readTask.ts';
 
-/** Harbor runs such a verifier in the agent's container while that goes on. What a container reaches can be another only where a list decides it. */
+/** Harbor runs such a verifier in the agent's running container. The reach of a container can change only where a list decides it. */
 const sharesContainer = ({ verifier, network }: HarborTask): boolean =>
   !verifier.separate &&
   (sameNetwork(verifier.network, network) || (isAllowList(network) && verifier.network !== 'public'));

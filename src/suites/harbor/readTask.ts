@@ -1,4 +1,4 @@
-/** One Harbor task folder becomes an instance. What cannot be read or honoured becomes a reason; nothing here throws for a task. */
+/** One Harbor task folder becomes an instance. A part that cannot be read or honoured becomes a reason; nothing here throws for a task. */
 
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -238,7 +238,7 @@ interface TaskImages {
   readonly builds: readonly TaskBuild[];
 }
 
-/** How the images of a task are called: named by it, or built. What an image is called beside its build is no other image. */
+/** The names of a task's images: named by it, or built. A name beside a build stands for the built image. */
 function imagesOf({ path: task, environment, toml }: Folder, compose: Compose | undefined): TaskImages {
   const { docker_image: named, build_timeout_sec } = toml.environment;
   if (!compose) return { main: imageOfFolder(named, environment), services: new Map(), builds: [] };

@@ -84,7 +84,7 @@ export async function workThroughSteps(
   throw new Error('a task of several steps has none');
 }
 
-/** Files of the step, its setup, its healthcheck. Whoever broke the container in an earlier step has ended it. */
+/** Files of the step, its setup, its healthcheck. An agent that broke the container in an earlier step has ended it. */
 async function prepare(step: TaskStep, attempt: LedAttempt, index: number): Promise<void> {
   const { environment, signal } = attempt;
   const failed = (what: string) =>

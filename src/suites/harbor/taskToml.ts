@@ -301,7 +301,7 @@ function problemOf(
   reached: ReadonlySet<string>,
 ): string | undefined {
   const { transport, url, command, headers } = server;
-  // Their values are of the machine that runs the task, which no task gets.
+  // Values of headers are of the machine that runs the task, and no task gets them.
   if (Object.keys(headers).length > 0) return 'wants headers of this machine';
   if (transport === 'stdio') return command ? undefined : 'names no command';
   if (!url) return 'names no url';

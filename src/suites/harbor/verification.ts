@@ -130,7 +130,7 @@ export async function verification(wanted: Wanted, request: GradeRequest): Promi
   const found = await verifiedOnce(wanted, request, { changes });
   const { outcome, engineLost, repeatAlone } = found.result;
   if (engineLost || outcome === 'ungradable') return found.result;
-  // It is repeated first; what it is then counts.
+  // The grading is repeated first; the second result counts.
   if (!request.alone && outcome !== 'resolved') {
     if (repeatAlone) return found.result;
     if (mayPass(found)) return { ...found.result, repeatAlone: true };
@@ -234,8 +234,8 @@ const mayPass = ({ result, broken }: Verified): boolean =>
   (broken === undefined ? UNEXPLAINED.has(result.infraReason) : broken !== 'replaced');
 
 /**
- * Tests that leave no verdict are run once more in the image of the task, where nobody has worked. What happens there too is the task's or the
- * machine's; what does not is the doing of whoever worked, and as missing it would be out of the count.
+ * Tests that leave no verdict are run once more in the image of the task, where nobody has worked. A failure there too is the task's or the
+ * machine's; a failure only in the worked container is the agent's doing, and as missing it would be out of the count.
  */
 async function besideOwnImage(
   wanted: Wanted,
@@ -295,7 +295,7 @@ const namesIn = (texts: readonly Uint8Array[]): ReadonlySet<string> =>
 /** Read by shells and the loader, and no program. */
 const OF_SETTINGS = /^\/(?:etc|root|home\/[^/]+)\/(?:[^/]+\.d\/)?[^/]+$/;
 
-/** Its instruction, and what its author did. */
+/** The task's instruction, and its author's solution. */
 const askedBy = (instance: Instance, { folder }: HarborTask): string =>
   [
     instance.problem_statement,

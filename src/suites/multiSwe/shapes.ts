@@ -328,7 +328,7 @@ const ctestLower: Shape = eachStripped((given, sets) => {
   ctestNames(rest, sets, rest.lastIndexOf('  passed '), failed < 0 ? undefined : rest.slice(0, failed));
 });
 
-// Which shape the logs of each repository of Multi-SWE-bench have. One that is not here is not gradable, whatever its log says.
+// The shape of logs of each repository of Multi-SWE-bench. Any other repository is not gradable, whatever its log says.
 
 const SHAPES: readonly (readonly [shape: Shape, repos: string])[] = [
   [maven, 'apache/dubbo fasterxml/jackson-core fasterxml/jackson-databind fasterxml/jackson-dataformat-xml'],

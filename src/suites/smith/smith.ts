@@ -188,7 +188,7 @@ export async function smithVerdict(instance: Instance, log: string, request: Ask
   return { ok: true, verdict: { resolved, status }, log, applied: true };
 }
 
-// Its eval.sh, after the patch by the commands that the package tries, and the files of tests as they were.
+// The eval.sh of SWE-smith runs on the patch, applied by the commands that the package tries, with the files of tests as they were.
 
 const FOLDER = '/swebatch-smith';
 const [BEGIN, PATCH, RESTORE, TESTS] = ['begin.sh', 'patch.diff', 'restore.sh', 'eval.sh'].map(

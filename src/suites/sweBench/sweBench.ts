@@ -214,7 +214,10 @@ export function withRestore(script: string, commands: readonly string[]): string
   return [...lines.slice(0, start), ...commands, ...lines.slice(start)].join('\n');
 }
 
-/** Lays the files into the container. What cannot be fetched is told, and the tests run without it, as in the harness. Returns the commands that copy them. */
+/**
+ * Lays the files into the container. A file that cannot be fetched is told, and the tests run without it, as in the harness. Returns the
+ * commands that copy them.
+ */
 async function stageAssets(
   environment: Environment,
   { spec: { assets }, fetchAsset: fetchOne = fetchAsset, ownAsset, signal }: EvaluationRequest,
