@@ -93,7 +93,7 @@ export interface AgentResult {
   readonly costNano: number | null;
   /** Milliseconds of its wall-clock limit that it used; absent: all that passed. */
   readonly workedMs?: number;
-  /** For the record: what an installed program left, such as its exit code. It decides nothing. */
+  /** Facts that an installed program left, such as its exit code, for the record; they decide nothing. */
   readonly evidence?: Readonly<Record<string, unknown>>;
 }
 
@@ -163,7 +163,7 @@ export interface WantedPackage {
   readonly licence?: string;
 }
 
-/** Which packages make a program. They are its makers' own: users fetch them, and nothing of them is passed on. */
+/** The packages of a program. Its makers own them: users fetch them, and nothing of them is passed on. */
 export interface AgentPackages {
   /** Of the program, where a package does not say it. */
   readonly licence: string;

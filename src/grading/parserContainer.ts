@@ -1,4 +1,4 @@
-/** Python of others that reads logs. It runs in a container of its own without network, never on this machine and never beside the work that it judges. */
+/** Python of others that reads logs. Such code runs in a container of its own without network, never on this machine and never beside the judged work. */
 
 import { z } from 'zod';
 import { OWN_HOST } from '../base/imageReference.ts';
@@ -20,7 +20,7 @@ export type ParserAnswer =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly outcome: 'invalid' | 'ungradable'; readonly message: string };
 
-/** An image of ours that has such Python. It is built when it is first needed, and the network is open in the build alone. */
+/** An image of ours that has such Python. The image is built when first needed, and the network is open in the build alone. */
 export const parserImage = (...lines: readonly string[]): BuildRecipe & { readonly image: string } => {
   const content = Buffer.from(`${lines.join('\n')}\n`);
   return {

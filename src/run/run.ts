@@ -134,7 +134,7 @@ export async function workOn(sitting: Sitting, caller: Caller): Promise<RunOutco
   }
 }
 
-/** Whatever was thrown is what the person hears: a record that cannot be written must not hide it. */
+/** The person hears the first error: a record that cannot be written must not hide it. */
 function endFailed({ store, row: { id, name } }: Sitting): void {
   try {
     const status = runByName(store, name)?.status;
@@ -178,7 +178,7 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   const instances = await plannedInstances(store, row);
   for (const trial of pending) void instances.get(trial.instance_pk)!.instance;
 
-  // Listeners, and what stops the run: before the parts that tell. They hear the end of all the others.
+  // Listeners, and what stops the run: before the parts that tell. Listeners hear the end of all other parts.
   const { log, events, stop } = listen(sitting, caller, redactor, closing);
   const note = (text: string) => events.emit({ type: 'note', text });
 

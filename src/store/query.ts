@@ -6,7 +6,7 @@ import type { Statement } from 'better-sqlite3';
 import { type Store, statement } from './open.ts';
 import { guarded } from './writing.ts';
 
-/** SQL inside of SQL, with the values of its question marks. Its text is ours and never a user's. */
+/** SQL inside of SQL, with the values of its question marks. The text is ours and never a user's. */
 class Sql {
   readonly text: string;
   readonly values: readonly unknown[];

@@ -105,7 +105,7 @@ export interface FolderTask {
   readonly instance: Instance;
   /** Hash of everything that decides what is asked and how it is graded. */
   readonly hash: string;
-  /** Why it cannot run here. It may be left out of a run; it is never run in part. */
+  /** Why the task cannot run here. A run may leave it out, and never runs it in part. */
   readonly refused?: string;
   readonly warnings: readonly string[];
 }

@@ -1,5 +1,5 @@
 /**
- * The HTTP server of the gateway. It listens on no port: each connection is handed to it by the session whose container it comes from,
+ * The HTTP server of the gateway. The server listens on no port: each connection is handed to it by the session whose container it comes from,
  * and a request counts only with the key of that session.
  */
 

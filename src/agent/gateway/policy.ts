@@ -149,7 +149,7 @@ export interface Policy {
   /** The model's id over the wire, and its name in the configuration: a program may use either. */
   readonly model: string;
   readonly name: string;
-  /** Whatever name it asks for. */
+  /** The program may ask for any name. */
   readonly anyModel?: boolean;
 }
 

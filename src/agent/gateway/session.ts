@@ -132,7 +132,7 @@ interface WaitingCall {
   metered?: MeteredCall;
 }
 
-/** Throws where the attempt is over, also when a limit was reached by calls that ended while this one waited. Its step is counted already. */
+/** Throws where the attempt is over, also when calls that ended while this one waited reached a limit. The call's step is counted already. */
 function mayBeMade(session: Session, { kind }: CallLabel): void {
   const limit = kind === 'count_tokens' ? null : session.meter.usedUp();
   if (limit) stop(session, limit, limit.message);

@@ -1,5 +1,5 @@
-// An ACP client beside the program, in its container: one session, one prompt. It starts the program, answers what it asks, and writes at the
-// end what the program said of itself. Arguments: the file of the prompt, the line that starts the program. It imports nothing but Node.
+// An ACP client beside the program, in its container: one session, one prompt. The client starts the program, answers its requests, and writes
+// its account of itself at the end. Arguments: the file of the prompt, the line that starts the program. Imports: nothing but Node.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 

@@ -1,4 +1,4 @@
-/** Claude Code: the Messages API, settings in variables. Its sub-agents and small calls ask the same model. */
+/** Claude Code: the Messages API, settings in variables. Sub-agents and small calls ask the same model. */
 import type { McpServer } from '../../base/mcpServer.ts';
 import { installedAgent } from './installedAgent.ts';
 import { mcpEntries } from './launch.ts';

@@ -1,4 +1,4 @@
-/** Codex: the Responses API, a provider of its own in its configuration. Its built-in provider would try WebSockets for seconds. */
+/** Codex: the Responses API, a provider of its own in its configuration. The built-in provider would try WebSockets for seconds. */
 import type { McpServer } from '../../base/mcpServer.ts';
 import { installedAgent } from './installedAgent.ts';
 

@@ -1,4 +1,4 @@
-/** Any program that the image, or the user's line, brings. It is told where the gateway is in the variables that clients read. */
+/** Any program that the image, or the user's line, brings. The program finds the gateway in the variables that clients read. */
 import { shellWord } from '../../base/text/shellWord.ts';
 import { render } from '../../template/render.ts';
 import { deadlineOf, stepsLeft } from '../limitsTold.ts';

@@ -33,7 +33,7 @@ export interface Launch {
   /** By their names in `folder` and `home`. */
   readonly files?: Readonly<Record<string, string>>;
   readonly env: Readonly<Record<string, string>>;
-  /** A line for a shell in the work tree. It reads nothing from the terminal. */
+  /** A line for a shell in the work tree. The line reads nothing from the terminal. */
   readonly command: string;
 }
 

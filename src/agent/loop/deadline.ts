@@ -1,5 +1,5 @@
 /**
- * The wall-clock limit of an attempt as an AbortSignal, so that a request or a command in flight ends with it. Its clock stands still while the
+ * The wall-clock limit of an attempt as an AbortSignal, so that a request or a command in flight ends with it. The clock stands still while the
  * provider keeps the agent waiting: how fast a provider is, and how often it is out of order, says nothing about an agent.
  */
 import { startTimer, type Timer } from '../../base/async/timer.ts';
@@ -15,7 +15,7 @@ export interface Deadline {
   elapsedMs(): number;
   /** Throws TimeExceeded once the limit is reached. */
   check(): void;
-  /** Work that the limit cuts short. Its abort becomes TimeExceeded; a broken environment stays one. */
+  /** Work that the limit cuts short. An abort by it becomes TimeExceeded; a broken environment stays one. */
   during<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** A listener around that of one call: it hears when the call waits. */
   listen(to: CallListener): CallListener;

@@ -35,7 +35,7 @@ export async function writeAtomically(
   }
 }
 
-/** A file or folder that is complete under another name of the same folder. It is on the disk before its name is. */
+/** A file or folder that is complete under another name of the same folder. The content is on the disk before its name is. */
 export async function moveIntoPlace(temporary: string, path: string): Promise<void> {
   const file = await open(temporary, 'r');
   try {

@@ -1,4 +1,4 @@
-/** Paths whose parts somebody else named: an id, a model, a branch. They never leave their root. */
+/** Paths whose parts somebody else named: an id, a model, a branch. Such paths never leave their root. */
 import { lstatSync, realpathSync } from 'node:fs';
 import { join, resolve, sep } from 'node:path';
 

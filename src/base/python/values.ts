@@ -226,7 +226,7 @@ export class PyTuple extends Array<unknown> {
   }
 }
 
-/** A list that Python would show in another way: `range(0, 2)`, `dict_keys(['a'])`. It equals no list. */
+/** A list that Python would show in another way: `range(0, 2)`, `dict_keys(['a'])`. Such a value equals no list. */
 export class PyView extends Array<unknown> {
   kind = '';
   shown = '';

@@ -1,6 +1,6 @@
 /**
  * Replaces every secret we loaded where it would be written: exact values in plain, base64, URL-encoded and JSON-escaped form.
- * It searches for values, not patterns: one that we loaded is never missed. Keys that we did not load are found by their shape, at the end of this file.
+ * A search for values, not patterns, never misses a loaded secret. Keys that we did not load are found by their shape, at the end of this file.
  */
 
 import { isUtf8 } from 'node:buffer';

@@ -61,7 +61,7 @@ export const runVerb = defineVerb({
     const caller = thisProcess(args.progress);
     const planned = await plan(runOptionsOf(args), caller);
     const { request, resolved } = planned;
-    // Whatever ends or judges a run as a whole belongs here.
+    // Checks of everything that ends or judges a run as a whole belong here.
     if (request.shard && args.baseline !== undefined)
       throw new UserError('--baseline judges a whole run, and a shard is a part of one', {
         hint: 'run the shards without it, "swebatch join" them, and judge with "swebatch compare BASELINE RUN --gate"',

@@ -114,7 +114,7 @@ interface RawNote {
 export type RawRows = readonly (RawEntry | RawProblem | RawNote)[];
 
 /**
- * A dump of the datasets server wraps each row: `{rows: [{row_idx, row: {…}, truncated_cells: ["patch"]}]}`. Its viewer cuts long cells off, and half
+ * A dump of the datasets server wraps each row: `{rows: [{row_idx, row: {…}, truncated_cells: ["patch"]}]}`. The server's viewer cuts long cells off, and half
  * a patch or half a list of tests is still text.
  */
 function unwrapped(row: unknown): { readonly row: unknown } | { readonly message: string } {
@@ -194,7 +194,7 @@ function plain(value: unknown): unknown {
 const LEAST_MS = 60_000;
 const MS_A_MEGABYTE = 1000;
 
-/** The reader can go round for ever over one wrong byte (tests/dataset/brokenParquet.test.ts), so it runs where it can be ended. It resolves by its own package. */
+/** The reader can go round for ever over one wrong byte (tests/dataset/brokenParquet.test.ts), so it runs where it can be ended. Imports resolve by our package. */
 const READER = `
 const { parentPort, workerData } = require('node:worker_threads');
 (async () => {

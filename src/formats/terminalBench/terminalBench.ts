@@ -1,6 +1,6 @@
 /**
  * A run folder of Terminal-Bench 1 (`tb run`) as a run: results.json has all trials; where the run died before it was written, those of the trials
- * below. Its accuracy counts a trial without a verdict as a failure.
+ * below. Terminal-Bench's accuracy counts a trial without a verdict as a failure.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';

@@ -181,7 +181,7 @@ export function resolveGradeSpec(instance: Instance, options: SpecOptions = {}):
   const script = scriptOf(instance, asked);
   if (typeof script === 'string') return refuse(script);
   const { suite, evalScript, logParser, source } = script;
-  // Whatever version is asked for: a suite has one harness.
+  // A suite has one harness, whatever version is asked for.
   const harness = suite === undefined ? asked : 'v4.1';
   const parsers = options.parsers ?? officialRegistry();
   if (!findParser(parsers, logParser))
@@ -228,8 +228,8 @@ export function resolveGradeSpec(instance: Instance, options: SpecOptions = {}):
 }
 
 // The eval script of a classic row (12 columns, Python), from the facts the harness had in its tables. SWE-Gym has rows of SWE-bench's columns for
-// eleven more repositories. Its harness is an early fork of SWE-bench's, which sets no marks around the tests, so it has its own commands that apply
-// a patch, and its own way to read a log.
+// eleven more repositories. SWE-Gym's harness is an early fork of SWE-bench's, which sets no marks around the tests, so it has its own commands
+// that apply a patch, and its own way to read a log.
 
 /** Files of these kinds are not named on the command line as tests; `csv` has no dot in the harness either. */
 const NOT_TESTS = ['.json', '.png', 'csv', '.txt', '.md', '.jpg', '.jpeg', '.pkl', '.yml', '.yaml', '.toml'];

@@ -241,7 +241,7 @@ const trend: Rule = ({ record }) => {
   return ruling('trend', p >= limit, `${from}, ${along}: ${pValue(p)} (below ${limit.toFixed(5)} fails)`);
 };
 
-/** Whatever loses failures makes the rest look better. The baseline's results tell which of the lost would have failed. */
+/** Lost failures make the rest look better. The baseline's results tell which of the lost would have failed. */
 const infraLoss: Rule = (night) => {
   const { infraLoss: found } = night.tested;
   if (!found) return null;

@@ -147,7 +147,7 @@ export function namedRewards(
   );
 }
 
-/** Further rewards by name, over the instances that have them. They may be counts of anything, so they have no interval. */
+/** Further rewards by name, over the instances that have them. Rewards may be counts of anything, so they have no interval. */
 function namedMeans(groups: readonly (readonly Rewarded[])[]) {
   const found = new Map<string, number[]>();
   for (const group of groups)

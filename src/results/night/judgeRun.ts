@@ -44,7 +44,7 @@ import {
 export interface NightOptions {
   /** Results root. */
   readonly results: string;
-  /** The run to judge: name, unique prefix, or "last". It must be graded. */
+  /** The graded run to judge: name, unique prefix, or "last". */
   readonly run: string;
   /** "last" (the newest comparable run), a baseline's name, or a run. */
   readonly baseline: string;

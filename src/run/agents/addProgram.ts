@@ -162,7 +162,7 @@ async function stage(
   }
 }
 
-// A folder or a tar file of the user's as a program. Its commands are the files of its `bin/`, or else the executable files at its top.
+// A folder or a tar file of the user's as a program. The program's commands are the files of `bin/`, or else the executable files at its top.
 
 /** `from` is copied into `folder`, links as what they lead to. */
 async function stageFolder(
@@ -262,7 +262,7 @@ function safe(name: string): string {
   return parts.join('/') || '.';
 }
 
-// A package of npm with all that it depends on. Its commands become small scripts that start it with a Node beside it.
+// A package of npm with all that it depends on. The package's commands become small scripts that start it with a Node beside it.
 
 const packageSchema = z.object({
   license: z.union([z.string(), z.object({ type: z.string() }).transform(({ type }) => type)]).optional(),

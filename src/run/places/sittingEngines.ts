@@ -85,7 +85,7 @@ export async function discardWorkOf(store: Store, run: Pick<RunRow, 'id'>): Prom
   return [...left];
 }
 
-/** A result may be graded later, from what was kept of it. Whatever an attempt without a result left is made anew with the next one. */
+/** A result may be graded later, from what was kept of it. The leavings of an attempt without a result are made anew with the next one. */
 function isNeedless({ name, container, owner }: WorkImage, store: Store): boolean {
   if (owner !== 'dead' || container === '') return false;
   const attempts = worksOfContainer(store, container);

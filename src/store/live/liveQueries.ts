@@ -1,4 +1,4 @@
-/** Slots, counts and the last hour of a run that works, from its record. They are read once a second, so that of 50,000 trials sums alone are read. */
+/** Slots, counts and the last hour of a run that works, from its record. The viewer reads once a second, so of 50,000 trials only sums are read. */
 import { type Store, safeSum } from '../open.ts';
 import { all, cell, column, first, raw } from '../query.ts';
 import type { RunRow } from '../records/runs.ts';

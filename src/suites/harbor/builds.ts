@@ -1,4 +1,4 @@
-/** Images that are built from the folders of a task. Their names are hashes of what decides the build, so that equal ones are one image. */
+/** Images that are built from the folders of a task. The images' names are hashes of what decides the build, so that equal ones are one image. */
 import { posix } from 'node:path';
 import { sha256 } from '../../base/sha256.ts';
 import type { BuildRecipe } from '../../environment/places/buildRecipes.ts';

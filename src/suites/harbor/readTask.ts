@@ -39,7 +39,7 @@ const imageOfFolder = (named: string | undefined, files: readonly TaskFile[]): s
 
 const HARBOR = 'harbor';
 
-// The facts of a task for a run and a grading. They are part of the instance, so that the record says what was run.
+// The facts of a task for a run and a grading. The facts are part of the instance, so that the record says what was run.
 
 const network = z.union([z.enum(['none', 'public']), z.object({ allow: z.array(z.string()).readonly() })]);
 const text = z.string();

@@ -152,7 +152,7 @@ const emptyInstance = (id: string) => ({
   extra: {},
 });
 
-// Images of SWE-bench Pro from the two Dockerfiles that its repository keeps for each instance. They become one file of two stages, so that
+// Images of SWE-bench Pro from the two Dockerfiles that its repository keeps for each instance. Both become one file of two stages, so that
 // one build makes the image, and an engine builds equal base stages once.
 
 const BASE = 'swebatch-base';

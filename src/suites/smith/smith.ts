@@ -102,7 +102,7 @@ function solution(instance: Instance) {
   };
 }
 
-// The grading by the package. It wants no more of the row than its columns; profiles of Go also look into the repository for the files of tests.
+// The grading by the package needs the row's columns only; profiles of Go also look into the repository for the files of tests.
 
 const PACKAGE = 'swesmith 0.0.9';
 /** Packages that its profiles and its grading load; all that both name would be 460 MB. */
