@@ -12,7 +12,7 @@ import { userAgent } from './userAgent.ts';
 
 interface AgentEntry {
   load(): Promise<AgentKind>;
-  /** Of a program that is fetched by its name and version: one that exists, for texts of help. */
+  /** A version that exists, for texts of help, of a program that is fetched by its name and version. */
   readonly version?: string;
   /** The agent asks no model, and its arm names none: its predictions carry this name. */
   readonly asksNoModel?: string;

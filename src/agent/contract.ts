@@ -35,7 +35,7 @@ export interface CommandRecord {
 /** A call of an installed program, and which messages of the record it added. */
 export interface ProgramCallRecord {
   readonly call: GatewayCall;
-  /** As `onCallBegan` names it. */
+  /** The call's label, as `onCallBegan` names it. */
   readonly label: string | null;
   readonly firstMessage: number;
   /** The answer is the last message; null where none came. */
@@ -113,7 +113,7 @@ export interface Solution {
     at: {
       readonly timeoutS: number;
       readonly signal?: AbortSignal | undefined;
-      /** Of this machine, by name. */
+      /** Variables of this machine, by name. */
       readonly variables?: VariableValues | undefined;
     },
   ): Promise<SolutionEnd>;
@@ -134,7 +134,7 @@ export interface AgentParts {
   readonly instanceId: string;
   readonly model: Model;
   readonly environment: Environment;
-  /** For agents that are programs: it answers their calls of models. */
+  /** The gateway that answers the calls of agents that are programs. */
   readonly gateway?: ArmGateway | undefined;
   readonly config: AgentConfig;
   /** Servers of tools that the task and the arm give the agent; only for agents that take them. */
@@ -159,18 +159,18 @@ export interface WantedPackage {
   readonly name: string;
   readonly version: string;
   readonly folder: string;
-  /** Where the registry names none; default: the agent's. */
+  /** The licence where the registry names none; default: the agent's. */
   readonly licence?: string;
 }
 
 /** The packages of a program. Its makers own them: users fetch them, and nothing of them is passed on. */
 export interface AgentPackages {
-  /** Of the program, where a package does not say it. */
+  /** The program's licence, where a package does not say it. */
   readonly licence: string;
   readonly variants: readonly { readonly libc: Libc | null; readonly packages: readonly WantedPackage[] }[];
 }
 
-/** As Node and npm call an architecture. */
+/** The architecture as Node and npm call it. */
 export type PackageArchitecture = 'x64' | 'arm64';
 
 export interface AgentProblem {

@@ -10,7 +10,7 @@ import type { Environment, PlacedFile } from '../environment/environment.ts';
 import { environmentKindOf } from '../environment/environments.ts';
 
 export interface SkillFile {
-  /** Within the folder of its skill. */
+  /** The file's path within the folder of its skill. */
   readonly path: string;
   readonly content: Uint8Array;
   readonly executable: boolean;
@@ -28,13 +28,13 @@ export interface Equipment {
   readonly skills: readonly Skill[] | null;
 }
 
-/** Where it is in the container. The paths are there also where an arm gives nothing: an empty folder and an empty file. */
+/** The equipment's places in the container. The paths are there also where an arm gives nothing: an empty folder and an empty file. */
 export interface PlacedEquipment extends Equipment {
   readonly skillsFolder: string;
   readonly instructionsFile: string;
 }
 
-/** In a container, where configurations may name it. */
+/** A folder in the container, where configurations may name it. */
 const PLACED_FOLDER = '/opt/swebatch-equipment';
 
 export interface Placement {

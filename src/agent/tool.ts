@@ -9,7 +9,7 @@ export interface Result<M = Readonly<Record<string, unknown>>> {
   /** One short line for people. */
   readonly title: string;
   readonly metadata: M;
-  /** For the model; on failure it begins with `Error: `. */
+  /** The answer for the model; on failure it begins with `Error: `. */
   readonly output: string;
 }
 
@@ -38,7 +38,7 @@ export interface Tool<A, M> {
 export interface BashMetadata {
   readonly exitCode: number;
   readonly error?: ToolErrorCode;
-  /** All that is known of the command. */
+  /** The command's result, as far as it is known. */
   readonly result: CommandResult;
 }
 

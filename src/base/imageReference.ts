@@ -3,7 +3,7 @@
 export interface ImageReference {
   /** `docker.io` when none is written. */
   readonly registry: string;
-  /** With `library/` where Docker Hub implies it. */
+  /** The repository, with `library/` where Docker Hub implies it. */
   readonly repository: string;
   readonly tag: string | undefined;
   readonly digest: string | undefined;

@@ -14,7 +14,7 @@ const place = {
 };
 
 const healthcheck = z.object({
-  /** As the engine takes it: CMD or CMD-SHELL and what follows, or NONE. */
+  /** The test as the engine takes it: CMD or CMD-SHELL and what follows, or NONE. */
   test: z.array(text),
   intervalMs: amount,
   timeoutMs: amount,
@@ -31,7 +31,7 @@ const service = z.object({
   entrypoint: z.array(text).optional(),
   command: z.array(text).optional(),
   env: z.record(text, text),
-  /** Of this machine, which go over `env` where they are given: under which name, to the name here. */
+  /** Variables of this machine, which go over `env` where they are given: under which name, to the name here. */
   variables: z.record(text, text).optional(),
   user: text.optional(),
   cwd: text.optional(),
@@ -59,7 +59,7 @@ export const servicesSchema = z.object({
   networks: z.array(z.object({ name: text, inner: z.boolean() })),
   /** The container of the work: what others call it, and what it has of them. */
   own: z.object({ name: text, ...place, ports }),
-  /** In an order in which they can be started: each after those that it waits for. */
+  /** The containers in an order in which they can be started: each after those that it waits for. */
   containers: z.array(service),
 });
 

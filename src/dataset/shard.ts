@@ -27,7 +27,7 @@ export interface PlannedShard extends Shard {
   /** Selected rows of all shards, also those that cannot run. */
   readonly instances: number;
   readonly rows_sha256: string;
-  /** By instance id, the place in the whole selection. */
+  /** The place in the whole selection, by instance id. */
   readonly places: ReadonlyMap<string, number>;
 }
 

@@ -26,7 +26,7 @@ const LEFT_OUT = [
   './var/lib/apt/lists/*',
   './dev/*',
 ];
-/** Raise it when the way the base is made changes without a change in the lists above. */
+/** The version of the base's making: raise it for a change that the lists above do not show. */
 const REVISION = '1';
 /** The variables of every command in the container, whatever started it; bytecode files would only dirty the work tree. */
 const ENV: Record<string, string> = {

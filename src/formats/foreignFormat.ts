@@ -40,19 +40,19 @@ export interface ForeignFormat {
    * SourceError for what cannot be read.
    */
   readonly read: (source: string, report?: string) => ForeignRun | null | Promise<ForeignRun | null>;
-  /** Of files that carry the record inside; null where one of them does not. */
+  /** The records in files that carry them inside; null where one of the files does not. */
   readonly records?: (source: string) => Promise<readonly CarriedRecord[] | null>;
 }
 
 /** The model when neither prediction nor trajectory names one. */
 export const UNKNOWN_MODEL = 'unknown';
 
-/** Where a trial stands in the run that is made of it. */
+/** The place of a trial in the run that is made of it. */
 export interface TrialIdentity {
   readonly instanceId: string;
   /** Which of several trials of the instance; the first where there is one. */
   readonly epoch?: number;
-  /** Where the source has several agents or models. */
+  /** The arm, where the source has several agents or models. */
   readonly arm?: string;
 }
 
@@ -188,7 +188,7 @@ const EXCEPTIONS: Readonly<Record<string, ExitReason>> = {
 };
 export const reasonOfException = (name: string): ExitReason | undefined => ownEntry(EXCEPTIONS, name);
 
-/** From the first of these times to the last. */
+/** The span from the first of these times to the last. */
 export const spanOf = (seconds: readonly number[]) => ({
   startedAt: seconds.length > 0 ? seconds.reduce((a, b) => Math.min(a, b)) : null,
   endedAt: seconds.length > 0 ? seconds.reduce((a, b) => Math.max(a, b)) : null,
@@ -200,11 +200,11 @@ export interface RecordedCall {
   readonly model: string | null;
   readonly responseId: string | null;
   readonly finishReason: string | null;
-  /** As the provider sent it. */
+  /** The usage as the provider sent it. */
   readonly rawUsage: unknown;
   readonly inputTokens: number | null;
   readonly cacheReadTokens: number | null;
-  /** Where the usage says it. */
+  /** The tokens of cache writes, where the usage says them. */
   readonly cacheWriteTokens?: number;
   readonly outputTokens: number | null;
   readonly reasoningTokens: number | null;
@@ -259,18 +259,18 @@ export interface ForeignVerdict {
   readonly report: string | null;
   /** Recorded with the evaluation. */
   readonly grader: string;
-  /** Why there is none, where that is told apart from other reasons. */
+  /** The reason of a missing verdict, where it is told apart from others. */
   readonly lost?: 'infra' | 'no_logs' | 'not_graded';
-  /** Where the suite gives numbers. */
+  /** The reward, where the suite gives numbers. */
   readonly reward?: number | null;
   readonly rewards?: Readonly<Record<string, number>> | null;
 }
-/** By `trialKey`. */
+/** The verdicts by `trialKey`. */
 export type ForeignVerdicts = ReadonlyMap<string, ForeignVerdict>;
 
 /** Results of another tool: what our runs record, as far as the files contain it. */
 export interface ForeignRun {
-  /** Where it was read from. */
+  /** The place that the run was read from. */
   readonly folder: string;
   readonly instances: readonly ForeignInstance[];
   readonly verdicts: ForeignVerdicts;
@@ -293,7 +293,7 @@ export interface StatedVerdicts {
   } | null;
   /** The rate that the file itself states; null where it states none. */
   readonly printed: Printed | null;
-  /** How it came about, as far as it says. */
+  /** The facts of the run's making, as far as the source says them. */
   readonly facts: ReadonlyMap<string, unknown>;
   readonly warnings: readonly string[];
 }
@@ -309,7 +309,7 @@ export type IdLists = readonly (readonly [key: string, verdict: ForeignOutcome])
 const idsIn = (report: Readonly<Record<string, unknown>>, key: string): readonly string[] =>
   (report[key] as readonly string[] | undefined) ?? [];
 
-/** By id: of several lists that name an instance the last one counts. */
+/** The verdicts by id: of several lists that name an instance the last one counts. */
 export const verdictsOfLists = (
   lists: IdLists,
   report: Readonly<Record<string, unknown>>,

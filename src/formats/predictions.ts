@@ -35,9 +35,9 @@ interface PredictionProblem {
   /** The faulty part: the text of the whole file or of a line, which is not JSON; the form of the file; the id of a row; a row. */
   readonly about: 'file' | 'line' | 'form' | 'id' | 'row';
   readonly line: number;
-  /** Of the instance whose prediction cannot be read; null where the file does not say it. */
+  /** The id of the instance whose prediction cannot be read; null where the file does not say it. */
   readonly id: string | null;
-  /** Without the file's name. */
+  /** The message without the file's name. */
   readonly message: string;
 }
 
@@ -229,7 +229,7 @@ export function parsePredictions(body: RawBody, name: string): PredictionsResult
   };
 }
 
-/** Of the first file that lies in one of these folders, by instance. A file that cannot be read is a problem. */
+/** The predictions in the first file that lies in one of these folders, by instance. A file that cannot be read is a problem. */
 export function predictionsIn(
   folders: readonly string[],
   problems: string[],

@@ -31,7 +31,7 @@ export interface TrajectorySource {
     readonly created_at: string;
   }[];
   readonly commands: readonly ShownCommand[];
-  /** Of an agent that is a program: whose messages are whose. */
+  /** The calls of an agent that is a program: whose messages are whose. */
   readonly programCalls?: readonly ThreadCall[];
 }
 

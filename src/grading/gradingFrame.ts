@@ -23,7 +23,7 @@ import type { ParserRegistry } from './parsers/parserRegistry.ts';
 import type { TestRun } from './patchAndTests.ts';
 
 export interface GradeRequest {
-  /** As submitted, byte for byte. */
+  /** The patch as submitted, byte for byte. */
   readonly patch: string | null;
   /** The kept end state of the agent's container, where the suite keeps it (`imagesOfWork`); absent for a prediction from a file. */
   readonly work?: string | undefined;
@@ -64,7 +64,7 @@ export interface EvaluationResult {
   /** Lines of run_instance.log. */
   readonly runLog: readonly RunLogLine[];
   readonly applyMethod: string | null;
-  /** Of the test command where the script records it, else of the script. */
+  /** The exit code of the test command where the script records it, else of the script. */
   readonly exitCode: number | null;
   readonly infraReason: string | null;
   readonly suspicion: readonly GradeSuspicion[];
@@ -72,7 +72,7 @@ export interface EvaluationResult {
   readonly durationMs: number;
   readonly imageDigest: string | null;
   readonly network: GradingConfig['network'];
-  /** Of the container; null when none was started. */
+  /** The limits of the container; null when none was started. */
   readonly limits: GradingLimits | null;
   readonly harness: HarnessVersion;
   readonly specHash: string;
@@ -85,7 +85,7 @@ export interface EvaluationResult {
 }
 
 interface GradingPlan {
-  /** Of everything that decides the verdict: another hash asks for another grading. */
+  /** The hash of everything that decides the verdict: another hash asks for another grading. */
   readonly specHash: string;
   grade(request: GradeRequest): Promise<EvaluationResult>;
 }

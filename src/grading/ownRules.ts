@@ -56,7 +56,7 @@ interface OwnRules {
   readonly cwd: string;
   /** Everything else that decides the verdict. */
   readonly decides: unknown;
-  /** By absolute path inside; or why nothing can run. */
+  /** The files by absolute path inside; or why nothing can run. */
   files(patch: string, environment: Environment, request: GradeRequest): Files | Promise<Files | Lost>;
   judge(environment: Environment, run: TestRun, request: GradeRequest): Promise<Judged>;
 }

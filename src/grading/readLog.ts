@@ -26,7 +26,7 @@ export interface ReadLog {
   readonly fallback: boolean;
   /** The text between the markers. */
   readonly section: string;
-  /** All of it, with the line ends that the harness sees. */
+  /** The whole log, with the line ends that the harness sees. */
   readonly log: string;
 }
 

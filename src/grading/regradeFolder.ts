@@ -36,12 +36,12 @@ export interface Regraded {
   readonly run_id: string;
   readonly model: string;
   readonly instance_id: string;
-  /** As report.json holds it; null when there is nothing to grade. */
+  /** The report as report.json holds it; null when there is nothing to grade. */
   readonly report: InstanceReport | null;
   readonly resolved: boolean | null;
   readonly resolved_strict: boolean | null;
   readonly suspicion: readonly GradeSuspicion[];
-  /** Why there is no report. */
+  /** The reason why there is no report. */
   readonly error: string | null;
   readonly folder: string;
   readonly patch: string | null;

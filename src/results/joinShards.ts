@@ -62,7 +62,7 @@ export interface JoinedRun {
   readonly status: RunStatus;
   readonly instances: number;
   readonly trials: number;
-  /** In their order. */
+  /** The shards in their order. */
   readonly shards: readonly {
     readonly shard: string;
     readonly root: string;

@@ -31,7 +31,6 @@ export interface Caller {
 export interface Work {
   readonly run: string;
   readonly root: string;
-  /** How many at a time. */
   readonly workers: number;
   readonly events: RunEvents;
   readonly stop: StopLadder;

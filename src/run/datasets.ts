@@ -86,12 +86,12 @@ export interface CheckedDataset {
   readonly instances: number;
   readonly gradable: number;
   readonly images: number;
-  /** As the dataset states it; null where it states none. */
+  /** The licence as the dataset states it; null where it states none. */
   readonly licence: string | null;
   readonly unfit: readonly Unfit[];
   /** Needs that a user must meet, with the number of tasks that have each: `suite.judge`, `suite.env=NAME`, GPUs. Absent where none has any. */
   readonly wants?: Readonly<Record<string, number>>;
-  /** How the solutions of its tasks did on this machine; absent where none was tried. */
+  /** The rate of the solutions of its tasks on this machine; absent where none was tried. */
   readonly oracle?: OracleRate;
 }
 

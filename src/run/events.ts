@@ -58,7 +58,7 @@ export type RunEvent =
       outcome: Outcome;
       resolved: boolean | null;
       durationMs: number;
-      /** Why nothing could be said of the patch; absent where a verdict says it. */
+      /** The reason why nothing could be said of the patch; absent where a verdict gives it. */
       message?: string;
     }
   | { type: 'paused'; reason: string }

@@ -26,7 +26,7 @@ import { StopReason } from './control/stop.ts';
 export interface Ending {
   readonly reason: ExitReason;
   readonly detail: string | null;
-  /** For people; null where the reason says enough. */
+  /** The message for people; null where the reason says enough. */
   readonly message: string | null;
   readonly evidence: Readonly<Record<string, unknown>> | null;
   /** mini-swe-agent's word for trajectories and exit_statuses.yaml. */
@@ -215,7 +215,7 @@ export interface RetryPolicy {
   readonly reasons: Readonly<Record<string, number>>;
   /** Attempts made of each trial in this invocation, by reason. */
   readonly made: Map<number, Map<ExitReason, number>>;
-  /** How often the engine or the server of the model went away under each trial in this invocation. */
+  /** The number of times that the engine or the model's server went away under each trial in this invocation. */
   readonly outages: Map<number, number>;
 }
 
@@ -273,7 +273,7 @@ export interface PatchFacts {
   readonly notes: readonly string[];
 }
 
-/** How the agent's part of an attempt ended. `result`: null when the agent did not end by itself. */
+/** The end of the agent's part of an attempt. `result`: null when the agent did not end by itself. */
 export interface AgentEnd {
   readonly ending: Ending;
   readonly result: AgentResult | null;

@@ -52,7 +52,7 @@ export interface Answer {
 }
 
 export function createAnswer(): Answer {
-  /** Each is told what it has not got yet, as far as it has room. */
+  /** Readers, each told what it has not got yet, as far as it has room. */
   const readers = new Set<() => void>();
   const pieces: Uint8Array[] = [];
   const over = Promise.withResolvers<void>();

@@ -67,7 +67,7 @@ export interface GatewayCall extends CallFacts {
   readonly dialect: DialectName;
   /** The provider's protocol, where it is another and the call was translated; else null. */
   readonly translated: DialectName | null;
-  /** As the program named it, and as the provider was asked. */
+  /** The model's name in the program's request, then in the provider's. */
   readonly modelAsked: string;
   readonly model: string;
   readonly streamed: boolean;
@@ -102,7 +102,7 @@ export interface ProgramAnswer {
   readonly bytes: Uint8Array;
 }
 
-/** Why the gateway wants the attempt to end. */
+/** The reasons why the gateway wants the attempt to end. */
 export type GatewayEnd =
   | ({ readonly kind: 'limit' } & ReachedLimit)
   | { readonly kind: 'model'; readonly failure: ModelErrorResponse }

@@ -19,13 +19,13 @@ import type { Gateway, GatewaySession, SessionSpec } from './gateway.ts';
 import { attemptKeyOf, type CallRoute, returnedHeaders, routeOf, SIDES, sideOf } from './routes.ts';
 import { createSessionCore, type SessionCore } from './session.ts';
 
-/** As large as the largest that a provider takes. */
+/** The largest body that a provider takes. */
 const MAX_BODY_BYTES = 33_554_432;
 /** Memory that requests of one attempt may take together, while they are read and while they are out. */
 const HELD_BYTES = 134_217_728;
 
 export interface GatewayOptions {
-  /** How often a stream that waits shows a sign of life. */
+  /** The time between signs of life of a stream that waits. */
   readonly keepAliveMs?: number;
   /** Bytes of requests that one attempt may have here at a time. */
   readonly heldBytes?: number;

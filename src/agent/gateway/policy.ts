@@ -167,7 +167,7 @@ export interface SessionRequest extends CallRequest {
 export interface Allowed {
   readonly ok: true;
   readonly body: Buffer;
-  /** As the program wrote it. */
+  /** The request as the program wrote it. */
   readonly request: RequestBody;
   readonly operation: Route['operation'];
   readonly modelAsked: string;
@@ -184,7 +184,7 @@ interface Refused {
   readonly ok: false;
   readonly refusal: Refusal;
   readonly message: string;
-  /** For the record; null where the request was only broken. */
+  /** The note for the record; null where the request was only broken. */
   readonly note: string | null;
 }
 
@@ -232,12 +232,12 @@ function maxOutputOf(request: RequestBody): number | null {
   return typeof limit === 'number' ? limit * answersAsked(request.n ?? generation?.candidateCount) : null;
 }
 
-/** Each is written, and paid, by itself. */
+/** The number of answers; each is written, and paid, by itself. */
 const answersAsked = (count: unknown): number =>
   typeof count === 'number' && Number.isFinite(count) && count > 1 ? count : 1;
 
 const MOST_NAMED = 8;
-/** In the record of a call. */
+/** The most names in the record of a call. */
 const MOST_KEPT = 50;
 
 /** A request may name as many as fit into it. */

@@ -564,7 +564,7 @@ function createSessionMeter(limits: SessionSpec['limits']) {
     begin: (isStep: boolean) => count(isStep, 1),
     /** The provider broke the call off: what its program asks again is the same step. */
     takeBack: (isStep: boolean) => count(isStep, -1),
-    /** For a call that may use so many tokens. */
+    /** The funds of a call that may use so many tokens. */
     funds: (tokens: number): Funds => ({
       reserve: (nano, signal, waits) => room.enter({ nano: nano ?? 0, tokens }, signal, waits),
       reserveNow: () => () => {},

@@ -13,7 +13,7 @@ import { objectOf } from './launch.ts';
 
 const CLIENT = readFileSync(new URL('acpClient.mjs', import.meta.url), 'utf8');
 
-/** As the protocol has them; servers of variables and headers are none of ours. */
+/** A server as the protocol has it; servers of variables and headers are none of ours. */
 const serverOf = (server: McpServer) =>
   server.transport === 'stdio'
     ? { name: server.name, command: server.command, args: server.args, env: [] }

@@ -2,7 +2,7 @@
 import { PROGRAM_FOLDER } from '../../environment/programs/program.ts';
 import type { PackageArchitecture, WantedPackage } from '../contract.ts';
 
-/** Where a program that its user added is, below PROGRAM_FOLDER. */
+/** The folder of a program that its user added, below PROGRAM_FOLDER. */
 export const ADDED_FOLDER = 'program';
 
 /** The program's commands: on the PATH of the agent, and of nobody else. */

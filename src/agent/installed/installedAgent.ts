@@ -52,7 +52,7 @@ const PORT = 13131;
 const LEAVE_MS = 5000;
 /** A program that was told to end (SIGTERM) may write so long what it has; then it is killed. */
 const GRACE_MS = 10_000;
-/** How long an engine may take to bring it the word. */
+/** The time that an engine may take to bring the program the word. */
 const TOLD_MS = 30_000;
 /** The script tells the program to end when the stop file is there. */
 const WITH_GRACE = shellScript('withGrace.sh', import.meta.url);

@@ -8,19 +8,19 @@ import type { PlacedEquipment } from '../equipment.ts';
 
 /** The facts that are known when the program is about to start. */
 export interface LaunchFacts {
-  /** Where the gateway is, seen from the container: http://127.0.0.1:13131 */
+  /** The gateway's address, seen from the container: http://127.0.0.1:13131 */
   readonly origin: string;
   /** Names the attempt, and is worth nothing elsewhere. */
   readonly key: string;
   readonly model: string;
-  /** Where `files` of the launch are, for it to read. */
+  /** The folder of the launch's `files`, for the program to read. */
   readonly folder: string;
   /** A folder of the program's own with a copy of them, which it may write. */
   readonly home: string;
   /** The prompt as a file. */
   readonly promptFile: string;
   readonly prompt: string;
-  /** Where its packages are, see PROGRAM_FOLDER. */
+  /** The folder of its packages, see PROGRAM_FOLDER. */
   readonly programs: string;
   readonly config: AgentConfig;
   /** Servers of tools that the task and its arm give it; only such as `mcp` has. */
@@ -30,7 +30,7 @@ export interface LaunchFacts {
 }
 
 export interface Launch {
-  /** By their names in `folder` and `home`. */
+  /** The files' texts by their names in `folder` and `home`. */
   readonly files?: Readonly<Record<string, string>>;
   readonly env: Readonly<Record<string, string>>;
   /** A line for a shell in the work tree. The line reads nothing from the terminal. */

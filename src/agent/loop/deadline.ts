@@ -11,7 +11,7 @@ import { TimeExceeded } from './exceptions.ts';
 export interface Deadline {
   /** Fires at the limit, or when the caller's own signal does, with its reason. */
   readonly signal: AbortSignal;
-  /** Without what the provider kept us waiting. */
+  /** The time without waits for the provider. */
   elapsedMs(): number;
   /** Throws TimeExceeded once the limit is reached. */
   check(): void;
@@ -42,7 +42,7 @@ interface OpenCall {
   alone: boolean;
 }
 
-/** How long a try may have taken, once it is known what came of it. */
+/** The time that a try may have taken, once its end is known. */
 function usualMs({ state, errorCode, usage }: CallRecord): number {
   if (state !== 'ok' && errorCode !== null && RETRYABLE_CODES.has(errorCode)) return 0;
   return USUAL_MS + (usage?.output ?? 0) * USUAL_MS_A_TOKEN;

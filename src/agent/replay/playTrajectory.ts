@@ -205,7 +205,7 @@ const sortedKeys = (_key: string, value: unknown): unknown =>
 interface Script {
   readonly task: string;
   readonly replies: readonly ModelReply[];
-  /** In the order in which the commands run. */
+  /** The results in the order in which the commands run. */
   readonly results: readonly CommandResult[];
   readonly elided: readonly { readonly message: number; readonly characters: number }[];
   /** Messages that answer a reply missing from the recording: a stand-in that gets the same answer replaces it. */

@@ -7,7 +7,7 @@ const PLAIN = /^[\x20-\x7e≥…·]*$/;
 
 /** Loaded for the first text that is not plain: it takes half as long as all of `swebatch ls`. */
 let widthOf: typeof stringWidth | undefined;
-/** Of single characters, which texts repeat. */
+/** The widths of single characters, which texts repeat. */
 const widths = new Map<string, number>();
 function drawnWidth(text: string): number {
   widthOf ??= (createRequire(import.meta.url)('string-width') as { default: typeof stringWidth }).default;
@@ -30,7 +30,7 @@ function* drawn(text: string, width: number): Generator<string> {
   yield* segments(enough);
 }
 
-/** Of a text longer than any line its length. */
+/** A text's columns; its length where it is longer than any line. */
 export const columns = (text: string): number =>
   text.length > WIDEST || PLAIN.test(text) ? text.length : drawnWidth(text);
 
@@ -82,7 +82,7 @@ export function broken(text: string, first: number, rest: number): string[] {
 /** Parts between spaces; a number stays with its unit, and an interval whole. */
 const words = (text: string): string[] => text.split(/ (?!(?:%|pp)(?![^\s,;.:]))(?![^[\]]{1,12}\])/);
 
-/** As many columns as its longest word takes. */
+/** The columns of the longest word. */
 export const longestWord = (text: string): number =>
   words(text).reduce((most, word) => Math.max(most, columns(word)), 0);
 

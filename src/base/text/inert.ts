@@ -180,7 +180,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 
 const OF_HTML = unitsOf(Object.keys(ENTITIES).join(''));
 
-/** For HTML text, attributes, and XML. */
+/** Safe form for HTML text, attributes, and XML. */
 export const html = (text: string): string =>
   replaceUnits(plain(text), OF_HTML, (code) => ENTITIES[String.fromCharCode(code)]!);
 

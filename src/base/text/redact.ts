@@ -269,7 +269,7 @@ const ofBytes = (bytes: Uint8Array): string =>
 const isIn = (text: string, { form, broken }: Needle): boolean =>
   broken ? broken.parts.some((part) => text.includes(part)) : text.includes(form);
 
-/** In shown text. */
+/** The places of a needle in shown text. */
 function placesOf(text: string, { shown: form, placeholder: by, broken }: Needle): Found[] {
   if (broken)
     return broken.parts.some((part) => text.includes(part)) ? matchesOf(text, broken.pattern, by) : [];

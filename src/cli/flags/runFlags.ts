@@ -31,7 +31,7 @@ import {
 const grouped = <const T extends Flags>(group: string, table: T): T =>
   Object.fromEntries(Object.entries(table).map(([name, flag]) => [name, { ...flag, group }])) as Flags as T;
 
-/** In dollars; none is off, as in a configuration. */
+/** A limit in dollars; none is off, as in a configuration. */
 export const costLimit = {
   type: 'string',
   check: z

@@ -130,6 +130,6 @@ export const countsText = (counts: Readonly<Record<string, number>>, between = '
     .map(([name, n]) => `${name} ${n}`)
     .join(between);
 
-/** With "≥" while the cost of a call is unknown. */
+/** The spending, with "≥" while the cost of a call is unknown. */
 export const spentText = ({ nano, unknownCalls }: Pick<Spent, 'nano' | 'unknownCalls'>): string =>
   `${unknownCalls > 0 ? '≥ ' : ''}${formatCost(nano)}`;

@@ -114,7 +114,7 @@ export async function watchRun({
   }
 }
 
-/** How it ended, and what would go on with it. */
+/** The end of the run, and the command that would go on with it. */
 function lastWord({ run, gone, failed }: Awaited<ReturnType<typeof watchRun>>, root: string): string {
   const again = commandOn(root, `resume ${run.name}`);
   if (gone) return `no process works on ${run.name} any more; ${again} goes on`;

@@ -165,7 +165,7 @@ const reasonOf = ({ exception, reward }: ReturnType<typeof rewardOf>): ExitReaso
 interface Found {
   readonly instanceId: string;
   readonly arm?: string;
-  /** Of the trial. */
+  /** The trial's path. */
   readonly path: string;
   readonly trial: HarborTrial;
   readonly measured: ReturnType<typeof rewardOf>;
@@ -347,7 +347,7 @@ const lastOf = (name: string): string => name.split('/').at(-1)!;
 /** A trial that was meant, by the lock of the job or by its own configuration. */
 interface Meant {
   readonly task: string;
-  /** As trials that ended name theirs. */
+  /** The agent, as trials that ended name theirs. */
   readonly agent: string | undefined;
 }
 

@@ -95,7 +95,7 @@ export function runFromInstanceReport(path: string): ForeignRun | null {
 
 const bytesOf = (path: string): Uint8Array | null => (existsSync(path) ? readForeignFile(path) : null);
 
-/** As text, and as bytes where it is none. */
+/** The patch as text, and as bytes where it is none. */
 function patchIn(path: string, id: string, warnings: string[]) {
   const bytes = bytesOf(path);
   try {

@@ -163,7 +163,7 @@ async function entriesOf(zip: RawZip): Promise<Map<string, Entry>> {
   return new Map(all.map((entry) => [entry.fileName, entry]));
 }
 
-/** Of a header in front of each file, without its name. */
+/** The length of the header in front of each file, without its name. */
 const HEADER_BYTES = 30;
 
 /** No program writes such an archive: 400 entries of one body of 50 MB are a file of 50 KB that reads as 20 GB. */
@@ -177,7 +177,7 @@ function refuseOverlap(entries: readonly Entry[]): void {
   }
 }
 
-/** For all files of an archive together. */
+/** The room of all files of an archive together. */
 interface Room {
   readonly most: number;
   left: number;

@@ -18,7 +18,7 @@ import {
 } from '../foreignFormat.ts';
 import { PREDICTIONS, readPredictions } from '../predictions.ts';
 
-/** Where an entry keeps them, in the order in which they are looked for. */
+/** The places of an entry's results, in the order in which they are looked for. */
 export const RESULTS = ['results/results.json', 'results.json'];
 
 export const RESOLVED_LIST = /"resolved"\s{0,100}:\s{0,100}\[/;

@@ -60,7 +60,7 @@ export const readTrajectory = readerOf(
   'it has no info and messages',
 );
 
-/** Of JSON that was read already; throws ZodError. */
+/** A trajectory of JSON that was read already; throws ZodError. */
 export const parseTrajectory = (json: unknown): MiniTrajectory =>
   trajectorySchema.parse(cutNesting(json).value);
 

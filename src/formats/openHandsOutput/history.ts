@@ -59,7 +59,7 @@ const calledBy = (id: unknown, name: unknown, given: unknown): Json => ({
   },
 });
 
-/** Of the SDK (2025 and later). */
+/** The messages of the SDK (2025 and later). */
 function sdkMessages(event: Json): Json[] {
   const { kind } = event;
   if (kind === 'SystemPromptEvent') return [{ role: 'system', content: saidIn(event.system_prompt) }];

@@ -46,7 +46,7 @@ const plain = (path: string): string =>
         .join('/')
     : path;
 
-/** Without its first component (`-p1`); nothing for /dev/null. */
+/** The name without its first component (`-p1`); nothing for /dev/null. */
 function withoutPrefix(name: string): string[] {
   if (name === '/dev/null') return [];
   const slash = name.indexOf('/');

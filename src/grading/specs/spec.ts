@@ -17,7 +17,7 @@ export interface GradeSpec {
   readonly version: string;
   readonly image: string;
   readonly workdir: string;
-  /** As the row has it or as it was made from the tables; `scriptToRun` is what runs. */
+  /** The script as the row has it or as it was made from the tables; `scriptToRun` is what runs. */
   readonly evalScript: string;
   readonly scriptToRun: string;
   readonly logParser: string;
@@ -30,7 +30,7 @@ export interface GradeSpec {
   readonly harness: HarnessVersion;
   /** The suite whose harness reads logs and applies patches in its own way; absent for that of SWE-bench. */
   readonly suite?: LogSuite;
-  /** Where the script comes from. */
+  /** The source of the script. */
   readonly source: 'row' | 'install_config' | 'tables';
   /** sha256 of everything that decides the verdict. */
   readonly specHash: string;

@@ -49,7 +49,7 @@ export interface Candidate {
   readonly valid: number;
   readonly resolved: number;
   readonly infra: number;
-  /** With that of measuring again. */
+  /** The cost with that of measuring again. */
   readonly cost: Cost;
   readonly costAgain?: Cost;
   /** Instances of the night. */

@@ -52,9 +52,9 @@ export function accountingOf(
     calls: costs.reduce((s, c) => s + c.calls, 0),
     failedCalls: ledger.reduce((s, l) => s + l.failedCalls, 0),
     cost,
-    /** Of attempts whose trial was tried again: spent, but not on a result. */
+    /** The cost of attempts whose trial was tried again: spent, but not on a result. */
     lostCost: moneyOf(costs.filter((c) => !finals.has(c.attemptId))),
-    /** Of trials that do not wait for a verdict. */
+    /** The cost by trials that do not wait for a verdict. */
     costPerResolved: costPerResolvedOf(costs, { resolved, awaiting }, seed),
     /** Trials whose patch has no verdict yet, and what they cost; absent where there is none. */
     ...(awaiting.size > 0 &&
@@ -137,7 +137,7 @@ const nanoOf = (tokens: number, rate: number): number => tokens * rate * 1000;
 export interface CacheSaved {
   /** The saving of the cache: the higher cost of the same input at list price without one; below 0 where writing cost more than reading saved; null where no price is known. */
   readonly nano: number | null;
-  /** Of what the same input costs without a cache. */
+  /** The saved share of the same input's cost without a cache. */
   readonly share: number | null;
 }
 

@@ -35,7 +35,7 @@ export interface FactDifference {
   readonly loud: boolean;
   readonly a: string;
   readonly b: string;
-  /** For texts of several lines. */
+  /** The difference of texts of several lines. */
   readonly diff: readonly string[] | null;
 }
 

@@ -123,7 +123,6 @@ export const flagsOf = (trial: Pick<ReportTrial, 'suspicion' | 'gradeSuspicion'>
   ...new Set([...trial.suspicion, ...trial.gradeSuspicion].map((f) => f.rule)),
 ];
 
-/** The one that is `reward` itself. */
 const MAIN = 'reward';
 
 type Rewarded = ScoredTrial<Pick<ReportTrial, 'reward' | 'rewards'>>;

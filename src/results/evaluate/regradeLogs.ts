@@ -15,7 +15,7 @@ interface RegradeOptions {
   /** Datasets say which tests are expected; the first one that has an id wins. */
   readonly datasets: readonly DatasetChoice[];
   readonly grading?: Partial<GradingConfig> | undefined;
-  /** Only these ids. */
+  /** The ids that count, and no others. */
   readonly instances?: readonly string[] | undefined;
   /** Replace report.json in each folder. */
   readonly write: boolean;

@@ -73,14 +73,14 @@ export interface ImportOptions {
   /** The run's dataset, so that it can be graded and reported by repository. */
   readonly dataset?: { readonly subset: string; readonly split?: string | undefined } | undefined;
   readonly dataDir?: string | undefined;
-  /** Where the verdicts are, when they are not beside the source. */
+  /** The place of the verdicts, when they are not beside the source. */
   readonly report?: string | undefined;
 }
 
 export interface ImportedResults {
   readonly run: string;
   readonly instances: number;
-  /** Where instances have several trials. */
+  /** The number of trials, where instances have several. */
   readonly trials?: number;
   /** Verdicts that were found, and those of them that belong to an imported prediction. */
   readonly verdicts: { readonly found: number; readonly judged: number };
@@ -396,7 +396,7 @@ interface ImportedArm {
   readonly name: string;
   readonly models: readonly string[];
   readonly config: Sections;
-  /** The one that stands for its settings. */
+  /** The instance that stands for the arm's settings. */
   readonly first: ForeignInstance;
 }
 
