@@ -171,7 +171,7 @@ export function fixedTest({
   return statistics.paired_test === 'mcnemar-mid-p' ? 'mid-p' : 'exact';
 }
 
-/** By selector; runs are not among them. Tells of each what it was read as. */
+/** The sides by selector; runs are not among them. Tells of each what it was read as. */
 export async function foreignSides(
   selectors: readonly string[],
   { root, store, caller }: { root: string; store: () => Store; caller: Pick<Caller, 'env' | 'tell'> },

@@ -103,7 +103,7 @@ export async function joinShards(
   }
 }
 
-/** Of what a CI downloaded: an artifact each, with a path inside. */
+/** The depth of a CI's downloads: an artifact each, with a path inside. */
 const DEEPEST = 4;
 
 function rootsIn(dir: string): string[] {
@@ -213,7 +213,7 @@ function loaded(part: Part): LoadedPart {
   return { ...part, instances, trials: trialsOf(store, run.id), manifest };
 }
 
-/** As `datasetHash` of the rows themselves. */
+/** The hash of rows, as `datasetHash` of the rows themselves. */
 const rowsHash = (rows: readonly Pick<InstanceFacts, 'instance_id' | 'row_hash'>[]): string =>
   sha256(rows.map(({ instance_id, row_hash }) => `${instance_id} ${row_hash}`).join('\n'));
 
@@ -361,7 +361,7 @@ function joinedRows(parts: readonly LoadedPart[]): Iterable<RecordedRow>[] {
   }));
 }
 
-/** By shard and trial, the place among all trials: as one machine would have started them. */
+/** The place among all trials, by shard and trial: as one machine would have started them. */
 function positionsOf(parts: readonly LoadedPart[]): ReadonlyMap<LoadedPart, ReadonlyMap<number, number>> {
   const all = parts.flatMap((part) => {
     const instances = new Map(part.instances.map((row) => [row.id, row]));
@@ -496,7 +496,7 @@ async function isOurs(path: string): Promise<boolean> {
 
 const LOGGED_AT = /"time":"([^"]+)"/;
 
-/** All lines, by their time. */
+/** The lines of all logs, by their time. */
 async function joinedLog(paths: readonly string[]): Promise<string> {
   const texts = await Promise.all(
     paths.filter((path) => existsSync(path)).map((path) => readFile(path, 'utf8')),

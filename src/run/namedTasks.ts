@@ -75,7 +75,7 @@ interface Checkout {
   readonly url: string;
   /** Branch, tag or commit. */
   readonly revision: string | undefined;
-  /** Below the repository; absent: all of it. */
+  /** Paths below the repository; absent: all of it. */
   readonly paths?: readonly string[];
 }
 

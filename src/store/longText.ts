@@ -39,7 +39,7 @@ export function unpackBytes(value: unknown, bytes: unknown): Buffer {
 export const unpackText = (value: unknown, bytes: unknown): string =>
   typeof value === 'string' ? value : unpackBytes(value, bytes).toString('utf8');
 
-/** As the sqlite3 program has it (ext/misc/sqlar.c): what has its full length is no stream. */
+/** A value as the sqlite3 program unpacks it (ext/misc/sqlar.c): what has its full length is no stream. */
 export const sqlarUncompress = (value: unknown, bytes: unknown): unknown =>
   value instanceof Uint8Array && typeof bytes === 'number' && bytes > 0 && value.length !== bytes
     ? unpackBytes(value, bytes)

@@ -43,7 +43,7 @@ export function guarded<T>(db: Store, work: () => T): T {
   }
 }
 
-/** All of it or nothing, and no other writer in between. */
+/** Does all of the work or nothing, and no other writer in between. */
 export const together = <T>(db: Store, work: () => T): T =>
   guarded(db, () => db.transaction(work).immediate());
 

@@ -57,7 +57,7 @@ function withChosenImage(instance: Instance, images: string | undefined): Instan
   return image === undefined ? instance : { ...instance, image };
 }
 
-/** Why it cannot run with these images, as a clause; undefined when it can. */
+/** The reason why it cannot run with these images, as a clause; undefined when it can. */
 const imageRefusal = (instance: Instance, images: string | undefined): string | undefined =>
   images === BUILT && suiteOf(instance).builtImage?.(instance) === undefined
     ? 'its image cannot be built, for no Dockerfile comes with it'

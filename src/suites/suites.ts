@@ -192,7 +192,7 @@ export function planGrading(instance: Instance, options: SpecOptions = {}): Plan
 
 // The gold patch of a row as the solution of its task.
 
-/** For each command of the ladder where there is no limit. */
+/** The limit of each command of the ladder where there is none. */
 const APPLY_S = 600;
 
 const goldPatch = ({ patch }: Instance): Solution => ({

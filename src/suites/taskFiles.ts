@@ -98,7 +98,7 @@ export function taskFiles(task: string, folder: string, leavesOut: LeavesOut = (
   return files;
 }
 
-/** Below a folder of a container. */
+/** The files below a folder of a container. */
 export const placedFiles = (folder: string, files: readonly TaskFile[]): PlacedFile[] =>
   files.map(({ path, content, executable, isFolder }) => ({
     path: posix.join(folder, path),

@@ -215,7 +215,7 @@ export async function readSource(source: string, report?: string): Promise<Forei
 const sourceProblem = ({ message, hint }: SourceError): UserError =>
   new UserError(message, hint === undefined ? {} : { hint });
 
-/** All or nothing, so that the import can be repeated under the same name once the cause is fixed. */
+/** Exports all or nothing, so that the import can be repeated under the same name once the cause is fixed. */
 async function exportOrTakeBack(store: Store, run: RunRow, dir: string): Promise<void> {
   const isNew = !existsSync(dir);
   try {
@@ -336,11 +336,11 @@ interface ImportRequest {
   readonly createdAt: string;
 }
 
-/** Where the source has one agent and model, whatever they are. */
+/** The arm of a source with one agent and model, whatever they are. */
 const ONLY_ARM = 'imported';
 
 const armOf = ({ arm }: TrialIdentity): string => arm ?? ONLY_ARM;
-/** How `verdicts` names a trial of the record. */
+/** A trial of the record as `verdicts` names it. */
 const placeInRecord = (arm: string, instanceId: string, epoch: number): TrialIdentity =>
   arm === ONLY_ARM ? { instanceId, epoch } : { instanceId, epoch, arm };
 

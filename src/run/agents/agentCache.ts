@@ -32,7 +32,7 @@ const manifestSchema = z.object({
   variants: z.array(
     z.object({ libc: z.enum(['glibc', 'musl']).nullable(), packages: z.array(packageSchema) }),
   ),
-  /** Of a program that its user named by where it comes from. */
+  /** The facts of a program that its user named by where it comes from. */
   program: z
     .object({
       source: z.string(),
@@ -62,7 +62,7 @@ const manifestPath = (dir: string, agent: Pick<AddedAgent, 'agent' | 'version'>)
 const packageFile = (dir: string, integrity: string): string =>
   join(dir, 'packages', `${Buffer.from(integrity.slice('sha512-'.length), 'base64').toString('hex')}.tgz`);
 
-/** In the order of their names. A file that is no manifest is passed over: another version may have written it. */
+/** The agents in the order of their names. A file that is no manifest is passed over: another version may have written it. */
 export function addedAgents(dir: string): AddedAgent[] {
   const files = existsSync(dir) ? readdirSync(dir) : [];
   const found: AddedAgent[] = [];

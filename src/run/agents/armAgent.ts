@@ -69,7 +69,7 @@ export async function agentProblem(arm: Named, env: Variables): Promise<AgentPro
   return lacks ?? wrongPlace(arm, kind) ?? wrongModel(arm, kind);
 }
 
-/** Why an agent cannot have what its arm gives it. A module of the user's looks itself at what it gets. */
+/** The reason why an agent cannot have what its arm gives it. A module of the user's looks itself at what it gets. */
 async function equipmentProblem(
   { agent, environment }: Named,
   kind: AgentKind | undefined,

@@ -17,7 +17,7 @@ type Named = Pick<
   'skills' | 'skills_sha256' | 'instructions' | 'instructions_sha256' | 'command'
 >;
 
-/** Each attempt gets a copy of all of it. */
+/** The most bytes of equipment: each attempt gets a copy of all of it. */
 const MOST_BYTES = 16 * 2 ** 20;
 const MOST_FILES = 2000;
 const LONGEST_INSTRUCTIONS = 2 ** 20;
@@ -63,7 +63,7 @@ const SKILL_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 const HEAD = /^---\r?\n([\s\S]*?)\r?\n---/;
 
-/** As the format of skills has it: YAML between two lines of dashes, with a name and a description. */
+/** A skill as its format has it: YAML between two lines of dashes, with a name and a description. */
 function skillOf(name: string, files: readonly Found[]): Skill {
   if (!SKILL_NAME.test(name))
     throw refused('skills', `the folder ${JSON.stringify(name.slice(0, 100))} cannot name a skill`);
@@ -202,7 +202,7 @@ function describedIn(text: string): string {
   }
 }
 
-/** For the record of a run: hashes and sizes; null where the arm gives nothing. */
+/** The equipment for the record of a run: hashes and sizes; null where the arm gives nothing. */
 export function equipmentFacts(agent: AgentConfig, cwd: string) {
   const { skills, instructions } = read(agent, cwd);
   const servers = agent.mcp_servers ?? [];

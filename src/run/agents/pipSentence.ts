@@ -4,7 +4,7 @@ import { errorFirst } from '../../base/text/errorFirst.ts';
 export interface PipAsked {
   readonly name: string;
   readonly version: string;
-  /** Of this machine. */
+  /** The Python version of this machine. */
   readonly python: string;
 }
 

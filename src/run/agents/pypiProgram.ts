@@ -147,7 +147,7 @@ export async function stagePypi({
 
 const PIP = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-input'] as const;
 
-/** As PyPI compares names. */
+/** A name as PyPI compares it. */
 const normal = (name: string): string => name.replaceAll(/[-_.]+/g, '-').toLowerCase();
 
 type RunPython = (words: readonly string[]) => ReturnType<typeof runClient>;

@@ -6,7 +6,7 @@ import { startTimer } from '../../base/async/timer.ts';
 import type { Variables } from '../caller.ts';
 import { UserError } from '../userError.ts';
 
-/** Within this a registry has answered the first question, or the cause is told. */
+/** The time within which a registry has answered the first question, or the cause is told. */
 export const ANSWER_MS = 15_000;
 const LONGEST_ANSWER = 16 * 1024 * 1024;
 const FETCH_LIMIT_MS = 30 * 60_000;

@@ -10,7 +10,7 @@ import { UserError } from '../userError.ts';
 export interface Contained {
   readonly name: string;
   readonly version: string;
-  /** As its registry writes a hash; null where none is known. */
+  /** The hash as its registry writes it; null where none is known. */
   readonly integrity: string | null;
 }
 
@@ -28,7 +28,7 @@ export interface StagedProgram {
   readonly beside: readonly WantedPackage[];
 }
 
-/** Where a file of the folder is in a container. */
+/** The place in a container of a file of the folder. */
 export const inContainer = (path: string): string => `${PROGRAM_FOLDER}/${ADDED_FOLDER}/${path}`;
 
 /** A command's name as it is typed in a shell. */
@@ -43,7 +43,7 @@ export async function writeWrapper(folder: string, path: string, words: readonly
 
 interface Executable {
   readonly kind: 'elf' | 'node' | 'script';
-  /** Of a program for a loader. */
+  /** The libc of a program for a loader. */
   readonly libc: Libc | null;
   readonly architecture: 'amd64' | 'arm64' | 'another' | null;
 }

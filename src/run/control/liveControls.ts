@@ -35,7 +35,7 @@ import {
 import type { Pauses } from './pauses.ts';
 import { type RecordFailure, StopReason } from './stop.ts';
 
-/** How soon a request of a person is seen. */
+/** The time within which a request of a person is seen. */
 const LOOK_MS = 250;
 
 /** Carries out what people ask of the run, until `end`. */
@@ -182,7 +182,7 @@ export function createCancels() {
   };
 }
 
-/** Each returns what was done, or throws a ControlRefusal with the reason why not. */
+/** Handlers that return what was done, or throw a ControlRefusal with the reason why not. */
 type ControlHandlers = {
   readonly [C in ControlCommand]?: (value: ControlValues[C]) => string | Promise<string>;
 };

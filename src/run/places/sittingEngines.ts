@@ -125,7 +125,7 @@ export async function cleanWork(
 }
 
 interface CleanedPlaces {
-  /** Each once: containers and end states of the engine, and what other kinds of environments have. */
+  /** The places, each once: containers and end states of the engine, and what other kinds of environments have. */
   readonly places: readonly Reaped[];
   /** The default engine has something of this record, or nothing says that another place has. */
   readonly needsDefault: boolean;

@@ -71,7 +71,7 @@ export interface ResolvedConfig {
   readonly origins: LoadedConfig['origins'];
   /** The file that replaces the default configuration; null where the default lies under everything. */
   readonly replacedBy: string | null;
-  /** By the name of the arm: templates of the prompt that nothing names. */
+  /** Templates of the prompt that nothing names, by the name of the arm. */
   readonly unwritten: LoadedConfig['unwritten'];
 }
 
@@ -265,7 +265,7 @@ function origin(path: string, value: unknown, origins: ResolvedConfig['origins']
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** Without what is undefined. */
+/** The object without what is undefined. */
 const plain = (value: object): Tree => {
   const tree: unknown = JSON.parse(JSON.stringify(value));
   return isTree(tree) ? tree : {};

@@ -152,7 +152,7 @@ export async function exportRun(target: ExportTarget, written: Written = new Map
 
 /** Rewriting preds.json costs its size each time; a person following a run needs it now and then. */
 const PREDICTIONS_EVERY = 20;
-/** Of what it holds: so the files of a large run are not written thousands of times. */
+/** The share of ended trials until the next writing: so the files of a large run are not written thousands of times. */
 const PREDICTIONS_SHARE = 0.05;
 
 export type Exporter = ReturnType<typeof createExporter>;

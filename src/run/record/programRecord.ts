@@ -54,7 +54,7 @@ function commonLength(a: readonly string[], b: readonly string[]): number {
   return same;
 }
 
-/** For one attempt: it remembers what each conversation has said so far. */
+/** The record of one attempt: it remembers what each conversation has said so far. */
 export function createProgramRecord(redactor: Redactor) {
   const threads = new Map<string, ThreadSoFar>();
   const request = ({ call }: ProgramCallRecord): Buffer => {

@@ -24,7 +24,7 @@ export const insertControl = (db: Store, row: NewControl): number => insert(db, 
 export const controlById = (db: Store, id: number): ControlRow | undefined =>
   first(db)`SELECT * FROM controls WHERE id = ${id}`;
 
-/** In the order in which they were asked. */
+/** The controls in the order in which they were asked. */
 export const unansweredControls = (db: Store, runId: number, state: 'open' | 'taken'): ControlRow[] =>
   all(db)`
     SELECT * FROM controls WHERE run_id = ${runId} AND state IN ('open', 'taken') AND state = ${state} ORDER BY id`;

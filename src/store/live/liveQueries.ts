@@ -54,7 +54,7 @@ export const liveCounts = (db: Store, runId: number): LiveCounts =>
     FROM ${raw(WITH_RESULT)} JOIN arms ar ON ar.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
     WHERE t.run_id = ${runId}`!;
 
-/** How long sealed trials took. */
+/** The times that sealed trials took. */
 export const sealedDurations = (db: Store, runId: number): number[] =>
   column(db)`
     SELECT f.elapsed_ms FROM trials t JOIN attempts f ON f.id = t.final_attempt_id

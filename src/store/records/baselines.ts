@@ -112,7 +112,7 @@ export const pastAttempts = (db: Store, model: string): PastRow[] =>
      FROM attempts a JOIN trials t ON t.id = a.trial_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
      WHERE m.model = ${model} AND a.exit_class ${raw(IS_RESULT)} ORDER BY a.id DESC LIMIT 5000`;
 
-/** How long pulls of images took, newest first. */
+/** The times that pulls of images took, newest first. */
 export const pastPulls = (db: Store): { image: string; ms: number }[] =>
   all(db)<{ image: string; ms: number }>`
     SELECT json_extract(data, '$.image') AS image, json_extract(data, '$.ms') AS ms FROM events WHERE type = 'pulled' ORDER BY seq DESC LIMIT 2000`;

@@ -110,7 +110,7 @@ export async function putRun(
 class RunWriter {
   readonly #db: Store;
   readonly #name: string;
-  /** By table, the id that a row of this part has now. */
+  /** The ids of rows of this part now, by table. */
   #ids = new Map<string, Map<Value, number>>();
   /** Trials of this part, with their final attempt. */
   #final: [trial: number, attempt: Value][] = [];

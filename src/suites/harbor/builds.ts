@@ -7,10 +7,10 @@ import type { ComposeImage } from './compose.ts';
 import { harborFiles } from './harborIgnore.ts';
 import { builtImage } from './taskFolder.ts';
 
-/** As the instance has it: what is read again when the image is built. */
+/** A build as the instance has it: its files are read again when the image is built. */
 export interface TaskBuild {
   readonly image: string;
-  /** Below the task. */
+  /** The folder below the task. */
   readonly folder: string;
   readonly timeout_s: number;
   /** Absent: Dockerfile. */
@@ -19,7 +19,7 @@ export interface TaskBuild {
   readonly args?: Readonly<Record<string, string>> | undefined;
   /** The image that gets the copies, where no Dockerfile makes one. */
   readonly from?: string | undefined;
-  /** Of files below environment/. */
+  /** The copies of files below environment/. */
   readonly copies?: readonly { readonly from: string; readonly to: string }[] | undefined;
 }
 

@@ -27,9 +27,9 @@ export const COMPOSE_FILE = 'docker-compose.yaml';
 
 /** The sources of an image. */
 export interface ComposeBuild {
-  /** Below the task's folder; '' is that itself. */
+  /** The folder below the task's; '' is that itself. */
   readonly context: string;
-  /** Below the context. */
+  /** The path below the context. */
   readonly dockerfile: string;
   readonly target?: string | undefined;
   readonly args: Readonly<Record<string, string>>;
@@ -60,7 +60,7 @@ export interface Compose {
   };
   /** Absent where the file describes the agent's container alone. The images come by `images`. */
   readonly services?: Services | undefined;
-  /** By the name of the service. */
+  /** The images by the name of the service. */
   readonly images: ReadonlyMap<string, ComposeImage>;
   /** Fields that are left out though the file has them. */
   readonly notes: readonly string[];
@@ -107,7 +107,7 @@ const harborVariables = ({ image }: { readonly image: string | undefined }): Rec
   ),
 });
 
-/** Why not, for the keys that people ask about. */
+/** The reasons of refusals, for the keys that people ask about. */
 const WHY: Readonly<Record<string, string>> = {
   privileged: 'no container gets rights of the machine',
   cap_add: 'no container gets more rights than the usual ones',
@@ -398,7 +398,7 @@ interface PlacedService {
   readonly logs: string[];
 }
 
-/** Where nothing of others may lie: what the verifier brings, and what it says. */
+/** Folders where nothing of others may lie: what the verifier brings, and what it says. */
 const OF_THE_VERIFIER = ['/tests', '/logs/verifier', '/solution'];
 const isBelow = (path: string, folder: string): boolean =>
   path === folder || path.startsWith(folder === '/' ? '/' : `${folder}/`);
@@ -511,7 +511,7 @@ function inTask(path: string, from: string): string | undefined {
   return normal === '..' || normal.startsWith('../') ? undefined : normal;
 }
 
-/** Below environment/, '' for that itself; undefined where it leads out. */
+/** The path below environment/, '' for that itself; undefined where it leads out. */
 function insideOf(path: string): string | undefined {
   const found = inTask(path, ENVIRONMENT);
   if (found === ENVIRONMENT) return '';
@@ -551,7 +551,7 @@ function buildOf(
   return { context, dockerfile, target: build.target, args: build.args };
 }
 
-/** Each after those that it waits for. */
+/** The services, each after those that it waits for. */
 function inOrder(services: ReadonlyMap<string, ReadService>, reasons: string[]): string[] {
   const order: string[] = [];
   const state = new Map<string, 'open' | 'done'>();

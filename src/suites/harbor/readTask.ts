@@ -84,7 +84,7 @@ const step = z.object({
   network: network.optional(),
   /** One command, run before the agent begins with the step. */
   healthcheck: text.optional(),
-  /** By the names of rewards: below one of them the steps that follow are not begun. */
+  /** The least rewards by name: below one of them the steps that follow are not begun. */
   min_rewards: z.record(text, z.number()).optional(),
   artifacts,
   verifier,
@@ -98,12 +98,12 @@ const harborTaskSchema = z.object({
   files_sha256: text,
   workdir: text.optional(),
   network,
-  /** Until the agent begins, where it is another, and one of both is a list of hosts. */
+  /** The network until the agent begins, where it is another, and one of both is a list of hosts. */
   setup_network: network.optional(),
   room,
   env: variables,
   variables: wanted,
-  /** Of its solution, without a default. */
+  /** Variables of its solution, without a default. */
   solution_variables: wanted,
   /** A folder of its container. */
   skills_dir: text.optional(),
@@ -127,7 +127,7 @@ const harborTaskSchema = z.object({
     .default([]),
   /** The command that its container starts by itself, where its Compose file says so. */
   entry: z.object({ program: z.array(text).optional(), command: z.array(text).optional() }).optional(),
-  /** Of its container, by that file. */
+  /** The user of its container, by that file. */
   user: text.optional(),
   /** Containers beside it. */
   services: servicesSchema.optional(),
@@ -136,7 +136,7 @@ const harborTaskSchema = z.object({
   verifier,
   /** Absent for a task of one step. The verifier above is then that of no step. */
   steps: z.array(step).optional(),
-  /** How the rewards of its steps become one. */
+  /** The way in which the rewards of its steps become one. */
   strategy: z.enum(['mean', 'final']).optional(),
 });
 export type HarborTask = z.infer<typeof harborTaskSchema>;
@@ -233,7 +233,7 @@ function composeOf({
 
 interface TaskImages {
   readonly main: string | undefined;
-  /** By the name of the service. */
+  /** The images of services, by name. */
   readonly services: ReadonlyMap<string, string>;
   readonly builds: readonly TaskBuild[];
 }
@@ -446,7 +446,7 @@ function overOf(below: Pick<HarborTask, 'env' | 'variables'>, above: Pick<Harbor
   };
 }
 
-/** Beside what task.toml says, which goes before it. */
+/** The task with its Compose file; task.toml goes before it. */
 function composed(folder: Folder, { main, services }: Compose, { services: images }: TaskImages) {
   const { environment } = folder.toml;
   const { entrypoint: program, command } = main;

@@ -39,11 +39,11 @@ import { readTask } from './readTask.ts';
 
 export interface Wanted {
   readonly instance: Instance;
-  /** With the verifier and the artifacts that count. */
+  /** The task with the verifier and the artifacts that count. */
   readonly task: HarborTask;
-  /** Below the task, in the order in which they are put in: the later ones go over the earlier. */
+  /** The folders below the task, in the order in which they are put in: the later ones go over the earlier. */
   readonly testFolders: readonly string[];
-  /** Where it begins: the agent's end state, else the task's own image. */
+  /** The image of its beginning: the agent's end state, else the task's own. */
   readonly image: string;
   readonly specHash: string;
   readonly harness: GradingFrame['harness'];
@@ -61,7 +61,7 @@ export const OPEN_FOLDERS = [LOGS, AGENT_LOGS, ARTIFACTS] as const;
 const TRAJECTORY = `${AGENT_LOGS}/trajectory.json`;
 const PATCH_TIMEOUT_S = 600;
 const PREPARE_TIMEOUT_S = 120;
-/** Beside the tests: the start, the collection, the files. */
+/** The time for work beside the tests: the start, the collection, the files. */
 const AROUND_S = 1800;
 
 /** Harbor lets the image's ENTRYPOINT run, and gives it this to do: its docker-compose-base.yaml replaces the CMD alone. */
@@ -74,7 +74,7 @@ const roomNeeds = ({ cpus, memory_mb, storage_mb, gpus }: HarborTask['room']): C
   diskMb: storage_mb,
 });
 
-/** Of the container that the agent works in and leaves, and of the one that its end state is judged in. */
+/** The needs of the container that the agent works in and leaves, and of the one that its end state is judged in. */
 export const mainNeeds = ({
   room,
   env,
@@ -207,7 +207,7 @@ async function besideOwnPrograms(
   };
 }
 
-/** How tests come to leave no reward that counts. */
+/** The ways in which tests come to leave no reward that counts. */
 type Broken =
   /** Nobody can write one: its folder cannot be made. */
   | 'folders'
@@ -225,7 +225,7 @@ interface Verified {
   readonly broken: Broken | undefined;
 }
 
-/** Of an environment that did not come to be, though it did when the agent began, or whose engine answered with an error. */
+/** Failures of an environment that did not start, though it did when the agent began, or whose engine answered with an error. */
 const UNEXPLAINED: ReadonlySet<string | null> = new Set(['start_failed', 'setup_failed', 'internal_error']);
 
 /** The machine may have caused it: beside other work, or while a registry was away. */
@@ -489,7 +489,7 @@ const leadsOut = ({ path, kind, target = '' }: PlacedFile, source: string): bool
   );
 };
 
-/** Without what lets a program run as another user. */
+/** The permissions, without those that let a program run as another user. */
 const PERMISSIONS = 0o777;
 
 async function collected(
@@ -534,7 +534,7 @@ async function collected(
   return whole;
 }
 
-/** Where the tests look for them: in folders that hold nothing else, and in which whoever runs the tests may write. */
+/** The artifacts go where the tests look for them: in folders of their own, in which the tests' user may write. */
 async function placeArtifacts(
   environment: Environment,
   id: string,
@@ -571,14 +571,14 @@ async function placeArtifacts(
 
 type VerifierRun = Pick<HarborTask['verifier'], 'timeout_s' | 'env' | 'variables' | 'user' | 'separate'>;
 
-/** Where somebody worked: what was at the place of the tests before, and whether that was touched. */
+/** The container of the work: its content at the place of the tests before, and whether that was touched. */
 interface Worked {
   readonly image: string;
   readonly touched: boolean;
 }
 type VerifierEnd = GradingEnd & {
   readonly broken?: Broken;
-  /** Beside the one that counts. `isNone`: nobody can write it there. */
+  /** The reward beside the one that counts. `isNone`: nobody can write it there. */
   readonly otherReward?: { readonly says: string; readonly isNone: boolean };
 };
 
@@ -933,7 +933,7 @@ const no = (message: string): ReadReward => ({ ok: false, message });
 const shown = (value: unknown): string => JSON.stringify(value)?.slice(0, 80) ?? 'nothing';
 const inRange = (value: number): boolean => value >= 0 && value <= 1;
 
-/** The one called "reward" counts, else the only one, else the mean of all. Others may be counts of anything. */
+/** The reward called "reward" counts, else the only one, else the mean of all. Others may be counts of anything. */
 export function mainOf(rewards: Readonly<Record<string, number>>): ReadReward {
   const named = Object.hasOwn(rewards, MAIN) ? { [MAIN]: rewards[MAIN]! } : rewards;
   const bad = Object.entries(named).find(([, value]) => !inRange(value));

@@ -87,7 +87,7 @@ const contradicts = ({ passed, failed, skipped }: TestSets): string | undefined 
   [...passed].find((name) => failed.has(name) || skipped.has(name)) ??
   [...failed].find((name) => skipped.has(name));
 
-/** Why the run with the fix is not what the row asks for; undefined when it is. */
+/** The reason why the run with the fix is not what the row asks for; undefined when it is. */
 function broken(row: MultiRow, fix: ReadonlyMap<string, Status>): string | undefined {
   const said = (run: MultiRow['run_result']) =>
     statuses(run.passed_tests, run.failed_tests, run.skipped_tests);

@@ -9,7 +9,7 @@ export interface TestSets {
   readonly skipped: Set<string>;
 }
 
-/** From the text of a run to the names of its tests. Pure, and linear in the length of the log. */
+/** A shape reads the text of a run for the names of its tests. Pure, and linear in the length of the log. */
 export type Shape = (log: string) => TestSets;
 
 const emptySets = (): TestSets => ({ passed: new Set(), failed: new Set(), skipped: new Set() });
