@@ -16,7 +16,7 @@ export interface NamedModule {
   readonly path: string;
 }
 
-/** Where a built-in name may stand too: is this a path? */
+/** Whether a name is a path, where a built-in name may stand too. */
 export const isModulePath = (name: string): boolean => /[\\/]|\.[cm]?[jt]s$/.test(name);
 
 /** Every module that was imported, by its file. */
@@ -167,7 +167,7 @@ export function problemWith(schema: z.ZodType, value: unknown): string | null {
   return issue ? `${issue.path.join('.') || 'it'}: ${issue.message}` : null;
 }
 
-/** For a sentence. */
+/** The value as words of a sentence. */
 export function described(value: unknown): string {
   if (value instanceof Promise) return 'a promise';
   if (value === null || value === undefined) return String(value);

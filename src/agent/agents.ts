@@ -103,7 +103,7 @@ export async function loadAgent(agentClass: string, cwd: string): Promise<AgentK
   return found.result;
 }
 
-/** Why an agent cannot work with the servers of tools of a task, as a clause; undefined where it takes all of them. */
+/** The reason why an agent cannot work with the servers of tools of a task, as a clause; undefined where it takes all of them. */
 export async function refusalOfServers(
   agentClass: string,
   servers: readonly McpServer[],

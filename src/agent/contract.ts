@@ -27,7 +27,7 @@ export interface CommandRecord {
   /** Position within the turn: several tool calls may come in one reply. */
   readonly index: number;
   readonly command: string;
-  /** Of a program's command the code is null where the program does not tell it. */
+  /** The code of a program's command is null where the program does not tell it. */
   readonly result: Omit<CommandResult, 'exitCode'> & { readonly exitCode: number | null };
   readonly startedAt: number;
 }
@@ -87,7 +87,7 @@ export interface AgentResult {
     readonly message: string;
     readonly metadata?: ProviderErrorMetadata;
   };
-  /** With an `onMessage` without raw outputs and responses, which it was given; else whole. */
+  /** The messages, without raw outputs and responses where `onMessage` was given them; else whole. */
   readonly messages: readonly Message[];
   readonly steps: number;
   readonly costNano: number | null;
@@ -191,9 +191,9 @@ export interface AgentKind {
   readonly prompted?: boolean;
   /** The protocol in which the agent asks its model through the gateway; null: any; absent: it asks the model of its arm itself. */
   readonly dialect?: DialectName | null;
-  /** How the agent reaches servers of tools; absent: it is given none. */
+  /** The ways in which the agent reaches servers of tools; absent: it is given none. */
   readonly mcp?: readonly McpTransport[];
-  /** How the agent gets instructions and skills: it looks where they are put, or its line names the places; absent: not at all. */
+  /** The way to instructions and skills: the agent looks where they are put, or its line names the places; absent: it gets none. */
   readonly equipment?: 'found' | 'named';
   /** The packages that `agents add` fetches and containers get; absent: the agent brings none. */
   packages?(version: string, arch: PackageArchitecture): AgentPackages;

@@ -121,7 +121,7 @@ export function sourceOf(image: string, rules: readonly RewriteRule[]): ParsedRe
   return parsed.ok ? rewriteReference(parsed.reference, rules) : parsed;
 }
 
-/** Where an image is asked for, in order: the mirrors of its registry, each with the path it may have, then the registry itself. */
+/** The places of an image, in order: the mirrors of its registry, each with the path it may have, then the registry itself. */
 export function candidatesOf(
   reference: ImageReference,
   mirrors: Readonly<Record<string, readonly string[]>>,

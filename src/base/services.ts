@@ -7,7 +7,7 @@ const amount = z.number().optional();
 /** The ports it says it listens on: of use where containers share an address. */
 const ports = z.array(z.object({ first: z.number(), last: z.number(), protocol: text })).optional();
 
-/** Where a container stands among the others. Names are those of the task; each attempt has networks and volumes of its own. */
+/** The place of a container among the others. Names are those of the task; each attempt has networks and volumes of its own. */
 const place = {
   networks: z.array(z.object({ name: text, aliases: z.array(text) })),
   volumes: z.array(z.object({ name: text, path: text, readOnly: z.boolean() })),

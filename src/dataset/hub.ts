@@ -38,7 +38,7 @@ export interface PullOptions {
   readonly revision?: string | undefined;
   /** Default: `test`, where there is one; `all` takes everything. */
   readonly split?: string | undefined;
-  /** All files, and not those of rows alone: a repository of task folders. */
+  /** The repository has task folders: all files come, and not those of rows alone. */
   readonly whole?: boolean;
   readonly fetch?: typeof fetch;
   readonly sleep?: (ms: number) => Promise<void>;

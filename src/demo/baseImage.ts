@@ -39,7 +39,7 @@ export const baseContent = [REVISION, SUITE, ...PACKAGES].join('+');
 
 export type Say = (line: string) => void;
 
-/** How the base image was made. */
+/** The source of the base image. */
 export type BaseImage = 'present' | 'registry' | 'debootstrap';
 
 /** Makes the base image unless the one of this content is there. */

@@ -152,7 +152,7 @@ function lineOfWrongByte(bytes: Uint8Array): number {
   return 1;
 }
 
-/** How many lines come before the one with the wrong byte. */
+/** The number of lines before the one with the wrong byte. */
 function wholeLines(bytes: Uint8Array): number {
   for (let lines = 0, start = 0; ; lines++) {
     const end = bytes.indexOf(LF, start);

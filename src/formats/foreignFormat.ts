@@ -19,7 +19,7 @@ export interface Listing {
 export interface Claim {
   /** "a job folder of Harbor" */
   readonly words: string;
-  /** Of several formats that claim a path, the surest has it; of equally sure ones, the first in the table. */
+  /** The surest of several formats that claim a path has it; of equally sure ones, the first in the table. */
   readonly certain: 'sure' | 'likely' | 'possible';
   /** The format holds verdicts and nothing else of a run, so it is compared as it stands (verdicts.ts). */
   readonly verdictsAlone?: boolean;
@@ -144,7 +144,7 @@ export const foreignId = (id: string): string => id.replace(MULTI_SWE, '$1__$2-$
 
 export const foreignIds = z.array(z.string().transform(foreignId).pipe(instanceIdSchema));
 
-/** Why a name in a file, or of it, cannot stand for an instance; null where it can. */
+/** The reason why a name in a file, or of it, cannot stand for an instance; null where it can. */
 export function foreignIdProblem(path: string, id: string): string | null {
   const wrong = instanceIdProblem(id);
   return wrong && `${path}: the name ${JSON.stringify(id)} is not an instance id: it ${wrong}`;
@@ -224,7 +224,7 @@ export const recordedCall = (stated: Partial<RecordedCall>): RecordedCall => ({
   ...stated,
 });
 
-/** Where a file states what all calls of a trial used together. */
+/** One call in place of all of a trial, where a file states their use together. */
 export const wholeCall = (stated: Partial<RecordedCall>): RecordedCall =>
   recordedCall({ notes: ['all calls of the trial in one'], ...stated });
 
@@ -285,7 +285,7 @@ export interface ForeignRun {
 export interface StatedVerdicts {
   readonly kind: 'run-report' | 'leaderboard';
   readonly verdicts: ForeignVerdicts;
-  /** Where only some ids are named, and every other instance of the dataset is unresolved; null where all are named. */
+  /** The dataset, where only some ids are named and every other instance of it is unresolved; null where all are named. */
   readonly open: {
     /** Instances of the dataset; null when unknown. */
     readonly total: number | null;
@@ -321,7 +321,7 @@ export const repeatedIds = (resolved: readonly string[]): string[] => {
   return repeated > 0 ? [`lists ${repeated} resolved id(s) twice; each counts once`] : [];
 };
 
-/** Of resolved ids that other lists name too: no tool lists them so, and the file may have been made by hand. */
+/** A note on resolved ids that other lists name too: no tool lists them so, and the file may have been made by hand. */
 export const alsoListed = (
   report: Readonly<Record<string, unknown>>,
   resolved: string,
@@ -336,7 +336,7 @@ export const alsoListed = (
   });
 };
 
-/** For superRefine: an instance is not resolved and failed; a number made of such a file would be a choice of ours. */
+/** A check for superRefine: an instance is not resolved and failed; a number made of such a file would be a choice of ours. */
 export const refuseContradictions =
   (resolved: string, failed: readonly string[]) =>
   (report: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {

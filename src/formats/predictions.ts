@@ -186,7 +186,7 @@ function entriesOf(body: RawBody, form: string): Entries {
   }
 }
 
-/** All that can be read of a file, and all that cannot; undefined where its suffix is of no known form. */
+/** The predictions of a file, and its rows that cannot be read; undefined where its suffix is of no known form. */
 export function readPredictions(body: RawBody, name: string): FoundPredictions | undefined {
   const form = /\.(json|jsonl|ndjson)$/.exec(name)?.[1];
   if (form === undefined) return undefined;
@@ -209,7 +209,7 @@ export function readPredictions(body: RawBody, name: string): FoundPredictions |
   return { predictions: [...byId.values()], warnings, problems };
 }
 
-/** All or nothing: a row that cannot be read would be a lost result. `name` is used in messages. */
+/** Reads all or nothing: a row that cannot be read would be a lost result. `name` is used in messages. */
 export function parsePredictions(body: RawBody, name: string): PredictionsResult {
   const found = readPredictions(body, name);
   if (found === undefined)

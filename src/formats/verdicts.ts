@@ -30,7 +30,7 @@ export function verdictsIn(path: string): StatedVerdicts {
   return stated;
 }
 
-/** For a file of another kind: why it is no run report. */
+/** The verdicts of a file; for a file of another kind, why it is no run report. */
 function statedIn(path: string): StatedVerdicts | string {
   const read = readRunReport(readForeignFile(path));
   const report = usable(path, read);
@@ -105,7 +105,7 @@ function withVerdicts(run: ForeignRun, stated: StatedVerdicts): ForeignRun {
 
 const waits = ({ verdict }: ForeignVerdict): boolean => verdict === 'incomplete' || verdict === 'pending';
 
-/** With a warning that says the number that the other tool states, where the same verdicts come to another one here. */
+/** The run with a warning of the other tool's number, where the same verdicts come to another one here. */
 export function withPrinted(run: ForeignRun, printed: Printed): ForeignRun {
   const ours = measuredOf(run);
   const same = printed.resolved === ours.resolved && printed.of === ours.of;

@@ -53,7 +53,7 @@ export interface WrittenArm {
   readonly trials: () => Iterable<WrittenTrial>;
 }
 
-/** All rows of the run, in the folder of a run and in folders of other tools: readers of theirs leave a file of another name alone. */
+/** The rows of the run, in its folder and in folders of other tools, whose readers leave a file of another name alone. */
 export const RECORD_FILE = 'record.jsonl.gz';
 /** Likewise in a log of Inspect, whose readers open entries by name. */
 export const RECORD_IN_LOG = `swebatch/${RECORD_FILE}`;
@@ -74,7 +74,7 @@ export interface WrittenRun {
   readonly ids: readonly string[];
   readonly epochs: number;
   readonly arms: readonly WrittenArm[];
-  /** All rows of the run or of an arm, for ourselves: what the other tool's form cannot say. */
+  /** The rows of the run or of an arm, for ourselves: what the other tool's form cannot say. */
   readonly record: (arm?: string) => Uint8Array;
 }
 

@@ -250,6 +250,6 @@ export function timedOutEnding(instanceId: string, run: TestRun, timeoutS: numbe
 
 const listed = z.array(z.object({ image: z.string().nullable() }));
 
-/** All images of a work that was kept. Throws where the record cannot be read. */
+/** The images of a work that was kept. Throws where the record cannot be read. */
 export const imagesOfWork = (work: string): readonly string[] =>
   work.startsWith('[') ? listed.parse(JSON.parse(work)).flatMap(({ image }) => image ?? []) : [work];

@@ -66,7 +66,7 @@ export async function applyPatch(
 // git as the grader itself runs it, as root, in a tree that a patch has been applied to. The repository's configuration may be the
 // patch's: it names programs (core.fsmonitor, hooks, filters, diff drivers) that git would run.
 
-/** Where git must work on the repository itself: hooks and fsmonitor are off. git before 2.31 does not know these variables. */
+/** The variables for git on the repository itself: hooks and fsmonitor are off. git before 2.31 does not know these variables. */
 const QUIET_GIT: Readonly<Record<string, string>> = {
   GIT_CONFIG_COUNT: '2',
   GIT_CONFIG_KEY_0: 'core.fsmonitor',

@@ -53,7 +53,7 @@ const read = (path: string): Promise<Buffer | undefined> => readFile(path).catch
 /** Python's `errors="replace"`; a byte order mark is text. */
 const decode = (bytes: Uint8Array): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
 
-/** By the folder's name, else by the id in its report, else by the longest id that the name begins with (`<id>.copy`). */
+/** The instance by the folder's name, else by the id in its report, else by the longest id that the name begins with (`<id>.copy`). */
 async function instanceOf(
   folder: FoundFolder,
   instances: ReadonlyMap<string, Instance>,

@@ -1,5 +1,5 @@
 /**
- * Where the published agents differ from ours, one field each, so that the loop reads the same for all three.
+ * Differences of the published agents from ours, one field each, so that the loop reads the same for all three.
  * The published agents are mini-swe-agent 1.17.5 and 2.4.6.
  */
 

@@ -122,7 +122,7 @@ export interface GatewaySummary {
   readonly tokens: number;
   /** The failure that the program was shown at last, and gave up on; null where its newest turn went well. */
   readonly lastFailure: ModelErrorResponse | null;
-  /** Why the gateway refused the first request that it refused, before it was asked anything; null where it refused none. */
+  /** The reason why the gateway refused the first request that it refused, before it was asked anything; null where it refused none. */
   readonly refusal: string | null;
 }
 

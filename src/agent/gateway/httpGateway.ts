@@ -97,7 +97,7 @@ interface Shared {
   readonly heldBytes: number;
 }
 
-/** Why a key does not count here; null where it does. */
+/** The reason why a key does not count here; null where it does. */
 function keyProblem({ given }: Shared, open: OpenSession, key: string | null): string | null {
   if (key === null) return 'a call without a key';
   const digest = digestOf(key);

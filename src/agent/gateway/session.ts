@@ -84,9 +84,9 @@ interface Session {
   asked: boolean;
   /** A call had an answer, which was paid for. */
   answered: boolean;
-  /** Why the first request that was refused here was. */
+  /** The reason for the first refusal of a request here. */
   refusal: string | null;
-  /** Why no further call is made. */
+  /** The reason why no further call is made. */
   over: string | null;
 }
 
@@ -417,7 +417,7 @@ interface WireCall {
 const FINAL = new Set<string>(['auth', 'quota', 'unavailable', 'not_found']);
 const isFinal = (kind: ModelFailureKind | undefined): boolean => kind !== undefined && FINAL.has(kind);
 
-/** Why a request of another protocol than the model's is not made; null where it is. */
+/** The reason why a request of another protocol than the model's is not made; null where it is. */
 function foreignProblem(
   wire: Wire,
   { translate }: GatewayConfig,
@@ -447,7 +447,7 @@ const tokensAtMost = ({ allowed, translation }: WireCall): number =>
     ? 0
     : estimatedTokens((translation?.body ?? allowed.body).length, allowed.maxOutput);
 
-/** Each row of the ledger says that its request is not the program's own. */
+/** The rows of the ledger, each with a note that its request is not the program's own. */
 function translatedRows(wire: Wire, { ask, translation }: WireCall, to: CallListener): CallListener {
   if (!translation) return to;
   const said = `translated from ${ask.dialect} to ${wire.dialect}`;

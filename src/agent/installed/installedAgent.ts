@@ -67,7 +67,7 @@ export const installedAgent = (program: InstalledProgram): InstalledProgram & Ag
   create: (parts) => ({ run: (task, extraVars) => work(program, parts, task, extraVars ?? {}) }),
 });
 
-/** How far the program came, from outside of it. */
+/** The progress of the program, seen from outside of it. */
 interface Run {
   /** null: it was killed. */
   readonly result: CommandResult | null;

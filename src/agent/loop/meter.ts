@@ -52,7 +52,7 @@ export function createMeter() {
         },
       };
     },
-    /** For models that do not report their calls. */
+    /** Counts replies of models that do not report their calls. */
     countReply(reply: ModelReply): void {
       if (!reported) tally.count({ ...reply, state: 'ok', requestBytes: 0 }, null);
     },

@@ -174,7 +174,7 @@ type SliceSpec = {
   readonly step: number;
 };
 
-/** As `int()` reads it: surrounding space, a sign, single underscores between digits. */
+/** An integer as `int()` reads it: surrounding space, a sign, single underscores between digits. */
 const PYTHON_INT = /^\s*[+-]?\d+(?:_\d+)*\s*$/;
 
 type ParsedSlice = { ok: true; slice: SliceSpec } | { ok: false; message: string };

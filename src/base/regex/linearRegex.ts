@@ -60,7 +60,7 @@ export function linearRegex(source: string, flags = ''): LinearRegex {
   };
 }
 
-/** Why `source` cannot be used, or null. */
+/** The reason why `source` cannot be used, or null. */
 export function linearProblem(source: string, flags = ''): string | null {
   try {
     linearRegex(source, flags);

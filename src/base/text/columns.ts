@@ -1,4 +1,4 @@
-/** How many columns of a terminal a text takes, counted by what is drawn: an ideograph and an emoji of several code points take two. */
+/** The columns of a terminal that a text takes, counted by what is drawn: an ideograph and an emoji of several code points take two. */
 import { createRequire } from 'node:module';
 import type stringWidth from 'string-width';
 

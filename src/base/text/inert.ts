@@ -136,12 +136,12 @@ export function showUnseen(text: string, options: { keepEscape?: boolean } = {})
 /** Most names are this, and a plan shows half a million of them. */
 const PRINTABLE = /^[\x20-\x7e]*$/;
 
-/** For a person at a terminal: nothing is lost, what would move, reorder or hide is shown as a visible sign. */
+/** Text for a person at a terminal: nothing is lost; signs that would move, reorder or hide are shown. */
 export const inert = (text: string): string =>
   PRINTABLE.test(text) ? text : showUnseen(stripEscapes(settleLines(text)));
 
 /**
- * For files and for the tables of a report: what would steer, reorder or hide is left out, because other programs read it and columns are
+ * Text for files and for the tables of a report: what would steer, reorder or hide is left out, because other programs read it and columns are
  * counted. Tabs and line feeds stay.
  */
 export const plain = (text: string): string =>
@@ -180,7 +180,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 
 const OF_HTML = unitsOf(Object.keys(ENTITIES).join(''));
 
-/** Safe form for HTML text, attributes, and XML. */
+/** Text for HTML, attributes, and XML. */
 export const html = (text: string): string =>
   replaceUnits(plain(text), OF_HTML, (code) => ENTITIES[String.fromCharCode(code)]!);
 
@@ -189,7 +189,7 @@ const APART = '&#8203;';
 
 const OF_MARKDOWN = unitsOf('&<>\\`*_{}[]()#|~!');
 
-/** For one line of Markdown: no table, link, image, emphasis, mention or tag comes from data. */
+/** Text for one line of Markdown: no table, link, image, emphasis, mention or tag comes from data. */
 export function markdown(text: string): string {
   let written = replaceUnits(line(text), OF_MARKDOWN, (code) => {
     const char = String.fromCharCode(code);
@@ -210,7 +210,7 @@ const FORMULA = /^[=+\-@\t\n＝＋－＠]/;
 
 const QUOTE = unitsOf('"');
 
-/** For a cell of CSV (RFC 4180). A spreadsheet must not take an instance's text for a formula. */
+/** Text for a cell of CSV (RFC 4180). A spreadsheet must not take an instance's text for a formula. */
 export function csvCell(value: CsvValue): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : '';

@@ -20,7 +20,7 @@ const LITERALS: Readonly<Record<string, number>> = { b: 0x08, t: 0x09, n: 0x0a, 
 
 interface Shown {
   readonly text: string;
-  /** For each unit, where it began in the text; one entry more, for the end. */
+  /** The beginnings of units in the text; one entry more, for the end. */
   readonly from: Uint32Array;
 }
 
@@ -64,7 +64,7 @@ function withoutLiterals(text: string): Shown {
   return shownAs(units, length, from);
 }
 
-/** Where the escape sequence ends that begins at a place: as `plain` takes it out. */
+/** The end of the escape sequence that begins at a place: as `plain` takes it out. */
 const SEQUENCE = new RegExp(ESCAPE_BEGINNINGS.source, 'y');
 const beginsSequence = (unit: number): boolean => unit === 0x1b || (unit >= 0x90 && unit <= 0x9f);
 
@@ -155,7 +155,7 @@ interface Needle {
   /** The same in shown text; empty where so little is left of it that ordinary words would be hit. */
   readonly shown: string;
   readonly placeholder: string;
-  /** For base64, which tools break into lines: two parts, one of which survives any line break, and a pattern that allows breaks. */
+  /** The form for base64, which tools break into lines: two parts, one of which survives any line break, and a pattern that allows breaks. */
   readonly broken: { readonly parts: readonly [string, string]; readonly pattern: RegExp } | null;
 }
 
@@ -301,7 +301,7 @@ function needlesOf(value: string, placeholder: string): Needle[] {
   return [...spelt, ...encoded.map((form) => needleOf(form, placeholder, brokenInto(form)))];
 }
 
-/** As JavaScript writes it, as everybody else does (who encode !'()* too), with small hexadecimal digits, and in a form. */
+/** The forms as JavaScript writes them, as everybody else does (who encode !'()* too), with small hexadecimal digits, and in a form. */
 function percentEncoded(value: string): string[] {
   const usual = encodeURIComponent(value.toWellFormed());
   const strict = usual.replaceAll(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);

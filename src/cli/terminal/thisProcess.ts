@@ -41,7 +41,7 @@ const attendWith =
     };
   };
 
-/** With fewer, garbage never piles up to what matters, and collecting it so early costs a tenth of a run's processor time. */
+/** The fewest slots: with fewer, garbage never piles up to what matters, and to collect it early costs a tenth of a run's processor time. */
 const MANY_SLOTS = 32;
 
 /** SIGINT and SIGTERM climb the stop ladder, SIGHUP and a closed stdin change nothing. */

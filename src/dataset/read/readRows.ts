@@ -40,7 +40,7 @@ interface Line {
 
 const [TAB, LF, CR, SPACE] = [0x09, 0x0a, 0x0d, 0x20];
 
-/** Where a line that holds nothing but space ends, its LF included; `from` where it holds more. */
+/** The end of a line that holds nothing but space, its LF included; `from` where it holds more. */
 function blankEnd(piece: Uint8Array, from: number): number {
   let at = from;
   while (piece[at] === SPACE || piece[at] === CR || piece[at] === TAB) at++;
@@ -260,7 +260,7 @@ export function* piecesOf(path: string, seen: (piece: Uint8Array) => void): Gene
   }
 }
 
-/** How rows of a dataset become instances. */
+/** The way from rows of a dataset to instances. */
 export interface RowReading {
   normalise(row: unknown): NormalisedRow;
   /** Gives an instance the image that was asked for its whole dataset, where one was. */

@@ -93,7 +93,7 @@ const jobSchema = z.looseObject({
   stats: z.looseObject({ evals: z.record(z.string(), metricsSchema).default({}) }).nullish(),
 });
 
-/** How many trials it has, and the means that Harbor printed: one for each pair of agent and dataset. */
+/** The number of trials in a job, and the means that Harbor printed: one for each pair of agent and dataset. */
 export const readHarborJobResult = readerOf(
   jobSchema.transform(({ n_total_trials: trials, stats }) => ({
     trials,
@@ -106,7 +106,7 @@ export const readHarborJobResult = readerOf(
   'it is no result of a job of Harbor',
 );
 
-/** From config.json of a job: how many trials each task was meant to have. */
+/** The number of trials that each task was meant to have, in a job's config.json. */
 export const readHarborAttempts = readerOf(
   z
     .looseObject({ n_attempts: z.number().int().min(1).max(1000).default(1) })
@@ -195,7 +195,7 @@ function usedBy({ agent_result, step_results }: HarborTrial): Used | null {
   return Object.fromEntries(sums);
 }
 
-/** Of a trial, or of each of its steps, in their order. */
+/** The conversation of a trial, or of each of its steps, in their order. */
 function conversationOf(folder: string, { step_results }: HarborTrial) {
   const steps = (step_results ?? []).flatMap(({ step_name: name }) =>
     name && foreignIdProblem('', name) === null ? [join(folder, 'steps', name)] : [],

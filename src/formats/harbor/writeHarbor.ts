@@ -77,7 +77,7 @@ function sumOf({ usage }: WrittenTrial): Usage {
   return { ...sum, input: input + cacheWrite };
 }
 
-/** Below 1 what is not resolved has its reward. */
+/** The reward; a trial that is not resolved has one below 1. */
 const rewardOf = ({ verdict }: WrittenTrial): number | null =>
   verdict && (verdict.resolved ? 1 : Math.min(verdict.reward ?? 0, 0.999));
 
@@ -218,7 +218,7 @@ function evalOf(trials: readonly Written[]): Json {
   };
 }
 
-/** As Harbor computes it: where every reward is 0 or 1, for 2, 4, 8, … and 5, 10, … up to the fewest trials of a task. */
+/** The pass@k as Harbor computes it: where every reward is 0 or 1, for 2, 4, 8, … and 5, 10, … up to the fewest trials of a task. */
 function passAtK(measured: readonly Written[]): Record<string, number> {
   if (measured.length === 0 || measured.some(({ reward }) => reward !== 0 && reward !== 1)) return {};
   const tasks = [...Map.groupBy(measured, ({ task }) => task).values()].map((of) => ({

@@ -20,7 +20,7 @@ import { readInstanceReport, reportedIds, verdictInRunLog } from './instanceRepo
 import { FILES, findInstanceFolders } from './logFolders.ts';
 import type { ReportedRun } from './runReport.ts';
 
-/** Of a run report's name; the model's own name may have had "/" where this has "__". */
+/** The model in a run report's name; the model's own name may have had "/" where this has "__". */
 const modelInName = (name: string): string => name.split('.').slice(0, -2).join('.') || 'unknown';
 
 /**
@@ -76,7 +76,7 @@ export function runFromReport(path: string, verdicts: ForeignVerdicts): ForeignR
   };
 }
 
-/** Without a prediction only an empty patch is known, from its verdict. */
+/** The patch; without a prediction only an empty one is known, from its verdict. */
 const patchOf = (prediction: Prediction | undefined, verdict: ForeignOutcome): string | null =>
   prediction ? (prediction.model_patch ?? '') : verdict === 'empty_patch' ? '' : null;
 

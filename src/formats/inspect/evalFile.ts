@@ -123,7 +123,7 @@ interface ZipFile extends AsyncDisposable {
 
 /** A log of 100,000 samples is far below it; each entry costs memory. Observed with the limits below: tests/formats/zipFile.test.ts. */
 const MOST_ENTRIES = 500_000;
-/** Of all files together: 400 of 50 MB took over a minute. Samples beyond are taken from their summaries. */
+/** The most bytes of all files together: 400 of 50 MB took over a minute. Samples beyond are taken from their summaries. */
 const MOST_UNPACKED = 2 * 1024 * 1024 * 1024;
 const STORED = 0;
 const DEFLATE = 8;

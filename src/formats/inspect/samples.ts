@@ -21,7 +21,7 @@ import {
 export interface InspectLog {
   readonly path: string;
   readonly header: InspectHeader;
-  /** Without messages where the sample could not be read: then `unread` says why. */
+  /** The samples, without messages where one could not be read: then `unread` says why. */
   readonly samples: readonly (InspectSample & { readonly unread?: string })[];
   readonly warnings: readonly string[];
 }

@@ -39,7 +39,7 @@ export function readHistory(history: readonly unknown[], metrics: Json): ReadHis
   };
 }
 
-/** Without a zone they are of the machine that wrote them, which nobody knows: UTC. */
+/** The seconds of a time; without a zone it is of an unknown machine: UTC. */
 function secondsOf(timestamp: unknown): number | null {
   if (typeof timestamp === 'number') return timestampOrNull(timestamp);
   if (typeof timestamp !== 'string' || timestamp.length > 50) return null;
@@ -145,7 +145,7 @@ const withoutThought = ({ thought: _, ...args }: Json): Json => args;
 const messageOf = (response: Json): Json =>
   recordOf(recordOf(Array.isArray(response.choices) ? response.choices[0] : undefined).message);
 
-/** Each reply once: its actions and their observations all carry it. */
+/** The replies, each once: its actions and their observations all carry it. */
 function responsesOf(events: readonly Json[]): Json[] {
   const found = new Map<unknown, Json>();
   for (const event of events) {

@@ -92,7 +92,7 @@ export function verdictOfRow({ report, test_result, resolved }: Row): ForeignVer
   return { verdict, reason: lost ?? null, report: null, grader: 'openhands' };
 }
 
-/** As its own evaluation takes it: what stands before the first diff is output of a shell. */
+/** The patch as OpenHands's evaluation takes it: text before the first diff is output of a shell. */
 export function patchOfOutput(patch: string | null | undefined): string {
   const text = (patch ?? '').replaceAll('\r\n', '\n');
   if (text.trim() === '') return '';
@@ -118,7 +118,7 @@ const REASONS: readonly (readonly [pattern: RegExp, reason: ExitReason])[] = [
 export const outputReasonOf = (error: string): ExitReason =>
   REASONS.find(([pattern]) => pattern.test(error.slice(0, 10_000)))?.[1] ?? 'internal_error';
 
-/** Of the line, or of metadata.json beside; its places changed with the versions. */
+/** The model of the line, or of metadata.json beside; its places changed with the versions. */
 function modelOf(metadata: unknown): string | null {
   const of = recordOf(metadata);
   const named = [recordOf(of.llm_config).model, recordOf(of.llm).model, of.model_name, of.model];

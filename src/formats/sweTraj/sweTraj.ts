@@ -177,7 +177,7 @@ function runsBelow(files: readonly string[]): readonly string[] {
   return ids.length > new Set(ids).size && !runs.has('.') ? [...runs.keys()].sort() : [];
 }
 
-/** Each is an arm, under the name of its folder. */
+/** The runs, each an arm under the name of its folder. */
 function readRuns(source: string, runs: readonly string[], report: string | undefined): ForeignRun {
   if (report !== undefined)
     throw new SourceError(

@@ -69,7 +69,7 @@ const trialSchema = z.looseObject({
 });
 type TerminalTrial = z.infer<typeof trialSchema>;
 
-/** All trials of a run, or one of them: both files are called results.json. */
+/** The trials of a run, or one of them: both files are called results.json. */
 const resultsSchema = z.preprocess(
   (value) => (isRecord(value) && !Array.isArray(value.results) ? { results: [value] } : value),
   z.looseObject({ results: z.array(trialSchema) }),

@@ -93,7 +93,7 @@ export interface ChangedLines {
 /** A longer line is data. */
 const LONGEST_LINE = 1000;
 
-/** Of hunks; an honest patch has some thousand. A line counts for some more, because each costs by itself. */
+/** The most lines of hunks; an honest patch has some thousand. A line counts for some more, because each costs by itself. */
 const MOST_READ = 3_000_000;
 const OF_A_LINE = 64;
 

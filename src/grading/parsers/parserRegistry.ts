@@ -37,7 +37,7 @@ export const OFFICIAL_PARSERS: Readonly<Record<string, LogParser>> = Object.from
   ),
 ]);
 
-/** Of suites beside SWE-bench, whose rows name a parser that it does not have. */
+/** The parsers of suites beside SWE-bench, whose rows name one that it does not have. */
 export const SUITE_PARSERS: Readonly<Record<string, LogParser>> = {
   parse_log_pytest_pydantic: python.gymPydantic,
 };

@@ -167,7 +167,7 @@ function scriptOf(instance: Instance, harness: HarnessVersion): Script {
   return { evalScript, logParser, source: 'tables', suite: 'swe-gym' };
 }
 
-/** For rows without the column: the repositories whose parsers record failures only, as 4.1 and 5.x list them. */
+/** The repositories whose parsers record failures only, as 4.1 and 5.x list them, for rows without the column. */
 const FAIL_ONLY_V41 = ['chartjs/Chart.js', 'processing/p5.js', 'markedjs/marked'];
 const FAIL_ONLY: Readonly<Record<HarnessVersion, readonly string[]>> = {
   'v4.1': FAIL_ONLY_V41,

@@ -91,7 +91,7 @@ export function gate(
     confirmation: night.confirmation,
     matched: comparison.matched,
     notComparable: comparison.fellOut,
-    /** How often a night on which nothing changed drops by more than `maxDrop`. */
+    /** The chance that a night on which nothing changed drops by more than `maxDrop`. */
     chance: night.chance,
     p: comparison.test?.p ?? null,
     test: comparison.test?.name ?? null,
@@ -261,7 +261,7 @@ export function candidateOf(data: RunData, arm: string, side: Side): Candidate {
   return { ...candidateOfSide(side), planned: summary.planned, cost: summary.accounting.cost };
 }
 
-/** For a side that is a file: it knows no cost. */
+/** The candidate of a side that is a file: it knows no cost. */
 export function candidateOfSide(side: Side): Candidate {
   const all = [...side.results.values()];
   const scores = all.flatMap((r) => r.scores);

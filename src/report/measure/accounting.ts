@@ -1,4 +1,4 @@
-/** Where the money of an arm went: every attempt counts, also those that were retried. Unknown is never 0. */
+/** The use of an arm's money: every attempt counts, also those that were retried. Unknown is never 0. */
 import type { AttemptCost, LedgerLine } from '../../store/records/modelCalls.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { quantile } from '../statistics/means.ts';

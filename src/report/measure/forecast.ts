@@ -118,7 +118,7 @@ function pullsOf({ images, parallel, past }: NonNullable<ForecastOptions['pulls'
   };
 }
 
-/** From the first start to the last verdict: a trial waits for its image and for a slot, its grading for a grader. */
+/** The time from the first start to the last verdict: a trial waits for its image and for a slot, its grading for a grader. */
 export function nightMs(
   trials: readonly {
     readonly image?: string | undefined;

@@ -114,7 +114,7 @@ export function armWithAgent({
 /** The equipment of an arm's agent: comparing with and without is the question, not a difference of conditions. */
 const EQUIPMENT = /^agent\.(?:skills|skills_sha256|instructions|instructions_sha256|mcp_servers)$/;
 const AGENT = /^agent\.(?:agent_class|program|command)$/;
-/** How one agent is spoken to; another one has ways of its own, and these keys say nothing about it. */
+/** Keys of one agent's ways; another agent has ways of its own, and these keys say nothing about it. */
 const isOfOneAgent = (key: string): boolean =>
   key.startsWith('gateway.') ||
   key.startsWith('agent.max_consecutive_') ||

@@ -127,7 +127,7 @@ const MAIN = 'reward';
 
 type Rewarded = ScoredTrial<Pick<ReportTrial, 'reward' | 'rewards'>>;
 
-/** Of a valid trial. One without a number, such as one whose tests ran out of time, has what its verdict says. */
+/** The reward of a valid trial. A trial without a number, such as one whose tests ran out of time, has what its verdict says. */
 export const rewardOf = ({ trial, resolved }: Pick<Rewarded, 'trial' | 'resolved'>): number =>
   trial.reward ?? (resolved ? 1 : 0);
 
@@ -189,7 +189,7 @@ export function rewardSummary(rows: readonly Rewarded[]) {
 
 export type RewardSummary = NonNullable<ReturnType<typeof rewardSummary>>;
 
-/** As `classCounts` of the store: a trial that had its result and was asked for once more has not run yet. */
+/** The classes as `classCounts` of the store: a trial that had its result and was asked for once more has not run yet. */
 export const classesOf = (trials: readonly ScoreRow[]): Map<string, number> => {
   const classOf = ({ state, exitClass }: ScoreRow): string => {
     if (state === 'running' || state === 'leased') return 'running';
