@@ -43,9 +43,8 @@ export interface ProgramCallRecord {
 }
 
 /**
- * `onMessage`, `onCommand`, `onProgramCall`, `onCallWanted`, `onCallBegan` and `onCallEnded` are the record: if one throws, `run` rejects with that error.
- * A request leaves once what `onCallBegan` returned has resolved.
- * The others are for display: what they throw is ignored.
+ * `onMessage`, `onCommand`, `onProgramCall`, `onCallWanted`, `onCallBegan` and `onCallEnded` are the record: if one throws, `run` rejects with that
+ * error. A request leaves once what `onCallBegan` returned has resolved. The others are for display: what they throw is ignored.
  */
 export interface AgentCallbacks {
   onMessage?(ctx: AgentContext, message: Message, index: number): void;

@@ -399,7 +399,9 @@ interface Checked {
   readonly problems: readonly string[];
 }
 
-/** `arms:` of a configuration: each is the configuration with its own sections merged over, and the flags over every arm. Without any there is one. */
+/**
+ * `arms:` of a configuration: each is the configuration with its own sections merged over, and the flags over every arm. Without any there is one.
+ */
 function resolveArms(
   config: Config,
   tiers: Tiers,

@@ -1,6 +1,6 @@
 /**
- * The base image of the demo dataset and of the tests: Debian 12 with git, Python, pytest and Node, all from Debian's own packages. A registry is tried first,
- * because it is quicker where there is one; without one, debootstrap makes the same system from a package mirror.
+ * The base image of the demo dataset and of the tests: Debian 12 with git, Python, pytest and Node, all from Debian's own packages. A registry is
+ * tried first, because it is quicker where there is one; without one, debootstrap makes the same system from a package mirror.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -23,7 +23,10 @@ export interface Claim {
   readonly certain: 'sure' | 'likely' | 'possible';
   /** The format holds verdicts and nothing else of a run, so it is compared as it stands (verdicts.ts). */
   readonly verdictsAlone?: boolean;
-  /** The places that are read beside a file: none, all below its folder, or what lies in the folder above too. Without it: predictions, patches and reports in its folder. */
+  /**
+   * The places that are read beside a file: none, all below its folder, or what lies in the folder above too. Without it: predictions, patches and
+   * reports in its folder.
+   */
   readonly reads?: 'itself' | 'below' | 'above';
 }
 

@@ -50,8 +50,8 @@ export function withReport(run: ForeignRun, report: string | undefined): Foreign
 }
 
 /**
- * The run with the verdicts of `report`; without it with those that lie with it, which are of instance folders below or of a run report beside. Folders say more
- * of each instance, the report states a number too. `except`: a file that is no report.
+ * The run with the verdicts of `report`; without it with those that lie with it, which are of instance folders below or of a run report beside.
+ * Folders say more of each instance, the report states a number too. `except`: a file that is no report.
  */
 export function withReportNear(
   run: ForeignRun,

@@ -78,7 +78,10 @@ export async function textInside(
   return exitCode === 0 ? { text: output, whole: omittedBytes === 0 } : undefined;
 }
 
-/** The same doubts as for SWE-bench, but for those that read its logs. The suites put the row's tests in place themselves, after the patch or over it. */
+/**
+ * The same doubts as for SWE-bench, but for those that read its logs. The suites put the row's tests in place themselves, after the patch or over
+ * it.
+ */
 export function ownDoubts(
   { patch: goldPatch, test_patch: testPatch, FAIL_TO_PASS: failToPass, PASS_TO_PASS: passToPass }: Instance,
   patch: string,

@@ -1,4 +1,7 @@
-/** Python of others that reads logs. Such code runs in a container of its own without network, never on this machine and never beside the judged work. */
+/**
+ * Python of others that reads logs. Such code runs in a container of its own without network, never on this machine and never beside the judged
+ * work.
+ */
 
 import { z } from 'zod';
 import { OWN_HOST } from '../base/imageReference.ts';

@@ -327,7 +327,10 @@ const joinedOf = (root: string, run: RunRow, parts: readonly LoadedPart[], alrea
   })),
 });
 
-/** The rows of each shard as rows of the whole: one row of the run, one of each arm, places counted through, and all events in the order of their time. */
+/**
+ * The rows of each shard as rows of the whole: one row of the run, one of each arm, places counted through, and all events in the order of their
+ * time.
+ */
 function joinedRows(parts: readonly LoadedPart[]): Iterable<RecordedRow>[] {
   const first = parts[0]!;
   const { id: _, ...run } = joinedRun(parts);

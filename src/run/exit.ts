@@ -188,8 +188,8 @@ function stopReasonOf(error: unknown, signal: AbortSignal): StopReason | null {
 }
 
 /**
- * One end may be an accident, and a fresh container is worth a try. An agent (ownEnd.test.ts) that does it again, in a fresh container, has failed: otherwise it could
- * take an instance out of the count by ending its container.
+ * One end may be an accident, and a fresh container is worth a try. An agent (ownEnd.test.ts) that does it again, in a fresh container, has failed:
+ * otherwise it could take an instance out of the count by ending its container.
  */
 export function withEarlierEnds(ending: Ending, endedByAgentBefore: number): Ending {
   if (!ending.byAgent || endedByAgentBefore === 0) return ending;

@@ -1,6 +1,7 @@
 /**
  * Tasks by an address, fetched once into the cache and pinned: a git repository or a folder in it (`git+https://HOST/REPO#PATH@COMMIT`), a
- * dataset of a suite's registry (`SUITE:NAME@VERSION`), and a repository of task folders on the Hugging Face hub (`hf:ORG/NAME@REVISION`). Nothing that was fetched is run here; who reads the folders follows no link that leads out of a task.
+ * dataset of a suite's registry (`SUITE:NAME@VERSION`), and a repository of task folders on the Hugging Face hub (`hf:ORG/NAME@REVISION`). Nothing
+ * that was fetched is run here; who reads the folders follows no link that leads out of a task.
  */
 import { execFile } from 'node:child_process';
 import {

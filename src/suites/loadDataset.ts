@@ -49,7 +49,10 @@ export function normaliseRow(given: unknown): NormalisedRow {
   return normaliseColumns(rows?.columns(given) ?? given, kind, rows?.headIsBase);
 }
 
-/** The image of an instance where somebody chose other images for its whole dataset. As it is, where it cannot have what was chosen, which `imageRefusal` tells. */
+/**
+ * The image of an instance where somebody chose other images for its whole dataset. As it is, where it cannot have what was chosen, which
+ * `imageRefusal` tells.
+ */
 function withChosenImage(instance: Instance, images: string | undefined): Instance {
   if (images === undefined) return instance;
   const image =

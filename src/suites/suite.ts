@@ -1,6 +1,6 @@
 /**
- * A suite: how its tasks are read, what they need, how an agent is led through one, and how it is graded. Each suite is one folder beside this file and
- * one line in suites.ts. The rest of the program knows suites by this contract alone.
+ * A suite: how its tasks are read, what they need, how an agent is led through one, and how it is graded. Each suite is one folder beside this file
+ * and one line in suites.ts. The rest of the program knows suites by this contract alone.
  */
 import type { AgentConfig } from '../agent/agentConfig.ts';
 import type { AgentResult, Solution } from '../agent/contract.ts';
@@ -140,8 +140,8 @@ export interface EndedAttempt extends OpenAttempt {
   readonly reason: ExitReason;
   readonly harness: HarnessVersion;
   /**
-   * The patch of the work tree, without the values of this machine that were given to the task. `running`: processes are not killed. `lost`: the error
-   * with which the engine took the result; null else.
+   * The patch of the work tree, without the values of this machine that were given to the task. `running`: processes are not killed. `lost`: the
+   * error with which the engine took the result; null else.
    */
   capture(running: boolean): Promise<{ readonly captured: CapturedPatch | null; readonly lost: unknown }>;
   /** Work on the environment within the time that a capture may take. */

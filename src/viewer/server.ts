@@ -84,7 +84,8 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
       });
       if (!decision.allow) return say(response, decision.status, decision.why);
       if (decision.setCookie && !url.pathname.startsWith('/api/')) {
-        // Lax, since a link in a chat or a mail leads here too. The token leaves the address bar at once, so that it ends up in no bookmark and no screenshot.
+        // Lax, since a link in a chat or a mail leads here too. The token leaves the address bar at once, so that it ends up in no bookmark and no
+        // screenshot.
         response.setHeader('Set-Cookie', `${rules.cookie}=${rules.token}; HttpOnly; SameSite=Lax; Path=/`);
         response.setHeader('Location', url.pathname);
         return say(response, 303, 'see the page');

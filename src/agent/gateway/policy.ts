@@ -1,6 +1,6 @@
 /**
- * The policy: requests that a program may make, and the bytes that go out instead. A request must not make the provider itself reach out: by tools that it
- * runs, addresses that it fetches, or state that it keeps for other requests. For a container without network this would be the one way
+ * The policy: requests that a program may make, and the bytes that go out instead. A request must not make the provider itself reach out: by tools
+ * that it runs, addresses that it fetches, or state that it keeps for other requests. For a container without network this would be the one way
  * out. Pure.
  */
 

@@ -1,6 +1,6 @@
 /**
- * Steps, money and tokens of an attempt of the loop, against its limits; and faults that come too often in a row: malformed replies, empty replies, commands
- * that time out.
+ * Steps, money and tokens of an attempt of the loop, against its limits; and faults that come too often in a row: malformed replies, empty replies,
+ * commands that time out.
  */
 import type { CommandResult } from '../../environment/environment.ts';
 import { createTally, meteredCall, UNLIMITED } from '../../model/meteredCall.ts';

@@ -320,7 +320,9 @@ function replyOf(message: RecordedMessage, { config, modelVars }: RecordedTrajec
   };
 }
 
-/** Before 2.3.1 the recording kept only the answer to a malformed reply. A reply without tool calls needs nothing more; otherwise a call is made up. */
+/**
+ * Before 2.3.1 the recording kept only the answer to a malformed reply. A reply without tool calls needs nothing more; otherwise a call is made up.
+ */
 function standIn(message: RecordedMessage, config: AgentConfig): { tool_calls?: ToolCall[] } {
   if (config.protocol !== 'tool-call') return {};
   const template = templatesOf(config).format_error;

@@ -1,6 +1,6 @@
 /**
- * Text of models, repositories and files may look like anything, but it steers nothing: `inert` for a terminal, `plain` and `line` for files and tables,
- * `html`, `markdown` and `csvCell` on top of them.
+ * Text of models, repositories and files may look like anything, but it steers nothing: `inert` for a terminal, `plain` and `line` for files and
+ * tables, `html`, `markdown` and `csvCell` on top of them.
  */
 import { replaceUnits, unitsOf, unitTable } from '../replaceUnits.ts';
 
@@ -9,7 +9,10 @@ interface Danger {
   readonly ranges: readonly (readonly [first: number, last: number])[];
 }
 
-/** The one table of what foreign text may not carry. Tab and line feed are left to each sanitiser; variation selectors 1 to 16 only choose how an emoji is drawn. */
+/**
+ * The one table of what foreign text may not carry. Tab and line feed are left to each sanitiser; variation selectors 1 to 16 only choose how an
+ * emoji is drawn.
+ */
 export const DANGERS: readonly Danger[] = [
   {
     what: 'steers a terminal: C0, DEL and C1 controls',

@@ -339,7 +339,8 @@ function brokenInto(core: string): Needle['broken'] {
 }
 
 /*
- * Keys that we did not load are found by their shape. Text from a provider loses everything that looks like a key. Findings in text that is about to be published are only reported, so those shapes are exact.
+ * Keys that we did not load are found by their shape. Text from a provider loses everything that looks like a key. Findings in text that is about
+ * to be published are only reported, so those shapes are exact.
  */
 
 const LOOKS_LIKE_KEY =

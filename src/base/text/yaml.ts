@@ -79,7 +79,9 @@ function mistakes(found: readonly Mistake[], lines: LineCounter): string[] {
   return more > 0 ? [...shown, `and ${more} more`] : shown;
 }
 
-/** A tag that nobody reads (`!ENV ${X}`, `!!python/str`) would leave its value as a text, and `? [a]` would be the key "[ a ]". PyYAML refuses both. */
+/**
+ * A tag that nobody reads (`!ENV ${X}`, `!!python/str`) would leave its value as a text, and `? [a]` would be the key "[ a ]". PyYAML refuses both.
+ */
 function unread(document: Document.Parsed): Mistake[] {
   const found: Mistake[] = document.warnings.filter(({ code }) => code === 'TAG_RESOLVE_FAILED');
   visit(document, {

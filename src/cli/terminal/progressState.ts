@@ -278,7 +278,10 @@ export type Pulls = Extract<RunEvent, { type: 'pulls' }>;
 
 const BAR = 16;
 
-/** The pulls of a run: one line each with a bar, and when a registry allows more. At most `most` lines; empty when nothing is pulled and nothing waits. */
+/**
+ * The pulls of a run: one line each with a bar, and when a registry allows more. At most `most` lines; empty when nothing is pulled and nothing
+ * waits.
+ */
 export function pullLines(pulls: Pulls | undefined, now: number, most: number): string[] {
   if (!pulls) return [];
   const paused = pulls.paused.map(({ reason, until }) => {

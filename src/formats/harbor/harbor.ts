@@ -260,8 +260,8 @@ const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /**
- * As Harbor computes it: of several names that of "reward", which counts as 0 where a trial lacks it. Before 0.26 a reward that is not valid counted as
- * it stands.
+ * As Harbor computes it: of several names that of "reward", which counts as 0 where a trial lacks it. Before 0.26 a reward that is not valid
+ * counted as it stands.
  */
 function harborMean(trials: readonly Trial[]): number {
   const given = trials.map(({ measured }) => measured.rewards);

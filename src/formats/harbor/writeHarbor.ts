@@ -1,4 +1,7 @@
-/** A run as a job folder of Harbor (0.26): what its viewer lists and our reader reads. Trials of a task are its attempts, agents and models are evals. */
+/**
+ * A run as a job folder of Harbor (0.26): what its viewer lists and our reader reads. Trials of a task are its attempts, agents and models are
+ * evals.
+ */
 import { sha256 } from '../../base/sha256.ts';
 import { pathName } from '../../base/text/fileName.ts';
 import { atifOf } from '../atif/writeAtif.ts';

@@ -204,7 +204,10 @@ const sampleSchema = z.object({
 });
 export type InspectSample = z.infer<typeof sampleSchema>;
 
-/** A sample in summaries.json: without messages, errors and limits as words, texts cut and their lines joined, so that its patch would be another patch. */
+/**
+ * A sample in summaries.json: without messages, errors and limits as words, texts cut and their lines joined, so that its patch would be another
+ * patch.
+ */
 const summarySchema = z
   .object({
     id,

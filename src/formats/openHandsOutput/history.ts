@@ -1,6 +1,6 @@
 /**
- * The history of an instance in its three forms: pairs of action and observation (before 0.15), a flat list of events, and the events of the SDK, which
- * name their kind. Unknown events are left out.
+ * The history of an instance in its three forms: pairs of action and observation (before 0.15), a flat list of events, and the events of the SDK,
+ * which name their kind. Unknown events are left out.
  */
 import { isRecord, recordOf } from '../../base/isRecord.ts';
 import { timestampOrNull, tokensOrNull } from '../../base/plausible.ts';

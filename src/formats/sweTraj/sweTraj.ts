@@ -1,6 +1,6 @@
 /**
- * Trajectories of SWE-agent (`<id>.traj`, versions 0.x and 1.x) as a run: one file, or a folder of them with its predictions. A trajectory states what was
- * submitted, why it ended and what it cost; verdicts are those of the harness below or beside, or of a report.
+ * Trajectories of SWE-agent (`<id>.traj`, versions 0.x and 1.x) as a run: one file, or a folder of them with its predictions. A trajectory states
+ * what was submitted, why it ended and what it cost; verdicts are those of the harness below or beside, or of a report.
  */
 import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';

@@ -1,4 +1,7 @@
-/** Log parsers by their official ids, and the user's own beside them: `grading.parsers` maps an id to a module that exports `parseLog(log, context)`. */
+/**
+ * Log parsers by their official ids, and the user's own beside them: `grading.parsers` maps an id to a module that exports `parseLog(log,
+ * context)`.
+ */
 import { isRecord } from '../../base/isRecord.ts';
 import { blamed, importUserModule, madeBy, type NamedModule } from '../../userModule.ts';
 import * as failuresOnly from './failuresOnly.ts';

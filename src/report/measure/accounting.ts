@@ -135,7 +135,10 @@ const ratesOf = ({ input, cache_read, cache_write, cache_write_1h }: TokenPrices
 const nanoOf = (tokens: number, rate: number): number => tokens * rate * 1000;
 
 export interface CacheSaved {
-  /** The saving of the cache: the higher cost of the same input at list price without one; below 0 where writing cost more than reading saved; null where no price is known. */
+  /**
+   * The saving of the cache: the higher cost of the same input at list price without one; below 0 where writing cost more than reading saved; null
+   * where no price is known.
+   */
   readonly nano: number | null;
   /** The saved share of the same input's cost without a cache. */
   readonly share: number | null;

@@ -46,7 +46,11 @@ const drawsFor = (trials: number): number =>
 
 export type Forecast = ReturnType<typeof forecast>;
 
-/** Each planned trial draws a past attempt of its model: of the instance, else of its repository, else any; sums and schedules of the draws are the forecast: 90 % intervals, and null when some trial's model has no history, because another model's cost would be a guess. `basis`: trials by where their history came from. */
+/**
+ * Each planned trial draws a past attempt of its model: of the instance, else of its repository, else any; sums and schedules of the draws are the
+ * forecast: 90 % intervals, and null when some trial's model has no history, because another model's cost would be a guess. `basis`: trials by
+ * where their history came from.
+ */
 export function forecast(
   history: readonly PastAttempt[],
   planned: readonly ForecastTrial[],

@@ -143,7 +143,9 @@ const show = (value: unknown): string =>
       ? value
       : JSON.stringify(value);
 
-/** Facts that differ, loud ones first. With `sharedOnly` a fact that one side does not know (a file of another tool) does not count as a difference. */
+/**
+ * Facts that differ, loud ones first. With `sharedOnly` a fact that one side does not know (a file of another tool) does not count as a difference.
+ */
 export function factDifferences(
   a: Facts,
   b: Facts,

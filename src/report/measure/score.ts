@@ -1,4 +1,7 @@
-/** Resolved of valid, for any part of a run. With several epochs the trials of one instance are not an independent sample, so the score is over instances. */
+/**
+ * Resolved of valid, for any part of a run. With several epochs the trials of one instance are not an independent sample, so the score is over
+ * instances.
+ */
 
 import { percent } from '../../base/text/numbers.ts';
 import { SEALED_CLASSES } from '../../outcome.ts';

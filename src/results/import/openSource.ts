@@ -1,6 +1,6 @@
 /**
- * Results of another tool, read without a word of the user's results root: imported once into the cache, under a key of what is there, and opened from
- * there the next time.
+ * Results of another tool, read without a word of the user's results root: imported once into the cache, under a key of what is there, and opened
+ * from there the next time.
  */
 import {
   existsSync,

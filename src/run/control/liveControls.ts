@@ -1,6 +1,7 @@
 /**
- * Requests of people to a live run, and the state that it writes down for them. Requests come through the record, because it is the one thing that every terminal,
- * the viewer and this process share, and it outlives all of them. Each is carried out, answered in a sentence, and is an event of the run.
+ * Requests of people to a live run, and the state that it writes down for them. Requests come through the record, because it is the one thing that
+ * every terminal, the viewer and this process share, and it outlives all of them. Each is carried out, answered in a sentence, and is an event of
+ * the run.
  */
 
 import { errorText } from '../../base/text/errorText.ts';
@@ -268,7 +269,10 @@ const short = (value: string): string => inert(value.slice(0, 200));
 
 const EVERY_MS = 2000;
 
-/** Writes down what `swebatch ctl RUN` shows and no table of the record has. Returns what ends it. A state that cannot be written is left out: it is only looked at. */
+/**
+ * Writes down what `swebatch ctl RUN` shows and no table of the record has. Returns what ends it. A state that cannot be written is left out: it is
+ * only looked at.
+ */
 export function keepLiveState({ store, row, config, arms, events }: Run): () => void {
   let slots = config.workers;
   let last = '';

@@ -1,6 +1,6 @@
 /**
- * All that is checked before anything is made, started or paid, as two tables. A check of a task says in a clause why that cannot run here, or gets no
- * verdict. A check of a plan makes findings, of which those that failed name the fix; runs, dry runs and doctor tell them in the same words.
+ * All that is checked before anything is made, started or paid, as two tables. A check of a task says in a clause why that cannot run here, or gets
+ * no verdict. A check of a plan makes findings, of which those that failed name the fix; runs, dry runs and doctor tell them in the same words.
  */
 
 import { refusalOfServers } from '../../agent/agents.ts';
@@ -129,7 +129,10 @@ export interface TaskRefusal {
 
 export type TaskRow = (Pick<HeldRow, 'instance'> | RowInFile) & { readonly refused?: string };
 
-/** Reasons why a task cannot run here or gets no verdict, each once. Rows that stay in a file are of kinds that ask for nothing, and are read for a verdict alone. */
+/**
+ * Reasons why a task cannot run here or gets no verdict, each once. Rows that stay in a file are of kinds that ask for nothing, and are read for a
+ * verdict alone.
+ */
 export async function refusalsOf(row: TaskRow, facts: TaskFacts): Promise<readonly TaskRefusal[]> {
   if (row.refused !== undefined) return [{ check: 'dataset', of: 'run', why: row.refused }];
   const isInFile = 'file' in row;

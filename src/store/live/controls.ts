@@ -1,4 +1,7 @@
-/** Requests of people to a run that works, the answers, and the state that the process writes down of itself. Every change is a compare-and-set: a request is carried out at most once. */
+/**
+ * Requests of people to a run that works, the answers, and the state that the process writes down of itself. Every change is a compare-and-set: a
+ * request is carried out at most once.
+ */
 import { z } from 'zod';
 import type { Store } from '../open.ts';
 import { all, change, first, insert } from '../query.ts';

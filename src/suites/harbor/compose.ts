@@ -86,7 +86,10 @@ const HOST_LOGS = '@harbor-logs-';
 const HOST_CONTEXT = '@harbor-context';
 const ENVIRONMENT = 'environment';
 
-/** Variables that Harbor sets for the file (docker.py of harbor 0.26, and older versions); paths of its machine are known by their first character again. */
+/**
+ * Variables that Harbor sets for the file (docker.py of harbor 0.26, and older versions); paths of its machine are known by their first character
+ * again.
+ */
 const harborVariables = ({ image }: { readonly image: string | undefined }): Record<string, string> => ({
   MAIN_IMAGE_NAME: MAIN_IMAGE,
   ...(image !== undefined && { PREBUILT_IMAGE_NAME: MAIN_IMAGE }),

@@ -513,7 +513,10 @@ function harborTask(
   };
 }
 
-/** The healthcheck of a task as one command, run once after the start: it ends when the environment is ready, or fails. Failures in the start period do not count, as in Docker. */
+/**
+ * The healthcheck of a task as one command, run once after the start: it ends when the environment is ready, or fails. Failures in the start period
+ * do not count, as in Docker.
+ */
 function healthcheckScript(check: NonNullable<TomlEnvironment['healthcheck']>): string {
   const { command, interval_sec, timeout_sec, start_period_sec, start_interval_sec, retries } = check;
   return [

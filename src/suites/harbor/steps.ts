@@ -144,8 +144,8 @@ async function keep(
   return verified;
 }
 
-// The grading of such a task: each step in the state that the agent left it in, in containers of its own. Where a step decides whether the next begins,
-// that happens while the attempt goes on, and its verdict is kept.
+// The grading of such a task: each step in the state that the agent left it in, in containers of its own. Where a step decides whether the next
+// begins, that happens while the attempt goes on, and its verdict is kept.
 
 interface SteppedTask extends Omit<Wanted, 'testFolders'> {
   readonly steps: readonly HarborStep[];

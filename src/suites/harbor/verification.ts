@@ -1,4 +1,7 @@
-/** One verification: in the agent's end state, or in a container of its own that gets the files the task names. The task's tests run with a deadline, and leave a reward. */
+/**
+ * One verification: in the agent's end state, or in a container of its own that gets the files the task names. The task's tests run with a
+ * deadline, and leave a reward.
+ */
 import { posix } from 'node:path';
 import { compact } from '../../base/compact.ts';
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';

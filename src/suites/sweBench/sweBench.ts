@@ -27,7 +27,9 @@ import { classifyLog, MARK } from '../../grading/readLog.ts';
 import { type GradeSpec, resolveGradeSpec } from '../../grading/specs/spec.ts';
 import type { Suite } from '../suite.ts';
 
-/** Top-level packages of the repositories of SWE-bench: those that its images must be able to import, where the name differs from the repository's. */
+/**
+ * Top-level packages of the repositories of SWE-bench: those that its images must be able to import, where the name differs from the repository's.
+ */
 const PACKAGES: Readonly<Record<string, string>> = {
   'astropy/astropy': 'astropy',
   'django/django': 'django',
