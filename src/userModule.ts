@@ -55,10 +55,10 @@ export function blamed(error: unknown): UserModuleError | null {
   return place && misused(place.module, `threw at line ${place.line}: ${messageOf(error)}`, error);
 }
 
-/** Around everything that a module is called for: what it throws without a stack of ours, a text for example, is its own too. */
+/** Wraps every call of a module: an error without a stack of ours, a text for example, is the module's too. */
 function thrownBy(module: NamedModule, error: unknown): unknown {
   const isKnown = (frame: string): boolean => OURS.some((folder) => frame.includes(folder));
-  // The end of a signal is whoever's signal it is.
+  // An abort belongs to the owner of its signal.
   if (
     error instanceof Error &&
     (error.name === 'AbortError' || placeOf(error) || framesOf(error).some(isKnown))

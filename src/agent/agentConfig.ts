@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { identity, runtime } from '../base/fieldClass.ts';
 import { setting } from '../base/plausible.ts';
 
-/** The seeds' default asks for a block; what asks for a call of the tool says the same otherwise. */
+/** The seeds' default asks for a block; the text for a call of the tool says the same otherwise. */
 export const TOOL_CALL_INSTANCE_TEMPLATE =
   "Your task: {{task}}. Please reply with a call of the tool bash that holds a single shell command. To finish, the first line of the output of the shell command must be 'COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT'.";
 

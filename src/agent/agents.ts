@@ -74,7 +74,7 @@ export async function agentNamed(agentClass: string): Promise<AgentKind | undefi
 export const nameWithoutModel = (agentClass: string): string | undefined =>
   Object.hasOwn(AGENTS, agentClass) ? AGENTS[agentClass]!.asksNoModel : undefined;
 
-/** Never throws: what is wrong with a module comes back as INITIALIZATION_ERROR, before anything is started. */
+/** Never throws: a fault of a module comes back as INITIALIZATION_ERROR, before anything is started. */
 export async function findAgent(agentClass: string, cwd: string): Promise<AgentResponse<AgentKind>> {
   const named = await agentNamed(agentClass);
   if (named) return successResponse(named, agentClass);

@@ -1,4 +1,4 @@
-/** An agent of the user's: what it makes, ends with and tells the record is looked at, so that nothing else of a run breaks by it. */
+/** An agent of the user's: its objects, results and reports to the record are checked, so that nothing else of a run breaks by them. */
 import { z } from 'zod';
 import { callBeganSchema, callEndedSchema } from '../model/userModel.ts';
 import {

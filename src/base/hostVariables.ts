@@ -1,5 +1,5 @@
 /**
- * Variables of this machine that a task wants in its containers. A task names them; their values are given by whoever runs it, and are in no
+ * Variables of this machine that a task wants in its containers. A task names them; their values are given by its user, and are in no
  * record.
  */
 

@@ -85,7 +85,7 @@ export function familiarName(name: string): string {
   return parsed.ok ? canonicalName(parsed.reference).replace(/^docker\.io\/(library\/)?/, '') : name;
 }
 
-/** Equal for all names of one image: a digest says what it is, whoever serves it. */
+/** Equal for all names of one image: a digest says what it is, from any registry. */
 export function imageKey(name: string): string {
   const parsed = parseReference(name);
   if (!parsed.ok) return name;

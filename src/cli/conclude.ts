@@ -127,7 +127,7 @@ export async function showNight(
       return policyOf(args);
     },
   };
-  // Most runs are no nights: what judges them is loaded with the first.
+  // Most runs are no nights: the judge of nights is loaded with the first.
   const [{ judgeRun }, { gateDocument }, { renderTerminal }] = await Promise.all([
     import('../results/night/judgeRun.ts'),
     import('../report/gate/gateDocument.ts'),

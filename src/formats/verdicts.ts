@@ -154,7 +154,7 @@ export interface VerdictSheet {
   readonly warnings: readonly string[];
 }
 
-/** Throws a SourceError: what cannot be read says what was expected. */
+/** Throws a SourceError that says what was expected of a file that cannot be read. */
 export const readVerdictSheet = (path: string): VerdictSheet =>
   statSync(path).isDirectory() ? sheetOfFolder(path) : sheetOfFile(path);
 

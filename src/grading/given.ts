@@ -10,7 +10,7 @@ export interface Given {
 }
 
 export interface Judge {
-  /** The variable holds a key of a provider: whoever wants it asks a model. */
+  /** The variable holds a key of a provider: a task that wants it asks a model. */
   isKey(variable: string): boolean;
   /** The tests get it of their judge. */
   serves(variable: string): boolean;

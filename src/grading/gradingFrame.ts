@@ -211,7 +211,7 @@ function brokenEnding(error: unknown, alone = false): GradingEnd {
   // A prediction that meets a limit beside others, or tells a strange end, may be a victim of them; one that does so again alone is not.
   const doubtful = oom || error.sub === 'forged';
   if (fromWithin && (alone || !doubtful)) {
-    // As missing it would be out of the count, and whoever wrote the patch chose this end.
+    // As missing it would be out of the count, and the patch's author chose this end.
     const says = 'what ran with the patch ended its container, also when it was repeated';
     return {
       outcome: 'invalid',

@@ -50,7 +50,7 @@ with open('${ANSWER}', 'w', encoding='utf-8') as out:
     json.dump(answer, out)
 `;
 
-/** Asks for the status of each test, in words of whoever is asked. */
+/** Asks for the status of each test, in words of the asked program. */
 export async function askStatuses(
   question: Question,
   request: Asker,

@@ -99,7 +99,7 @@ const DEADLINE_CODES: ReadonlySet<number> = new Set([124, 137]);
 export interface TestRun {
   readonly log: string;
   readonly timedOut: boolean;
-  /** The connection was cut: what the script did is not known. */
+  /** The connection was cut: the script's work is not known. */
   readonly lost: boolean;
   readonly oomKilled: boolean;
   readonly exitCode: number;

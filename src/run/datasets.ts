@@ -71,7 +71,7 @@ export async function pinTasks(source: string, options: PinOptions) {
 
 export interface Unfit {
   readonly instance_id: string;
-  /** `refused`: it does not start. `ungradable`: it runs, and gets no verdict. */
+  /** `refused`: the task does not start. `ungradable`: the task runs, and gets no verdict. */
   readonly what: 'refused' | 'ungradable';
   readonly why: string;
 }

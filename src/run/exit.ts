@@ -137,7 +137,7 @@ const OF_CONFIGURATION: ReadonlySet<string> = new Set([LOGIN_SHELL, OPEN_NETWORK
 /** Detail of an attempt that the container engine took with it when it went away. */
 export const ENGINE_LOST = 'daemon_lost';
 
-/** `agentBegan`: what ran in the environment was the agent's. */
+/** `agentBegan`: the environment ran the agent. */
 export function endingOfError(error: unknown, signal: AbortSignal, agentBegan = false): Ending {
   const stop = error instanceof StopReason ? error : stopReasonOf(error, signal);
   if (stop)

@@ -1,7 +1,7 @@
 /**
  * Tasks by an address, fetched once into the cache and pinned: a git repository or a folder in it (`git+https://HOST/REPO#PATH@COMMIT`), a
  * dataset of a suite's registry (`SUITE:NAME@VERSION`), and a repository of task folders on the Hugging Face hub (`hf:ORG/NAME@REVISION`). Nothing
- * that was fetched is run here; who reads the folders follows no link that leads out of a task.
+ * that was fetched is run here; readers of the folders follow no link that leads out of a task.
  */
 import { execFile } from 'node:child_process';
 import {
@@ -136,7 +136,7 @@ async function intoPlace<T>(
   }
 }
 
-/** One folder a commit: what a name stood for stays there when it is added again. */
+/** One folder a commit: a name's earlier tasks stay there when it is added again. */
 export const cloned = (url: string, name: string, revision: string | undefined, env: HubEnv) =>
   intoPlace(name, env, async (fresh) => {
     const commit = await checkOut({ url, revision }, fresh, env);

@@ -94,7 +94,7 @@ export interface RunOutcome extends BatchResult {
   readonly spent: ReturnType<typeof spentNano>;
   /** The budget of the whole run; null for none. */
   readonly budgetNano: number | null;
-  /** Name of the signal, or of whoever else stopped it. */
+  /** The name of the signal, or of any other stopper. */
   readonly interruptedBy: string | null;
   /** Why trials failed without a statement about the model. */
   readonly failures: readonly FailureKind[];

@@ -114,7 +114,7 @@ export function put(db: Store, table: string, row: object): number {
   return 1;
 }
 
-/** JSON of a column; undefined where it cannot be read. One such row must not hide all others from whoever reads the record. */
+/** JSON of a column; undefined where it cannot be read. One such row must not hide all others from a reader of the record. */
 export function storedJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

@@ -126,7 +126,7 @@ function beginTurn(db: Store): Turn {
     try {
       if (turns.get(db) === turn) endTurn(db);
     } catch {
-      // Told to whoever waits, and by the next write.
+      // The waiters hear of it, and the next write tells it.
     }
   });
   return turn;

@@ -146,7 +146,7 @@ const unknownSuite = (name: string): Suite => ({
   }),
 });
 
-/** The suite of an instance, which was loaded by whoever read the instance. */
+/** The suite of an instance, which the reader of the instance has loaded. */
 export function suiteOf({ kind = SWE_BENCH }: Pick<Instance, 'kind'>): Suite {
   const suite = loaded.get(kind);
   if (suite) return suite;

@@ -33,9 +33,9 @@ export interface ViewerOptions {
 }
 
 export interface Viewer {
-  /** For reading: with the token where reading asks for it. */
+  /** The address for reading: with the token where reading asks for it. */
   readonly url: string;
-  /** With the token: whoever opens it can change a run that works. */
+  /** The address with the token: its reader can change a run that works. */
   readonly controlUrl: string;
   readonly port: number;
   close(): Promise<void>;
@@ -156,7 +156,7 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
   }
 }
 
-/** A step at a time: what is asked for meanwhile is answered between two of them. */
+/** One step at a time: requests meanwhile are answered between two of them. */
 function goOn(steps: Iterator<unknown>): void {
   try {
     if (steps.next().done !== true) setImmediate(goOn, steps);

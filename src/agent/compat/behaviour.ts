@@ -118,7 +118,7 @@ const own: Behaviour = {
   exitMessage: (end) => ({ role: 'exit', content: end.message || end.name }),
 };
 
-/** The environment dropped the middle of a submission: what is left would only look like a patch. */
+/** The environment dropped the middle of a submission: the rest would only look like a patch. */
 const holed = (result: CommandResult): boolean => result.omittedBytes > 0 && submissionOf(result) !== null;
 const TOO_LARGE =
   'The output is too large to submit and was not. Submit a smaller patch: only the source files you changed.';
@@ -138,7 +138,7 @@ const v1: Behaviour = {
   askAgainWhenEmpty: false,
   capFormatErrors: false,
   uniqueIds: false,
-  // 1.17.5 has no such limit: whoever sets one wants it.
+  // 1.17.5 has no such limit: a user who sets one wants it.
   wallLimit: 'interrupts',
   timeoutIsObservation: false,
   formatErrorSeesAll: true,

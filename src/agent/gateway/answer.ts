@@ -1,5 +1,5 @@
 /**
- * The answer to one call as it comes, for whoever waits for it. A program that asked twice reads the same answer twice, and one that went
+ * The answer to one call as it comes, for every waiter. A program that asked twice reads the same answer twice, and one that went
  * away does not end it.
  */
 import type { Refusal } from '../../model/dialects/programSide.ts';

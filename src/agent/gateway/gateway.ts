@@ -95,7 +95,7 @@ export interface GatewayCall extends CallFacts {
 }
 
 export interface ProgramAnswer {
-  /** `cut`: it broke off; `refused`: an error in the provider's words; `error`: one in those of the gateway, without bytes of a provider. */
+  /** `cut`: the answer broke off; `refused`: an error in the provider's words; `error`: an error in the gateway's, without bytes of a provider. */
   readonly end: 'whole' | 'cut' | 'refused' | 'error';
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -106,7 +106,7 @@ export interface ProgramAnswer {
 export type GatewayEnd =
   | ({ readonly kind: 'limit' } & ReachedLimit)
   | { readonly kind: 'model'; readonly failure: ModelErrorResponse }
-  /** The budget of the run, or a record that cannot be written: what a listener threw. */
+  /** The error of a listener: the budget of the run, or a record that cannot be written. */
   | { readonly kind: 'thrown'; readonly error: unknown };
 
 export interface GatewaySummary {
@@ -127,7 +127,7 @@ export interface GatewaySummary {
 }
 
 export interface GatewaySession {
-  /** Stands for the provider's key inside; it is worth nothing after `close`. */
+  /** The key that stands for the provider's inside, and is worth nothing after `close`. */
   readonly key: string;
   /** The model that the program must ask for. */
   readonly model: string;

@@ -562,7 +562,7 @@ function createSessionMeter(limits: SessionSpec['limits']) {
       return steps > 0 ? steps : withoutTools;
     },
     begin: (isStep: boolean) => count(isStep, 1),
-    /** The provider broke the call off: what its program asks again is the same step. */
+    /** The provider broke the call off: the program's next request is the same step. */
     takeBack: (isStep: boolean) => count(isStep, -1),
     /** The funds of a call that may use so many tokens. */
     funds: (tokens: number): Funds => ({

@@ -34,7 +34,7 @@ export const commandAgent = installedAgent({
       GEMINI_API_KEY: key,
     },
     command: [
-      // Only here: what is graded afterwards finds nothing of it.
+      // The PATH is set only here: the grading afterwards finds nothing of it.
       ...(config.program === undefined ? [] : [`export PATH=${ADDED_BIN}:"$PATH"`]),
       renderCommand(config.command ?? '', {
         ...{ task: prompt, promptFile, model },

@@ -69,7 +69,7 @@ export const installedAgent = (program: InstalledProgram): InstalledProgram & Ag
 
 /** The progress of the program, seen from outside of it. */
 interface Run {
-  /** null: it was killed. */
+  /** null: the program was killed. */
   readonly result: CommandResult | null;
   readonly end: GatewayEnd | null;
   readonly broken: EnvironmentError | null;
@@ -397,7 +397,7 @@ interface ProgramRun {
   readonly over: Promise<'leaves' | 'is lost'>;
 }
 
-/** null: it had to be killed, and its output is not known. Throws EnvironmentError, and the signal's reason. */
+/** null: the program had to be killed, and its output is not known. Throws EnvironmentError, and the signal's reason. */
 export async function runProgram(run: ProgramRun): Promise<CommandResult | null> {
   const { environment, launch, folders, prompt, limitS, timeUp, signal } = run;
   await placeTexts(environment, folders.files, { ...launch.files, 'prompt.txt': prompt });

@@ -96,7 +96,7 @@ const ESCAPE_SEQUENCES = new RegExp(`${CSI}[@-~]|${STRINGS}|${SHORT}`, 'g');
 /** Also sequences that are cut off: they are removed whole, so that their parameters do not look like text. */
 export const ESCAPE_BEGINNINGS = new RegExp(`${CSI}[@-~]?|${STRINGS}|${SHORT}|\\x1b[ -/]*`, 'g');
 
-/** Two true colours and some weights; what is longer is no colour that anybody chose. */
+/** Two true colours and some weights; a longer sequence is no colour that anybody chose. */
 const COLOUR = /^\x1b\[[\d;:]{0,64}m$/;
 
 /** Removes every escape sequence; with `keepColours` those that only set colours and weight stay. */

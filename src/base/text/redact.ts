@@ -364,7 +364,7 @@ const PREFIX = /^(?:sk|pk|rk|gsk|xai|AIza)[-_]/;
 const WORD = /^(?:[A-Z]?[a-z]{1,16}|[A-Z]{1,16})?\d{0,8}$/;
 const LONG = 20;
 const MANY_WORDS = 32;
-/** A private key has some thousand characters; what begins like one is one. */
+/** A private key has some thousand characters; a text that begins like one is one. */
 const LONGEST_KEY = 10_000;
 /** Bits a character: random hexadecimal digits of that length have about 3.4. */
 const ENTROPY = 3;

@@ -114,7 +114,7 @@ async function tellReplaced(resolved: ResolvedConfig, file: string, { cwd, tell 
   });
 }
 
-/** Most runs are compared with nothing, and have no plan to show: what does that is loaded when it is asked for. */
+/** Most runs are compared with nothing, and have no plan to show: that code is loaded when it is asked for. */
 const nights = async () => ({
   ...(await import('../../results/night/gateRun.ts')),
   ...(await import('../../report/gate/rules.ts')),

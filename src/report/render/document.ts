@@ -70,7 +70,7 @@ export const block = {
   }),
 };
 
-/** A name of ours is shorter by far; what is longer is somebody's data. */
+/** A name of ours is shorter by far; a longer one is foreign data. */
 const LONGEST_KEY = 200;
 
 const snake = (key: string): string =>

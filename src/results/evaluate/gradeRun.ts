@@ -336,7 +336,7 @@ export interface DatasetChoice {
 export const requireSubset = ({ subset, ...where }: DatasetChoice, env: Variables): Promise<Dataset> =>
   requireDataset(subset, { ...where, env });
 
-/** `stored` is what a run was planned with; what is given wins. */
+/** `stored` holds the settings that a run was planned with; given ones win. */
 export function gradingConfig(given: Partial<GradingConfig> = {}, stored: unknown = {}): GradingConfig {
   const base = gradingConfigSchema.parse(stored);
   return { ...base, ...given, enabled: true, parsers: { ...base.parsers, ...given.parsers } };

@@ -120,7 +120,7 @@ export async function keepPackage(dir: string, integrity: string, fetched: strin
 export const packageBytes = async (dir: string, integrity: string): Promise<number> =>
   (await stat(packageFile(dir, integrity))).size;
 
-/** undefined: it is as it was added; else a sentence. */
+/** undefined: the agent is as it was added; else a sentence. */
 export async function packageProblem(
   dir: string,
   { name, version, integrity }: AddedPackage,

@@ -14,7 +14,7 @@ const TAR = /\.(?:tar|tgz|tar\.gz)$/;
 /** A program's name is part of files, volumes and configurations. */
 const NAME = /^[a-z0-9][a-z0-9._-]{0,39}$/;
 
-/** undefined: it reads as no source; perhaps it is an agent that is known. Throws UserError where it almost is one. */
+/** undefined: the text reads as no source; perhaps it is an agent that is known. Throws UserError where it almost is a source. */
 export function programSource(text: string): ProgramSource | undefined {
   const [, registry, wanted = ''] = /^(npm|pypi):(.*)$/s.exec(text) ?? [];
   if (registry === 'npm' || registry === 'pypi') {

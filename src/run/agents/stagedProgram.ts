@@ -19,7 +19,7 @@ export interface StagedProgram {
   /** null: that of its content. */
   readonly version: string | null;
   readonly licence: string;
-  /** null: it runs on every image. */
+  /** null: the program runs on every image. */
   readonly libc: Libc | null;
   /** The commands in `bin/` of the folder. */
   readonly bins: readonly string[];

@@ -182,7 +182,7 @@ const plainModel = (model: Model): Model => ({
 
 const keyOf = (body: Uint8Array): string => createHash('sha256').update(body).digest('base64');
 
-/** The key of a request, whoever makes it. */
+/** The key of a request, the same for every asker. */
 const requestKey = (
   { dialect, model: wireModel }: Pick<Wire, 'dialect' | 'model'>,
   request: WireRequest,

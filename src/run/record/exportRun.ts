@@ -138,7 +138,7 @@ export async function exportRecord({ store, run, dir }: ExportTarget): Promise<s
 /** Trajectories that lie in the folder as the record has them, and whether each was that of the final attempt. */
 type Written = Map<number, boolean>;
 
-/** `written`: what an exporter wrote while the run worked. */
+/** `written`: the attempts that an exporter wrote while the run worked. */
 export async function exportRun(target: ExportTarget, written: Written = new Map()): Promise<string[]> {
   crashPoint('before_export');
   await exportManifest(target);

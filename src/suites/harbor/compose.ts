@@ -485,7 +485,7 @@ function placeMount(
   }
   if (type === 'volume') {
     if (source !== undefined && !declared.volumes.has(source)) return say(`the file has no volume ${source}`);
-    // One without a name is its own: it has the name of its place.
+    // A volume without a name has the name of its place.
     placed.volumes.push({ name: source ?? `${name}-${index}`, path, readOnly: read_only });
     return undefined;
   }
@@ -626,7 +626,7 @@ function portsOf({ ports, expose }: ReadService): Pick<Service, 'ports'> {
   return declared.length > 0 ? { ports: declared } : {};
 }
 
-/** `image` is told by whoever knows how the task's images are called. */
+/** The caller adds `image`: it knows the names of the task's images. */
 function containerOf(name: string, service: ReadService, placed: PlacedService, reasons: string[]): Service {
   const { entrypoint, command, environment, user, working_dir, hostname, healthcheck, depends_on } = service;
   const {

@@ -50,7 +50,7 @@ function regexOf(pattern: string): LinearRegex {
   return linearRegex(`${source}$`, 's');
 }
 
-/** At its end; one behind a backslash stays. */
+/** The line without blanks at its end; a blank behind a backslash stays. */
 function withoutBlanks(line: string): string {
   let end = line.length;
   while (end > 0 && line[end - 1] === ' ' && line[end - 2] !== '\\') end -= 1;

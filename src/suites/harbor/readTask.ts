@@ -63,7 +63,7 @@ const verifier = z.object({
   env: variables,
   variables: wanted,
   collect: z.array(z.object({ command: text, timeout_s: z.number(), user: text.optional() })),
-  /** Absent: it runs where the agent ran. */
+  /** A container of the verifier's own; absent: it runs where the agent ran. */
   separate: z
     .object({
       image: text,

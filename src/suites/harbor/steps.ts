@@ -28,7 +28,7 @@ export interface TaskStep extends AgentPart {
   readonly networks?: { readonly setup: Network; readonly agent: Network };
   /** Must pass before the agent begins. */
   readonly healthcheck?: string | undefined;
-  /** undefined: the next step begins whatever came of this one. */
+  /** undefined: the next step begins after any result of this one. */
   readonly verify?: Verify | undefined;
 }
 

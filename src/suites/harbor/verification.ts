@@ -124,7 +124,7 @@ export async function ungradable(frame: GradingFrame, errorMessage: string): Pro
 
 /**
  * The verdict, beside what the agent changed of the programs and libraries that its tests run, and beside what the tests say of the task's own
- * image where they leave no reward here: whoever broke the verifier has failed it.
+ * image where they leave no reward here: an agent that broke the verifier has failed it.
  */
 export async function verification(wanted: Wanted, request: GradeRequest): Promise<EvaluationResult> {
   const { work } = request;
@@ -200,7 +200,7 @@ async function besideOwnPrograms(
     ...touched(true, says),
     runLog,
     durationMs,
-    // As missing it would be out of the count, and whoever worked there chose that.
+    // As missing it would be out of the count, and the agent chose that.
     outcome: 'invalid',
     resolved: false,
     resolvedStrict: false,
@@ -917,7 +917,7 @@ async function rewardOf(environment: Environment): Promise<ReadReward & { readon
   }
 }
 
-/** A second one that says something else. A script that ends with reward.txt has another opinion than whoever wrote reward.json. */
+/** A second reward that says something else. A script that ends with reward.txt may disagree with reward.json. */
 async function otherReward(environment: Environment, reward: number): Promise<VerifierEnd['otherReward']> {
   const read = (path: string) => filesIn(environment, path, MAX_REWARD_BYTES, true).catch(() => []);
   if (!(await read(REWARD_JSON)).some(({ path, kind }) => path === REWARD_JSON && kind === undefined))
