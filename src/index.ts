@@ -1,4 +1,4 @@
-/** What others build on: the contracts, the default parts, the vocabulary, and the functions that start work from a program. */
+/** The public interface: the contracts, the default parts, the vocabulary, and the functions that start work from a program. */
 
 import { resolve } from 'node:path';
 import {

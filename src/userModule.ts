@@ -1,6 +1,6 @@
 /**
- * Modules that a configuration names: an agent, a model, an environment or a log parser of the user's. What one throws, or returns where the
- * contract has something else, is its author's to mend, and says where.
+ * Modules that a configuration names: an agent, a model, an environment or a log parser of the user's. A module that
+ * throws, or breaks the contract, is its author's to mend: the error says where.
  */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -9,14 +9,14 @@ import type { z } from 'zod';
 
 export type UserModule = Readonly<Record<string, unknown>>;
 
-/** What is told of a module. */
+/** A module as errors name it. */
 export interface NamedModule {
   /** "agent", "model", "environment", "log parser" */
   readonly what: string;
   readonly path: string;
 }
 
-/** Where a built-in name may stand too: is this a path? */
+/** Whether a name is a path, where a built-in name may stand too. */
 export const isModulePath = (name: string): boolean => /[\\/]|\.[cm]?[jt]s$/.test(name);
 
 /** Every module that was imported, by its file. */
@@ -55,10 +55,10 @@ export function blamed(error: unknown): UserModuleError | null {
   return place && misused(place.module, `threw at line ${place.line}: ${messageOf(error)}`, error);
 }
 
-/** Around everything that a module is called for: what it throws without a stack of ours, a text for example, is its own too. */
+/** Wraps every call of a module: an error without a stack of ours, a text for example, is the module's too. */
 function thrownBy(module: NamedModule, error: unknown): unknown {
   const isKnown = (frame: string): boolean => OURS.some((folder) => frame.includes(folder));
-  // The end of a signal is whoever's signal it is.
+  // An abort belongs to the owner of its signal.
   if (
     error instanceof Error &&
     (error.name === 'AbortError' || placeOf(error) || framesOf(error).some(isKnown))
@@ -100,7 +100,7 @@ function placeOf(error: unknown): { readonly module: NamedModule; readonly line:
 
 type Check = (value: unknown) => string | null;
 
-/** What a function of a module makes at once. */
+/** The value that a function of a module makes at once. */
 export function madeBy<T>(module: NamedModule, name: string, make: () => T, check: Check): T {
   let made: T;
   try {
@@ -118,7 +118,7 @@ function usable<T>(module: NamedModule, name: string, value: T, check: Check | u
 }
 
 /**
- * What a module made, as the contract has it: each function is called on its own object, and what it throws or returns is looked at.
+ * A module's object, as the contract has it: each function is called on its own object, and its error or result is checked.
  * `checks`: by name, why a result cannot be used.
  */
 export function watchedModule<T extends object>(
@@ -167,7 +167,7 @@ export function problemWith(schema: z.ZodType, value: unknown): string | null {
   return issue ? `${issue.path.join('.') || 'it'}: ${issue.message}` : null;
 }
 
-/** For a sentence. */
+/** The value as words of a sentence. */
 export function described(value: unknown): string {
   if (value instanceof Promise) return 'a promise';
   if (value === null || value === undefined) return String(value);

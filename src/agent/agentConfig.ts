@@ -1,13 +1,13 @@
-/** What a user may set under `agent:`. Names are mini-swe-agent's where it has one. 0 (or none) means off for every limit. */
+/** The settings under `agent:`. Names are mini-swe-agent's where it has one. 0 (or none) turns a limit off. */
 import { z } from 'zod';
 import { identity, runtime } from '../base/fieldClass.ts';
 import { setting } from '../base/plausible.ts';
 
-/** The seeds' default asks for a block; what asks for a call of the tool says the same otherwise. */
+/** The seeds' default asks for a block; the text for a call of the tool says the same otherwise. */
 export const TOOL_CALL_INSTANCE_TEMPLATE =
   "Your task: {{task}}. Please reply with a call of the tool bash that holds a single shell command. To finish, the first line of the output of the shell command must be 'COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT'.";
 
-/** It asks for no form of replies: each program has its own. */
+/** The prompt asks for no form of replies: each program has its own. */
 export const PROMPT_TEMPLATE = `Resolve this issue in the repository at {{cwd}}:
 
 <issue>

@@ -12,9 +12,9 @@ import { userAgent } from './userAgent.ts';
 
 interface AgentEntry {
   load(): Promise<AgentKind>;
-  /** Of a program that is fetched by its name and version: one that exists, for texts of help. */
+  /** A version that exists, for texts of help, of a program that is fetched by its name and version. */
   readonly version?: string;
-  /** It asks no model, and its arm names none: its predictions carry this name. */
+  /** The agent asks no model, and its arm names none: its predictions carry this name. */
   readonly asksNoModel?: string;
 }
 
@@ -37,7 +37,7 @@ export const AGENT_NAMES: readonly string[] = Object.keys(AGENTS);
 
 /** Agents that `agents add` fetches. */
 export const FETCHED: readonly string[] = Object.keys(AGENTS).filter((name) => AGENTS[name]!.version);
-/** One of them with its version, for texts of help. */
+/** A fetched agent with its version, for texts of help. */
 export const EXAMPLE = `${FETCHED[0]}@${AGENTS[FETCHED[0]!]!.version}`;
 
 interface AgentSpec {
@@ -74,7 +74,7 @@ export async function agentNamed(agentClass: string): Promise<AgentKind | undefi
 export const nameWithoutModel = (agentClass: string): string | undefined =>
   Object.hasOwn(AGENTS, agentClass) ? AGENTS[agentClass]!.asksNoModel : undefined;
 
-/** Never throws: what is wrong with a module comes back as INITIALIZATION_ERROR, before anything is started. */
+/** Never throws: a fault of a module comes back as INITIALIZATION_ERROR, before anything is started. */
 export async function findAgent(agentClass: string, cwd: string): Promise<AgentResponse<AgentKind>> {
   const named = await agentNamed(agentClass);
   if (named) return successResponse(named, agentClass);
@@ -103,7 +103,7 @@ export async function loadAgent(agentClass: string, cwd: string): Promise<AgentK
   return found.result;
 }
 
-/** Why an agent cannot work with the servers of tools of a task, as a clause; undefined where it takes all of them. */
+/** The reason why an agent cannot work with the servers of tools of a task, as a clause; undefined where it takes all of them. */
 export async function refusalOfServers(
   agentClass: string,
   servers: readonly McpServer[],

@@ -1,5 +1,5 @@
 /**
- * What the runner sees of an agent. The agent knows no store and no queue: it says what happens through callbacks, and resolves to how it ended.
+ * An agent as the runner sees it. The agent knows no store and no queue: it says what happens through callbacks, and resolves to how it ended.
  */
 import type { VariableValues } from '../base/hostVariables.ts';
 import type { McpServer, McpTransport } from '../base/mcpServer.ts';
@@ -18,7 +18,7 @@ export interface AgentContext {
   readonly step: number;
   /** Several calls may be out at a time: which one is meant. The built-in agent makes one after the other. */
   readonly call?: number;
-  /** What the call is for, beside the agent's own turns: subagent:ID, title, count_tokens. */
+  /** The purpose of a call that is none of the agent's own turns: subagent:ID, title, count_tokens. */
   readonly label?: string;
 }
 
@@ -27,7 +27,7 @@ export interface CommandRecord {
   /** Position within the turn: several tool calls may come in one reply. */
   readonly index: number;
   readonly command: string;
-  /** Of a program's command the code is null where the program does not tell it. */
+  /** The code of a program's command is null where the program does not tell it. */
   readonly result: Omit<CommandResult, 'exitCode'> & { readonly exitCode: number | null };
   readonly startedAt: number;
 }
@@ -35,17 +35,16 @@ export interface CommandRecord {
 /** A call of an installed program, and which messages of the record it added. */
 export interface ProgramCallRecord {
   readonly call: GatewayCall;
-  /** As `onCallBegan` names it. */
+  /** The call's label, as `onCallBegan` names it. */
   readonly label: string | null;
   readonly firstMessage: number;
-  /** Its answer is the last of them; null where none came. */
+  /** The answer is the last message; null where none came. */
   readonly replyMessage: number | null;
 }
 
 /**
- * `onMessage`, `onCommand`, `onProgramCall`, `onCallWanted`, `onCallBegan` and `onCallEnded` are the record: if one throws, `run` rejects with that error.
- * A request leaves once what `onCallBegan` returned has resolved.
- * The others are for display: what they throw is ignored.
+ * `onMessage`, `onCommand`, `onProgramCall`, `onCallWanted`, `onCallBegan` and `onCallEnded` are the record: if one throws, `run` rejects with that
+ * error. A request leaves once what `onCallBegan` returned has resolved. The others are for display: what they throw is ignored.
  */
 export interface AgentCallbacks {
   onMessage?(ctx: AgentContext, message: Message, index: number): void;
@@ -76,7 +75,7 @@ export interface AgentCallbacks {
 /** exitStatus is mini-swe-agent's word: Submitted, LimitsExceeded, TimeExceeded, RepeatedFormatError, or the name of a terminating exception. */
 export interface AgentResult {
   readonly exitStatus: string;
-  /** What was submitted as text; '' when nothing was. */
+  /** The submitted text; '' when nothing was submitted. */
   readonly submission: string;
   /** The submitted bytes, byte-exact; absent when nothing was submitted. */
   readonly submissionBytes?: Uint8Array;
@@ -87,13 +86,13 @@ export interface AgentResult {
     readonly message: string;
     readonly metadata?: ProviderErrorMetadata;
   };
-  /** With an `onMessage` without raw outputs and responses, which it was given; else whole. */
+  /** The messages, without raw outputs and responses where `onMessage` was given them; else whole. */
   readonly messages: readonly Message[];
   readonly steps: number;
   readonly costNano: number | null;
   /** Milliseconds of its wall-clock limit that it used; absent: all that passed. */
   readonly workedMs?: number;
-  /** For the record: what an installed program left, such as its exit code. It decides nothing. */
+  /** Facts that an installed program left, such as its exit code, for the record; they decide nothing. */
   readonly evidence?: Readonly<Record<string, unknown>>;
 }
 
@@ -113,7 +112,7 @@ export interface Solution {
     at: {
       readonly timeoutS: number;
       readonly signal?: AbortSignal | undefined;
-      /** Of this machine, by name. */
+      /** Variables of this machine, by name. */
       readonly variables?: VariableValues | undefined;
     },
   ): Promise<SolutionEnd>;
@@ -123,7 +122,7 @@ export interface SolutionEnd {
   /** A sentence for people. */
   readonly says: string;
   readonly timedOut: boolean;
-  /** What is graded in place of the work tree: a patch that could not be applied there. */
+  /** A patch that could not be applied to the work tree, and is graded in its place. */
   readonly submission?: string;
 }
 
@@ -134,7 +133,7 @@ export interface AgentParts {
   readonly instanceId: string;
   readonly model: Model;
   readonly environment: Environment;
-  /** For agents that are programs: it answers their calls of models. */
+  /** The gateway that answers the calls of agents that are programs. */
   readonly gateway?: ArmGateway | undefined;
   readonly config: AgentConfig;
   /** Servers of tools that the task and the arm give the agent; only for agents that take them. */
@@ -159,18 +158,18 @@ export interface WantedPackage {
   readonly name: string;
   readonly version: string;
   readonly folder: string;
-  /** Where the registry names none; default: the agent's. */
+  /** The licence where the registry names none; default: the agent's. */
   readonly licence?: string;
 }
 
-/** Which packages make a program. They are its makers' own: users fetch them, and nothing of them is passed on. */
+/** The packages of a program. Its makers own them: users fetch them, and nothing of them is passed on. */
 export interface AgentPackages {
-  /** Of the program, where a package does not say it. */
+  /** The program's licence, where a package does not say it. */
   readonly licence: string;
   readonly variants: readonly { readonly libc: Libc | null; readonly packages: readonly WantedPackage[] }[];
 }
 
-/** As Node and npm call an architecture. */
+/** The architecture as Node and npm call it. */
 export type PackageArchitecture = 'x64' | 'arm64';
 
 export interface AgentProblem {
@@ -178,27 +177,27 @@ export interface AgentProblem {
   readonly fix: string;
 }
 
-/** What the core asks of a class of agents; `agents.ts` has a line for each. A module of the user's has `create` only. */
+/** A class of agents as the core sees it; `agents.ts` has a line for each. A module of the user's has `create` only. */
 export interface AgentKind {
   readonly create: CreateAgent;
-  /** What it leaves in the work tree is its patch, whatever `run.patch` says, unless it submits bytes. */
+  /** The agent's changes of the work tree are its patch, whatever `run.patch` says, unless it submits bytes. */
   readonly leavesPatch?: boolean;
-  /** It is given the solution of its task, and works on no task without one. */
+  /** The agent is given the solution of its task, and works on no task without one. */
   readonly solves?: boolean;
-  /** It never asks through the gateway, which is then not loaded. */
+  /** The agent never asks through the gateway, which is then not loaded. */
   readonly asksItself?: boolean;
-  /** It begins with system_template and instance_template; what nobody wrote would be made up. */
+  /** The agent begins with system_template and instance_template; a default for them would be made up. */
   readonly prompted?: boolean;
-  /** It asks its model through the gateway, in this protocol; null: in any; absent: it asks the model of its arm itself. */
+  /** The protocol in which the agent asks its model through the gateway; null: any; absent: it asks the model of its arm itself. */
   readonly dialect?: DialectName | null;
-  /** How it reaches servers of tools; absent: it is given none. */
+  /** The ways in which the agent reaches servers of tools; absent: it is given none. */
   readonly mcp?: readonly McpTransport[];
-  /** How it gets instructions and skills: it looks where they are put, or its line names the places; absent: not at all. */
+  /** The way to instructions and skills: the agent looks where they are put, or its line names the places; absent: it gets none. */
   readonly equipment?: 'found' | 'named';
-  /** What `agents add` fetches, and containers get; absent: it brings nothing. */
+  /** The packages that `agents add` fetches and containers get; absent: the agent brings none. */
   packages?(version: string, arch: PackageArchitecture): AgentPackages;
   /** Containers get what `agent.program` names, which its user added. */
   readonly takesProgram?: boolean;
-  /** What its configuration lacks. */
+  /** The setting that its configuration lacks. */
   missing?(config: AgentConfig): AgentProblem | null;
 }

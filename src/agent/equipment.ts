@@ -1,6 +1,6 @@
 /**
- * What an arm gives its agent beside the task: instructions and skills. They are copied into the container, outside of the work tree, so that
- * they are no part of the patch, and the repository's own AGENTS.md stays what it is: programs read both.
+ * Instructions and skills that an arm gives its agent beside the task. Both are copied into the container, outside of the work tree, so that
+ * the patch holds neither, and the repository's own AGENTS.md stays as it is: programs read both.
  */
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import type { Environment, PlacedFile } from '../environment/environment.ts';
 import { environmentKindOf } from '../environment/environments.ts';
 
 export interface SkillFile {
-  /** Within the folder of its skill. */
+  /** The file's path within the folder of its skill. */
   readonly path: string;
   readonly content: Uint8Array;
   readonly executable: boolean;
@@ -28,18 +28,18 @@ export interface Equipment {
   readonly skills: readonly Skill[] | null;
 }
 
-/** Where it is in the container. The paths are there also where an arm gives nothing: an empty folder and an empty file. */
+/** The equipment's places in the container. The paths are there also where an arm gives nothing: an empty folder and an empty file. */
 export interface PlacedEquipment extends Equipment {
   readonly skillsFolder: string;
   readonly instructionsFile: string;
 }
 
-/** In a container, where configurations may name it. */
+/** A folder in the container, where configurations may name it. */
 const PLACED_FOLDER = '/opt/swebatch-equipment';
 
 export interface Placement {
   readonly placed: PlacedEquipment;
-  /** What stays on a machine of its user is taken away; a container is gone with what is in it. */
+  /** Files on the user's own machine are removed; those in a container are gone with it. */
   remove(): Promise<void>;
 }
 

@@ -5,7 +5,7 @@
 import { EnvironmentError } from '../environment/environment.ts';
 import type { AgentKind, AgentParts, AgentResult, SolutionEnd } from './contract.ts';
 
-/** It has no step, and costs nothing. */
+/** The oracle takes no step, and costs nothing. */
 const DONE: AgentResult = { exitStatus: 'Submitted', submission: '', messages: [], steps: 0, costNano: 0 };
 
 function resultOf({ timedOut, submission }: SolutionEnd): AgentResult {

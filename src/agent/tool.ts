@@ -9,7 +9,7 @@ export interface Result<M = Readonly<Record<string, unknown>>> {
   /** One short line for people. */
   readonly title: string;
   readonly metadata: M;
-  /** For the model; on failure it begins with `Error: `. */
+  /** The answer for the model; on failure it begins with `Error: `. */
   readonly output: string;
 }
 
@@ -38,11 +38,11 @@ export interface Tool<A, M> {
 export interface BashMetadata {
   readonly exitCode: number;
   readonly error?: ToolErrorCode;
-  /** All that is known of the command. */
+  /** The command's result, as far as it is known. */
   readonly result: CommandResult;
 }
 
-/** What tool calling models are told; mini-swe-agent 2 sends exactly this. */
+/** The tool as models that call tools are told of it, in exactly mini-swe-agent 2's words. */
 export const BASH_TOOL: ToolSpec = {
   type: 'function',
   function: {

@@ -1,4 +1,4 @@
-/** An agent of the user's: what it makes, ends with and tells the record is looked at, so that nothing else of a run breaks by it. */
+/** An agent of the user's: its objects, results and reports to the record are checked, so that nothing else of a run breaks by them. */
 import { z } from 'zod';
 import { callBeganSchema, callEndedSchema } from '../model/userModel.ts';
 import {
@@ -58,7 +58,7 @@ export const userAgent =
     return watchedModule(module, agent, { run: (result) => problemWith(resultSchema, result) });
   };
 
-/** What is told to the record comes in its forms and its order: a message that came twice, or after a gap, would be another's place. */
+/** Reports to the record must have its forms and its order: a message that came twice, or after a gap, would take another's place. */
 function checkedRecord(module: NamedModule, record: AgentCallbacks): AgentCallbacks {
   let messages = 0;
   const refuseWrong = (name: string, schema: z.ZodType, value: unknown): void => {

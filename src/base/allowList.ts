@@ -104,9 +104,9 @@ export const allowListProblems = (entries: readonly string[], { withPorts = fals
 const WEB_PORTS: readonly number[] = [80, 443];
 
 export interface Reach {
-  /** Why it is refused, as a clause; else whether the port was named, so that it need not speak TLS. */
+  /** The reason of a refusal, as a clause; else whether the port was named, so that it need not speak TLS. */
   judge(target: Target): { readonly refused: string } | { readonly portNamed: boolean };
-  /** Of an address that a name has, or that stands for itself. */
+  /** The answer for an address that a name has, or that stands for itself. */
   mayConnect(address: string, port: number): boolean;
 }
 

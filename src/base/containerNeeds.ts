@@ -6,7 +6,7 @@ import type { Services } from './services.ts';
 export interface ContainerNeeds {
   /** Working directory of every command; `image` is the one that the image names. */
   readonly cwd?: string | undefined;
-  /** Of its first process, and of its commands; `image` is the one that the image names. */
+  /** The user of the first process, and of commands; `image` is the one that the image names. */
   readonly user?: string | undefined;
   /** The user of the agent's commands, where it is not the image's. */
   readonly worker?: string | undefined;
@@ -23,7 +23,7 @@ export interface ContainerNeeds {
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Variables of this machine, which go over `env` where they are given. */
   readonly variables?: WantedVariables | undefined;
-  /** How many of the engine's. */
+  /** The number of the engine's GPUs. */
   readonly gpus?: number | undefined;
   /** Seconds after which a container may end by itself; never shorter than configured. */
   readonly lifetimeS?: number | undefined;
@@ -33,7 +33,7 @@ export interface ContainerNeeds {
   readonly openFolders?: readonly string[] | undefined;
   /** The arguments of the image's ENTRYPOINT, which runs beside the work; absent: it does not run. */
   readonly entryArguments?: readonly string[] | undefined;
-  /** In the place of the image's ENTRYPOINT. */
+  /** The program in the place of the image's ENTRYPOINT. */
   readonly entryProgram?: readonly string[] | undefined;
   /** The arguments are a command of their own where the image has no ENTRYPOINT. */
   readonly entryAlone?: boolean | undefined;
@@ -41,7 +41,7 @@ export interface ContainerNeeds {
   readonly services?: Services | undefined;
 }
 
-/** With the variables of this machine that are given to it, and to the containers beside it. */
+/** The needs with the variables of this machine that are given to the container, and to the containers beside it. */
 export function withGivenVariables<T extends ContainerNeeds>(needs: T, values: VariableValues | undefined) {
   const { services } = needs;
   const containers = services?.containers.map((one) => withVariables(one, values));

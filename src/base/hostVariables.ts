@@ -1,4 +1,7 @@
-/** Variables of this machine that a task wants in its containers. A task names them; their values are given by whoever runs it, and are in no record. */
+/**
+ * Variables of this machine that a task wants in its containers. A task names them; their values are given by its user, and are in no
+ * record.
+ */
 
 /** Under which name a container gets a variable of this machine, to the name that it has here. */
 export type WantedVariables = Readonly<Record<string, string>>;

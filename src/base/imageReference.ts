@@ -3,7 +3,7 @@
 export interface ImageReference {
   /** `docker.io` when none is written. */
   readonly registry: string;
-  /** With `library/` where Docker Hub implies it. */
+  /** The repository, with `library/` where Docker Hub implies it. */
   readonly repository: string;
   readonly tag: string | undefined;
   readonly digest: string | undefined;
@@ -85,7 +85,7 @@ export function familiarName(name: string): string {
   return parsed.ok ? canonicalName(parsed.reference).replace(/^docker\.io\/(library\/)?/, '') : name;
 }
 
-/** Equal for all names of one image: a digest says what it is, whoever serves it. */
+/** Equal for all names of one image: a digest says what it is, from any registry. */
 export function imageKey(name: string): string {
   const parsed = parseReference(name);
   if (!parsed.ok) return name;
@@ -121,7 +121,7 @@ export function sourceOf(image: string, rules: readonly RewriteRule[]): ParsedRe
   return parsed.ok ? rewriteReference(parsed.reference, rules) : parsed;
 }
 
-/** Where an image is asked for, in order: the mirrors of its registry, each with the path it may have, then the registry itself. */
+/** The places of an image, in order: the mirrors of its registry, each with the path it may have, then the registry itself. */
 export function candidatesOf(
   reference: ImageReference,
   mirrors: Readonly<Record<string, readonly string[]>>,

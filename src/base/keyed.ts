@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { isRecord } from './isRecord.ts';
 
-/** As z.record, which leaves `__proto__` out, and whose objects have a "constructor" all the same. */
+/** A record that keeps the key `__proto__`, in an object without a "constructor"; z.record does neither. */
 export const keyed = <T>(value: z.ZodType<T>, key: z.ZodType<string> = z.string()) =>
   z.custom<object>(isRecord, 'must be an object').transform((given, context): Record<string, T> => {
     const read = Object.create(null) as Record<string, T>;

@@ -1,4 +1,7 @@
-/** Bounds for numbers. One of a foreign file that is beyond them is unknown: it would overflow sums and make means worthless. One of a setting is refused. */
+/**
+ * Bounds for numbers. A number of a foreign file beyond them is unknown: it would overflow sums and make means worthless. In a setting it
+ * is refused.
+ */
 import { z } from 'zod';
 import { parseDuration, parseSize } from './text/units.ts';
 

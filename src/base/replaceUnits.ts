@@ -25,7 +25,7 @@ function firstIn(table: UnitTable, text: string): number {
 
 interface Written {
   readonly units: Uint16Array;
-  /** All units together by "or": below 0x80 the text is ASCII. */
+  /** The units together by "or": below 0x80 the text is ASCII. */
   readonly wide: number;
 }
 
@@ -34,7 +34,7 @@ function writtenAs(text: string): Written {
   return { units, wide: units.reduce((all, unit) => all | unit, 0) };
 }
 
-/** A pair of surrogates is asked for as one code point. What `replacement` returns has no half character in it. */
+/** A pair of surrogates is asked for as one code point. `replacement` returns no half character. */
 export function replaceUnits(text: string, table: UnitTable, replacement: (code: number) => string): string {
   const from = firstIn(table, text);
   if (from < 0) return text;
@@ -70,7 +70,7 @@ export function replaceUnits(text: string, table: UnitTable, replacement: (code:
   return text.slice(0, from) + textOf(units, wide, surrogates);
 }
 
-/** Of the result from `from` on, in units: room that grows costs more than a second look. */
+/** The length of the result from `from` on, in units: room that grows costs more than a second look. */
 function lengthOf(text: string, from: number, table: UnitTable, written: (code: number) => Written): number {
   let length = text.length - from;
   let last = -1;

@@ -7,14 +7,14 @@ const amount = z.number().optional();
 /** The ports it says it listens on: of use where containers share an address. */
 const ports = z.array(z.object({ first: z.number(), last: z.number(), protocol: text })).optional();
 
-/** Where a container stands among the others. Names are those of the task; each attempt has networks and volumes of its own. */
+/** The place of a container among the others. Names are those of the task; each attempt has networks and volumes of its own. */
 const place = {
   networks: z.array(z.object({ name: text, aliases: z.array(text) })),
   volumes: z.array(z.object({ name: text, path: text, readOnly: z.boolean() })),
 };
 
 const healthcheck = z.object({
-  /** As the engine takes it: CMD or CMD-SHELL and what follows, or NONE. */
+  /** The test as the engine takes it: CMD or CMD-SHELL and what follows, or NONE. */
   test: z.array(text),
   intervalMs: amount,
   timeoutMs: amount,
@@ -31,7 +31,7 @@ const service = z.object({
   entrypoint: z.array(text).optional(),
   command: z.array(text).optional(),
   env: z.record(text, text),
-  /** Of this machine, which go over `env` where they are given: under which name, to the name here. */
+  /** Variables of this machine, which go over `env` where they are given: under which name, to the name here. */
   variables: z.record(text, text).optional(),
   user: text.optional(),
   cwd: text.optional(),
@@ -59,7 +59,7 @@ export const servicesSchema = z.object({
   networks: z.array(z.object({ name: text, inner: z.boolean() })),
   /** The container of the work: what others call it, and what it has of them. */
   own: z.object({ name: text, ...place, ports }),
-  /** In an order in which they can be started: each after those that it waits for. */
+  /** The containers in an order in which they can be started: each after those that it waits for. */
   containers: z.array(service),
 });
 

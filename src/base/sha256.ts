@@ -1,4 +1,4 @@
 import { hash } from 'node:crypto';
 
-/** In hex. */
+/** The hash in hex. */
 export const sha256 = (data: string | Uint8Array): string => hash('sha256', data);

@@ -127,7 +127,7 @@ export async function showNight(
       return policyOf(args);
     },
   };
-  // Most runs are no nights: what judges them is loaded with the first.
+  // Most runs are no nights: the judge of nights is loaded with the first.
   const [{ judgeRun }, { gateDocument }, { renderTerminal }] = await Promise.all([
     import('../results/night/judgeRun.ts'),
     import('../report/gate/gateDocument.ts'),
@@ -165,7 +165,7 @@ export function sayJudged(
   say(`gate: ${wordOf({ verdict, baseline, unconfirmed: unconfirmed.length })}; ${line}`);
 }
 
-/** For instances that should have been measured again and were not. */
+/** Tells of instances that should have been measured again and were not. */
 export function sayUnconfirmed({ unconfirmed }: GateResult): void {
   say(
     `incomplete: ${unconfirmed.length} newly broken instance(s) could not be measured again: ${unconfirmed.slice(0, 5).map(inert).join(', ')}`,

@@ -1,4 +1,4 @@
-/** From a command line to the exit code of a verb. */
+/** The way from a command line to the exit code of a verb. */
 
 import { VERSION } from '../base/files/packageFile.ts';
 import { closest } from '../base/text/closest.ts';
@@ -82,7 +82,7 @@ async function written(exitCode: number): Promise<number> {
   return unwritten && exitCode === EXIT.done ? EXIT.storage : exitCode;
 }
 
-/** For errors that nothing caught: reported without secrets, with the exit code of a defect (Node's own code means "gate failed" here). */
+/** Reports an error that nothing caught: without secrets, with the exit code of a defect (Node's own code means "gate failed" here). */
 export function crashed(error: unknown): never {
   const module = blamed(error);
   if (module) {

@@ -44,7 +44,7 @@ export const RENAMED: Readonly<Record<string, string>> = {
   'run delete': 'delete RUN',
 };
 
-/** These verbs only read the record, so they do not load the client of the engine, which is most of the code. */
+/** Verbs that only read the record do not load the client of the engine, which is most of the code. */
 const READERS: ReadonlySet<string> = new Set([
   'report',
   'ls',

@@ -229,7 +229,10 @@ export const FIELD_CLASSES: Readonly<Record<string, FieldClass | undefined>> = O
  */
 const IDENTITY = Object.keys(FIELD_CLASSES).filter((path) => FIELD_CLASSES[path] === 'identity');
 
-/** Keys that are newer than recorded runs. A key that is not set is left out of the hash, so that old hashes stay; so is a key of one kind of environment alone. */
+/**
+ * Keys that are newer than recorded runs. A key that is not set is left out of the hash, so that old hashes stay; so is a key of one kind of
+ * environment alone.
+ */
 const LATER: ReadonlySet<string> = new Set([
   'model.dialect',
   'model.cache_ttl',

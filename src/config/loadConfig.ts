@@ -50,7 +50,7 @@ export interface LoadedConfig {
   readonly apiKey?: string;
   /** The file of `specs` that replaces the base, because it brings an agent of its own; null where the base lies under them. */
   readonly replacedBy: string | null;
-  /** By the name of the arm: templates of the prompt that nothing names. The published agent of `compat` brings its own. */
+  /** Templates of the prompt that nothing names, by the name of the arm. The published agent of `compat` brings its own. */
   readonly unwritten: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -399,7 +399,9 @@ interface Checked {
   readonly problems: readonly string[];
 }
 
-/** `arms:` of a configuration: each is the configuration with its own sections merged over, and the flags over every arm. Without any there is one. */
+/**
+ * `arms:` of a configuration: each is the configuration with its own sections merged over, and the flags over every arm. Without any there is one.
+ */
 function resolveArms(
   config: Config,
   tiers: Tiers,

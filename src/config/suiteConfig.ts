@@ -1,4 +1,4 @@
-/** The `suite:` section: what tasks of any suite may have of the machine that runs them. */
+/** The `suite:` section: the values that tasks of any suite may have of the machine that runs them. */
 import { z } from 'zod';
 import { identity } from '../base/fieldClass.ts';
 import { modelConfigSchema } from '../model/modelConfig.ts';
@@ -11,7 +11,7 @@ export const suiteConfigSchema = z.strictObject({
       z.array(z.string().regex(/^[A-Za-z_]\w*$/, 'must be the name of a variable')).default([]),
     )
     .meta(identity('variables of this machine that tasks may have, by name')),
-  // One key in the list of keys: it has those of `model:`.
+  // The list of keys shows one key, which has those of `model:`.
   judge: z
     .unknown()
     .pipe(modelConfigSchema)

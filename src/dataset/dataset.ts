@@ -8,9 +8,9 @@ export type LoadedRow = HeldRow | RowInFile;
 interface Row {
   /** Line of a JSON file, row number of a Parquet file; from 1, counted on over the files of a sharded split. */
   readonly line: number;
-  /** Why it cannot run here; `--skip-unsupported` leaves it out. */
+  /** The reason why the instance cannot run here; `--skip-unsupported` leaves it out. */
   readonly refused?: string;
-  /** How many instances of its stratum it stands for; absent: 1. */
+  /** The number of instances of its stratum for which this one stands; absent: 1. */
   readonly weight?: number;
 }
 
@@ -58,7 +58,7 @@ export interface Dataset {
   readonly rows: readonly LoadedRow[];
   /** Oddities that do not stop a run. */
   readonly warnings?: readonly string[];
-  /** Its tasks are folders, which cannot be written as rows. */
+  /** The dataset's tasks are folders, which cannot be written as rows. */
   readonly needsFolders?: boolean;
 }
 

@@ -38,7 +38,7 @@ export interface PullOptions {
   readonly revision?: string | undefined;
   /** Default: `test`, where there is one; `all` takes everything. */
   readonly split?: string | undefined;
-  /** All files, and not those of rows alone: a repository of task folders. */
+  /** The repository has task folders: all files come, and not those of rows alone. */
   readonly whole?: boolean;
   readonly fetch?: typeof fetch;
   readonly sleep?: (ms: number) => Promise<void>;
@@ -234,7 +234,7 @@ async function etagOf(path: string, like: string): Promise<string> {
 const sizeOf = async (path: string) => (await stat(path).catch(() => undefined))?.size;
 
 /**
- * A partial download carries the id of its process. One of a dead process is taken over by renaming, which only one process can do, so two
+ * A partial download carries the id of its process. A dead process's file is taken over by renaming, which only one process can do, so two
  * processes never write to the same partial file.
  */
 async function claimPartial(blob: string): Promise<string> {

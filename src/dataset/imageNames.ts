@@ -25,7 +25,7 @@ export const imageNameOf = (images: string, instanceId: string): string =>
     },
   );
 
-/** Why a choice names no images; null when it does. */
+/** The reason why a choice names no images; null when it does. */
 export function imagesProblem(images: string): string | null {
   if (IMAGE_BUILDERS.includes(images)) return null;
   if (images.search(PLACE) < 0) return `is none of ${IMAGE_BUILDERS.join(', ')}, and has no {id}`;

@@ -17,17 +17,17 @@ export function parseShard(text: string): Shard | null {
   return number !== undefined && of !== undefined && number <= of ? { number, of } : null;
 }
 
-/** What a person gets who writes something else. */
+/** The error for any other form. */
 export const SHARD_FORM = 'must be a shard K/N with K from 1 to N, such as 2/5';
 
 export const isInShard = (place: number, { number, of }: Shard): boolean => place % of === number - 1;
 
-/** What each shard of a run must know of the whole, so that a join finds whether they are of one run and complete. */
+/** The facts about the whole run in each shard, so that a join finds whether its shards are of one run and complete. */
 export interface PlannedShard extends Shard {
   /** Selected rows of all shards, also those that cannot run. */
   readonly instances: number;
   readonly rows_sha256: string;
-  /** By instance id, the place in the whole selection. */
+  /** The place in the whole selection, by instance id. */
   readonly places: ReadonlyMap<string, number>;
 }
 

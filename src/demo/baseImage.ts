@@ -1,6 +1,6 @@
 /**
- * The base image of the demo dataset and of the tests: Debian 12 with git, Python, pytest and Node, all from Debian's own packages. A registry is tried first,
- * because it is quicker where there is one; without one, debootstrap makes the same system from a package mirror.
+ * The base image of the demo dataset and of the tests: Debian 12 with git, Python, pytest and Node, all from Debian's own packages. A registry is
+ * tried first, because it is quicker where there is one; without one, debootstrap makes the same system from a package mirror.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -26,9 +26,9 @@ const LEFT_OUT = [
   './var/lib/apt/lists/*',
   './dev/*',
 ];
-/** Raise it when the way the base is made changes without a change in the lists above. */
+/** The version of the base's making: raise it for a change that the lists above do not show. */
 const REVISION = '1';
-/** What a command in the container needs whatever started it; bytecode files would only dirty the work tree. */
+/** The variables of every command in the container, whatever started it; bytecode files would only dirty the work tree. */
 const ENV: Record<string, string> = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   LANG: 'C.UTF-8',
@@ -39,7 +39,7 @@ export const baseContent = [REVISION, SUITE, ...PACKAGES].join('+');
 
 export type Say = (line: string) => void;
 
-/** How the base image was made. */
+/** The source of the base image. */
 export type BaseImage = 'present' | 'registry' | 'debootstrap';
 
 /** Makes the base image unless the one of this content is there. */

@@ -1,4 +1,4 @@
-/** Where the bundled dataset lies and how its rows look; shared with the scripts that make it. */
+/** The place of the bundled dataset and the form of its rows; shared with the scripts that make it. */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';

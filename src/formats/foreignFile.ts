@@ -18,7 +18,7 @@ const LARGEST = 500_000_000;
 /** A pipe would be waited for, and a device never ends (observed: tests/formats/foreignFile.test.ts). A link is followed. Throws a SourceError. */
 export const readForeignFile = (path: string): Buffer => gunzipped(path, readForeignBytes(path));
 
-/** As they lie there. */
+/** The bytes as they lie there. */
 export function readForeignBytes(path: string): Buffer {
   const found = statSync(path);
   if (!found.isFile()) throw new SourceError(`${path} is not a file`, 'take it out of the folder');
@@ -152,7 +152,7 @@ function lineOfWrongByte(bytes: Uint8Array): number {
   return 1;
 }
 
-/** How many lines come before the one with the wrong byte. */
+/** The number of lines before the one with the wrong byte. */
 function wholeLines(bytes: Uint8Array): number {
   for (let lines = 0, start = 0; ; lines++) {
     const end = bytes.indexOf(LF, start);
@@ -187,7 +187,7 @@ const notJson = (error: unknown, text: string): ForeignTextError =>
 interface JsonEntry {
   readonly value: unknown;
   readonly line: number;
-  /** Of an object; equal keys give an entry each. */
+  /** The key, in an object; equal keys give an entry each. */
   readonly key?: string;
 }
 

@@ -19,11 +19,14 @@ export interface Listing {
 export interface Claim {
   /** "a job folder of Harbor" */
   readonly words: string;
-  /** Of several formats that claim a path, the surest has it; of equally sure ones, the first in the table. */
+  /** The surest of several formats that claim a path has it; of equally sure ones, the first in the table. */
   readonly certain: 'sure' | 'likely' | 'possible';
-  /** It holds verdicts and nothing else of a run, so it is compared as it stands (verdicts.ts). */
+  /** The format holds verdicts and nothing else of a run, so it is compared as it stands (verdicts.ts). */
   readonly verdictsAlone?: boolean;
-  /** The places that are read beside a file: none, all below its folder, or what lies in the folder above too. Without it: predictions, patches and reports in its folder. */
+  /**
+   * The places that are read beside a file: none, all below its folder, or what lies in the folder above too. Without it: predictions, patches and
+   * reports in its folder.
+   */
   readonly reads?: 'itself' | 'below' | 'above';
 }
 
@@ -40,19 +43,19 @@ export interface ForeignFormat {
    * SourceError for what cannot be read.
    */
   readonly read: (source: string, report?: string) => ForeignRun | null | Promise<ForeignRun | null>;
-  /** Of files that carry the record inside; null where one of them does not. */
+  /** The records in files that carry them inside; null where one of the files does not. */
   readonly records?: (source: string) => Promise<readonly CarriedRecord[] | null>;
 }
 
 /** The model when neither prediction nor trajectory names one. */
 export const UNKNOWN_MODEL = 'unknown';
 
-/** Where a trial stands in the run that is made of it. */
+/** The place of a trial in the run that is made of it. */
 export interface TrialIdentity {
   readonly instanceId: string;
   /** Which of several trials of the instance; the first where there is one. */
   readonly epoch?: number;
-  /** Where the source has several agents or models. */
+  /** The arm, where the source has several agents or models. */
   readonly arm?: string;
 }
 
@@ -144,7 +147,7 @@ export const foreignId = (id: string): string => id.replace(MULTI_SWE, '$1__$2-$
 
 export const foreignIds = z.array(z.string().transform(foreignId).pipe(instanceIdSchema));
 
-/** Why a name in a file, or of it, cannot stand for an instance; null where it can. */
+/** The reason why a name in a file, or of it, cannot stand for an instance; null where it can. */
 export function foreignIdProblem(path: string, id: string): string | null {
   const wrong = instanceIdProblem(id);
   return wrong && `${path}: the name ${JSON.stringify(id)} is not an instance id: it ${wrong}`;
@@ -188,7 +191,7 @@ const EXCEPTIONS: Readonly<Record<string, ExitReason>> = {
 };
 export const reasonOfException = (name: string): ExitReason | undefined => ownEntry(EXCEPTIONS, name);
 
-/** From the first of these times to the last. */
+/** The span from the first of these times to the last. */
 export const spanOf = (seconds: readonly number[]) => ({
   startedAt: seconds.length > 0 ? seconds.reduce((a, b) => Math.min(a, b)) : null,
   endedAt: seconds.length > 0 ? seconds.reduce((a, b) => Math.max(a, b)) : null,
@@ -200,11 +203,11 @@ export interface RecordedCall {
   readonly model: string | null;
   readonly responseId: string | null;
   readonly finishReason: string | null;
-  /** As the provider sent it. */
+  /** The usage as the provider sent it. */
   readonly rawUsage: unknown;
   readonly inputTokens: number | null;
   readonly cacheReadTokens: number | null;
-  /** Where the usage says it. */
+  /** The tokens of cache writes, where the usage says them. */
   readonly cacheWriteTokens?: number;
   readonly outputTokens: number | null;
   readonly reasoningTokens: number | null;
@@ -224,7 +227,7 @@ export const recordedCall = (stated: Partial<RecordedCall>): RecordedCall => ({
   ...stated,
 });
 
-/** Where a file states what all calls of a trial used together. */
+/** One call in place of all of a trial, where a file states their use together. */
 export const wholeCall = (stated: Partial<RecordedCall>): RecordedCall =>
   recordedCall({ notes: ['all calls of the trial in one'], ...stated });
 
@@ -259,18 +262,18 @@ export interface ForeignVerdict {
   readonly report: string | null;
   /** Recorded with the evaluation. */
   readonly grader: string;
-  /** Why there is none, where that is told apart from other reasons. */
+  /** The reason of a missing verdict, where it is told apart from others. */
   readonly lost?: 'infra' | 'no_logs' | 'not_graded';
-  /** Where the suite gives numbers. */
+  /** The reward, where the suite gives numbers. */
   readonly reward?: number | null;
   readonly rewards?: Readonly<Record<string, number>> | null;
 }
-/** By `trialKey`. */
+/** The verdicts by `trialKey`. */
 export type ForeignVerdicts = ReadonlyMap<string, ForeignVerdict>;
 
 /** Results of another tool: what our runs record, as far as the files contain it. */
 export interface ForeignRun {
-  /** Where it was read from. */
+  /** The place that the run was read from. */
   readonly folder: string;
   readonly instances: readonly ForeignInstance[];
   readonly verdicts: ForeignVerdicts;
@@ -285,7 +288,7 @@ export interface ForeignRun {
 export interface StatedVerdicts {
   readonly kind: 'run-report' | 'leaderboard';
   readonly verdicts: ForeignVerdicts;
-  /** Where only some ids are named, and every other instance of the dataset is unresolved; null where all are named. */
+  /** The dataset, where only some ids are named and every other instance of it is unresolved; null where all are named. */
   readonly open: {
     /** Instances of the dataset; null when unknown. */
     readonly total: number | null;
@@ -293,7 +296,7 @@ export interface StatedVerdicts {
   } | null;
   /** The rate that the file itself states; null where it states none. */
   readonly printed: Printed | null;
-  /** How it came about, as far as it says. */
+  /** The facts of the run's making, as far as the source says them. */
   readonly facts: ReadonlyMap<string, unknown>;
   readonly warnings: readonly string[];
 }
@@ -309,7 +312,7 @@ export type IdLists = readonly (readonly [key: string, verdict: ForeignOutcome])
 const idsIn = (report: Readonly<Record<string, unknown>>, key: string): readonly string[] =>
   (report[key] as readonly string[] | undefined) ?? [];
 
-/** By id: of several lists that name an instance the last one counts. */
+/** The verdicts by id: of several lists that name an instance the last one counts. */
 export const verdictsOfLists = (
   lists: IdLists,
   report: Readonly<Record<string, unknown>>,
@@ -321,7 +324,7 @@ export const repeatedIds = (resolved: readonly string[]): string[] => {
   return repeated > 0 ? [`lists ${repeated} resolved id(s) twice; each counts once`] : [];
 };
 
-/** Of resolved ids that other lists name too: no tool lists them so, and the file may have been made by hand. */
+/** A note on resolved ids that other lists name too: no tool lists them so, and the file may have been made by hand. */
 export const alsoListed = (
   report: Readonly<Record<string, unknown>>,
   resolved: string,
@@ -336,7 +339,7 @@ export const alsoListed = (
   });
 };
 
-/** For superRefine: an instance is not resolved and failed; a number made of such a file would be a choice of ours. */
+/** A check for superRefine: an instance is not resolved and failed; a number made of such a file would be a choice of ours. */
 export const refuseContradictions =
   (resolved: string, failed: readonly string[]) =>
   (report: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {

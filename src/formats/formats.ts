@@ -133,7 +133,7 @@ export interface Recognised extends Claim {
   readonly format: ForeignFormat | null;
 }
 
-/** A run of ours with all of its rows: who imports it reads them (results/import/ownRecord.ts), and the format only where it cannot. */
+/** A run of ours with all of its rows: an import reads them (results/import/ownRecord.ts), and the format only where it cannot. */
 const OWN = {
   words: 'a run of swebatch',
   certain: 'sure',

@@ -1,7 +1,7 @@
 /**
- * Predictions in every form that tools of the field write: an object by instance id (mini-swe-agent), a list, one object a line. What
- * counts is decided as the official harness decides it: the suffix gives the form, the inner id and the later of two rows count, null is
- * an empty patch. A row without any patch is an error there too, and never an empty patch.
+ * Predictions in every form that tools of the field write: an object by instance id (mini-swe-agent), a list, one object a line. The
+ * rules are the official harness's: the suffix gives the form, the inner id and the later of two rows count, null is an empty patch. A
+ * row without any patch is an error there too, and never an empty patch.
  */
 
 import { existsSync } from 'node:fs';
@@ -35,9 +35,9 @@ interface PredictionProblem {
   /** The faulty part: the text of the whole file or of a line, which is not JSON; the form of the file; the id of a row; a row. */
   readonly about: 'file' | 'line' | 'form' | 'id' | 'row';
   readonly line: number;
-  /** Of the instance whose prediction cannot be read; null where the file does not say it. */
+  /** The id of the instance whose prediction cannot be read; null where the file does not say it. */
   readonly id: string | null;
-  /** Without the file's name. */
+  /** The message without the file's name. */
   readonly message: string;
 }
 
@@ -186,7 +186,7 @@ function entriesOf(body: RawBody, form: string): Entries {
   }
 }
 
-/** All that can be read of a file, and all that cannot; undefined where its suffix is of no known form. */
+/** The predictions of a file, and its rows that cannot be read; undefined where its suffix is of no known form. */
 export function readPredictions(body: RawBody, name: string): FoundPredictions | undefined {
   const form = /\.(json|jsonl|ndjson)$/.exec(name)?.[1];
   if (form === undefined) return undefined;
@@ -209,7 +209,7 @@ export function readPredictions(body: RawBody, name: string): FoundPredictions |
   return { predictions: [...byId.values()], warnings, problems };
 }
 
-/** All or nothing: a row that cannot be read would be a lost result. `name` is used in messages. */
+/** Reads all or nothing: a row that cannot be read would be a lost result. `name` is used in messages. */
 export function parsePredictions(body: RawBody, name: string): PredictionsResult {
   const found = readPredictions(body, name);
   if (found === undefined)
@@ -229,7 +229,7 @@ export function parsePredictions(body: RawBody, name: string): PredictionsResult
   };
 }
 
-/** Of the first file that lies in one of these folders, by instance. A file that cannot be read is a problem. */
+/** The predictions in the first file that lies in one of these folders, by instance. A file that cannot be read is a problem. */
 export function predictionsIn(
   folders: readonly string[],
   problems: string[],

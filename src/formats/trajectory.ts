@@ -31,7 +31,7 @@ export interface TrajectorySource {
     readonly created_at: string;
   }[];
   readonly commands: readonly ShownCommand[];
-  /** Of an agent that is a program: whose messages are whose. */
+  /** The calls of an agent that is a program: whose messages are whose. */
   readonly programCalls?: readonly ThreadCall[];
 }
 
@@ -100,7 +100,7 @@ export function namesOfMessages(
   return names;
 }
 
-/** Whose conversation a message belongs to. What a call adds lies together. */
+/** The agent to whose conversation a message belongs. The messages that a call adds lie together. */
 function namesBySeq(calls: readonly ThreadCall[], own: string): (seq: number) => string {
   // Counting tokens adds no messages; of two calls with the same beginning, the first added none.
   const adding = calls

@@ -30,7 +30,7 @@ export function verdictsIn(path: string): StatedVerdicts {
   return stated;
 }
 
-/** For a file of another kind: why it is no run report. */
+/** The verdicts of a file; for a file of another kind, why it is no run report. */
 function statedIn(path: string): StatedVerdicts | string {
   const read = readRunReport(readForeignFile(path));
   const report = usable(path, read);
@@ -50,8 +50,8 @@ export function withReport(run: ForeignRun, report: string | undefined): Foreign
 }
 
 /**
- * The run with the verdicts of `report`; without it with those that lie with it, which are of instance folders below or of a run report beside. Folders say more
- * of each instance, the report states a number too. `except`: a file that is no report.
+ * The run with the verdicts of `report`; without it with those that lie with it, which are of instance folders below or of a run report beside.
+ * Folders say more of each instance, the report states a number too. `except`: a file that is no report.
  */
 export function withReportNear(
   run: ForeignRun,
@@ -105,7 +105,7 @@ function withVerdicts(run: ForeignRun, stated: StatedVerdicts): ForeignRun {
 
 const waits = ({ verdict }: ForeignVerdict): boolean => verdict === 'incomplete' || verdict === 'pending';
 
-/** With a warning that says the number that the other tool states, where the same verdicts come to another one here. */
+/** The run with a warning of the other tool's number, where the same verdicts come to another one here. */
 export function withPrinted(run: ForeignRun, printed: Printed): ForeignRun {
   const ours = measuredOf(run);
   const same = printed.resolved === ours.resolved && printed.of === ours.of;
@@ -154,7 +154,7 @@ export interface VerdictSheet {
   readonly warnings: readonly string[];
 }
 
-/** Throws a SourceError: what cannot be read says what was expected. */
+/** Throws a SourceError that says what was expected of a file that cannot be read. */
 export const readVerdictSheet = (path: string): VerdictSheet =>
   statSync(path).isDirectory() ? sheetOfFolder(path) : sheetOfFile(path);
 

@@ -8,9 +8,9 @@ export interface WrittenTrial {
   readonly repo: string;
   /** Null where nobody can say what the model would have done: it is missing, and no failure. */
   readonly verdict: { readonly resolved: boolean; readonly reward: number | null } | null;
-  /** Why it is missing; null where it has a verdict. */
+  /** The reason of a missing verdict; null where the trial has one. */
   readonly missing: string | null;
-  /** Of all its attempts, by the model that answered. */
+  /** The usage of all its attempts, by the model that answered. */
   readonly usage: ReadonlyMap<string, WrittenUsage>;
 }
 
@@ -47,13 +47,13 @@ export interface WrittenArm {
   readonly name: string;
   readonly model: string;
   readonly agent: string;
-  /** Of valid trials, epochs of an instance averaged, and how many instances that are; null where nothing is graded. */
+  /** The mean of valid trials, epochs of an instance averaged, with the number of instances; null where nothing is graded. */
   readonly score: { readonly mean: number; readonly n: number } | null;
   /** One at a time, in the order of the run: bodies are large. */
   readonly trials: () => Iterable<WrittenTrial>;
 }
 
-/** All rows of the run, in the folder of a run and in folders of other tools: readers of theirs leave a file of another name alone. */
+/** The rows of the run, in its folder and in folders of other tools, whose readers leave a file of another name alone. */
 export const RECORD_FILE = 'record.jsonl.gz';
 /** Likewise in a log of Inspect, whose readers open entries by name. */
 export const RECORD_IN_LOG = `swebatch/${RECORD_FILE}`;
@@ -62,7 +62,7 @@ export interface WrittenRun {
   readonly name: string;
   readonly createdAt: string;
   readonly finishedAt: string | null;
-  /** Of this program. */
+  /** The version of this program. */
   readonly version: string;
   readonly dataset: {
     readonly source: string;
@@ -74,12 +74,12 @@ export interface WrittenRun {
   readonly ids: readonly string[];
   readonly epochs: number;
   readonly arms: readonly WrittenArm[];
-  /** All rows of the run or of an arm, for ourselves: what the other tool's form cannot say. */
+  /** The rows of the run or of an arm, for ourselves: what the other tool's form cannot say. */
   readonly record: (arm?: string) => Uint8Array;
 }
 
 export interface WrittenFile {
-  /** Below the folder that is written into. */
+  /** The path below the folder that is written into. */
   readonly path: string;
   readonly content: string | Uint8Array;
 }

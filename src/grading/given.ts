@@ -10,11 +10,11 @@ export interface Given {
 }
 
 export interface Judge {
-  /** The variable holds a key of a provider: whoever wants it asks a model. */
+  /** The variable holds a key of a provider: a task that wants it asks a model. */
   isKey(variable: string): boolean;
   /** The tests get it of their judge. */
   serves(variable: string): boolean;
-  /** For one verification. */
+  /** Opens a session for one verification. */
   open(): JudgeSession;
 }
 
@@ -31,10 +31,10 @@ export interface JudgeEnd {
   /** The model's name. */
   readonly model: string;
   readonly calls: number;
-  /** Of these, answered from the record. */
+  /** The number of these that the record answered. */
   readonly recorded: number;
   /** Other names that the tests asked for, which the judge answered to. */
   readonly otherNames: readonly string[];
-  /** Why a request was never answered; null where each was. */
+  /** The reason why a request was never answered; null where each was. */
   readonly lost: string | null;
 }

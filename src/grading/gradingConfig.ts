@@ -40,7 +40,7 @@ export const gradingConfigSchema = z.strictObject({
 });
 export type GradingConfig = z.infer<typeof gradingConfigSchema>;
 
-/** Of a grading container, as recorded beside each verdict; 0 is no limit. Far above what test suites need: only a bomb meets them. */
+/** The limits of a grading container, as recorded beside each verdict; 0 is none. Far above what test suites need: only a bomb meets them. */
 export interface GradingLimits {
   readonly memory_bytes: number;
   readonly pids: number;
@@ -48,7 +48,7 @@ export interface GradingLimits {
 }
 
 const MEMORY_BYTES = 16 * 2 ** 30;
-/** Beside the container there are the engine, the other gradings and this program. */
+/** The container's share: beside it there are the engine, the other gradings and this program. */
 const SHARE = 0.75;
 const PIDS = 8192;
 

@@ -23,7 +23,7 @@ import type { ParserRegistry } from './parsers/parserRegistry.ts';
 import type { TestRun } from './patchAndTests.ts';
 
 export interface GradeRequest {
-  /** As submitted, byte for byte. */
+  /** The patch as submitted, byte for byte. */
   readonly patch: string | null;
   /** The kept end state of the agent's container, where the suite keeps it (`imagesOfWork`); absent for a prediction from a file. */
   readonly work?: string | undefined;
@@ -38,7 +38,7 @@ export interface GradeRequest {
   /** Absent: nothing is. */
   readonly given?: Given | undefined;
   readonly parsers?: ParserRegistry;
-  /** It ran before and asked for this repetition with nothing beside it: what goes wrong again is the prediction's doing. */
+  /** The grading ran before and asked for this repetition with nothing beside it: a second failure is the prediction's doing. */
   readonly alone?: boolean;
   readonly signal?: AbortSignal | undefined;
   readonly onPhase?: ((phase: string) => void) | undefined;
@@ -64,7 +64,7 @@ export interface EvaluationResult {
   /** Lines of run_instance.log. */
   readonly runLog: readonly RunLogLine[];
   readonly applyMethod: string | null;
-  /** Of the test command where the script records it, else of the script. */
+  /** The exit code of the test command where the script records it, else of the script. */
   readonly exitCode: number | null;
   readonly infraReason: string | null;
   readonly suspicion: readonly GradeSuspicion[];
@@ -72,7 +72,7 @@ export interface EvaluationResult {
   readonly durationMs: number;
   readonly imageDigest: string | null;
   readonly network: GradingConfig['network'];
-  /** Of the container; null when none was started. */
+  /** The limits of the container; null when none was started. */
   readonly limits: GradingLimits | null;
   readonly harness: HarnessVersion;
   readonly specHash: string;
@@ -85,7 +85,7 @@ export interface EvaluationResult {
 }
 
 interface GradingPlan {
-  /** Of everything that decides the verdict: another hash asks for another grading. */
+  /** The hash of everything that decides the verdict: another hash asks for another grading. */
   readonly specHash: string;
   grade(request: GradeRequest): Promise<EvaluationResult>;
 }
@@ -211,7 +211,7 @@ function brokenEnding(error: unknown, alone = false): GradingEnd {
   // A prediction that meets a limit beside others, or tells a strange end, may be a victim of them; one that does so again alone is not.
   const doubtful = oom || error.sub === 'forged';
   if (fromWithin && (alone || !doubtful)) {
-    // As missing it would be out of the count, and whoever wrote the patch chose this end.
+    // As missing it would be out of the count, and the patch's author chose this end.
     const says = 'what ran with the patch ended its container, also when it was repeated';
     return {
       outcome: 'invalid',
@@ -246,10 +246,10 @@ export function timedOutEnding(instanceId: string, run: TestRun, timeoutS: numbe
 }
 
 // An agent's work that is kept for its grading, as the record has it: the name of one image, or a JSON list of objects, each with the
-// name of an image or null. What else they hold is the suite's.
+// name of an image or null. Their other fields are the suite's.
 
 const listed = z.array(z.object({ image: z.string().nullable() }));
 
-/** All images of a work that was kept. Throws where the record cannot be read. */
+/** The images of a work that was kept. Throws where the record cannot be read. */
 export const imagesOfWork = (work: string): readonly string[] =>
   work.startsWith('[') ? listed.parse(JSON.parse(work)).flatMap(({ image }) => image ?? []) : [work];

@@ -10,7 +10,7 @@ import type { GradingEnd, RunLog } from './gradingFrame.ts';
 /** The grading says nothing: the judge could not be asked. */
 export const JUDGE_LOST = 'judge_unavailable';
 
-/** Where the tests find it. What was left running cannot have taken a port that nobody knows. */
+/** The range of the judge's port. A process that was left running cannot have taken a port that nobody knows. */
 const PORTS = [20_000, 60_000] as const;
 const PORT_TRIES = 5;
 

@@ -56,7 +56,7 @@ interface OwnRules {
   readonly cwd: string;
   /** Everything else that decides the verdict. */
   readonly decides: unknown;
-  /** By absolute path inside; or why nothing can run. */
+  /** The files by absolute path inside; or why nothing can run. */
   files(patch: string, environment: Environment, request: GradeRequest): Files | Promise<Files | Lost>;
   judge(environment: Environment, run: TestRun, request: GradeRequest): Promise<Judged>;
 }
@@ -78,7 +78,10 @@ export async function textInside(
   return exitCode === 0 ? { text: output, whole: omittedBytes === 0 } : undefined;
 }
 
-/** The same doubts as for SWE-bench, but for those that read its logs. The suites put the row's tests in place themselves, after the patch or over it. */
+/**
+ * The same doubts as for SWE-bench, but for those that read its logs. The suites put the row's tests in place themselves, after the patch or over
+ * it.
+ */
 export function ownDoubts(
   { patch: goldPatch, test_patch: testPatch, FAIL_TO_PASS: failToPass, PASS_TO_PASS: passToPass }: Instance,
   patch: string,

@@ -1,4 +1,7 @@
-/** Python of others that reads logs. It runs in a container of its own without network, never on this machine and never beside the work that it judges. */
+/**
+ * Python of others that reads logs. Such code runs in a container of its own without network, never on this machine and never beside the judged
+ * work.
+ */
 
 import { z } from 'zod';
 import { OWN_HOST } from '../base/imageReference.ts';
@@ -15,12 +18,12 @@ const ANSWER = 'answer.json';
 const TIMEOUT_S = 300;
 const BUILD_S = 3600;
 
-/** Its answer, or why there is none, as a clause. */
+/** The parser's answer, or why there is none, as a clause. */
 export type ParserAnswer =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly outcome: 'invalid' | 'ungradable'; readonly message: string };
 
-/** An image of ours that has such Python. It is built when it is first needed, and the network is open in the build alone. */
+/** An image of ours that has such Python. The image is built when first needed, and the network is open in the build alone. */
 export const parserImage = (...lines: readonly string[]): BuildRecipe & { readonly image: string } => {
   const content = Buffer.from(`${lines.join('\n')}\n`);
   return {
@@ -47,7 +50,7 @@ with open('${ANSWER}', 'w', encoding='utf-8') as out:
     json.dump(answer, out)
 `;
 
-/** Asks for the status of each test, in words of whoever is asked. */
+/** Asks for the status of each test, in words of the asked program. */
 export async function askStatuses(
   question: Question,
   request: Asker,

@@ -66,7 +66,7 @@ export async function applyPatch(
 // git as the grader itself runs it, as root, in a tree that a patch has been applied to. The repository's configuration may be the
 // patch's: it names programs (core.fsmonitor, hooks, filters, diff drivers) that git would run.
 
-/** Where git must work on the repository itself: hooks and fsmonitor are off. git before 2.31 does not know these variables. */
+/** The variables for git on the repository itself: hooks and fsmonitor are off. git before 2.31 does not know these variables. */
 const QUIET_GIT: Readonly<Record<string, string>> = {
   GIT_CONFIG_COUNT: '2',
   GIT_CONFIG_KEY_0: 'core.fsmonitor',
@@ -99,7 +99,7 @@ const DEADLINE_CODES: ReadonlySet<number> = new Set([124, 137]);
 export interface TestRun {
   readonly log: string;
   readonly timedOut: boolean;
-  /** The connection was cut: what the script did is not known. */
+  /** The connection was cut: the script's work is not known. */
   readonly lost: boolean;
   readonly oomKilled: boolean;
   readonly exitCode: number;
@@ -110,7 +110,7 @@ export interface TestRun {
   readonly omittedBytes: number;
   /** The script was still the one that was put in when it had ended. */
   readonly scriptKept: boolean;
-  /** It came to its last line: no signal ended it, and what it prints at its end is there. */
+  /** The script came to its last line: no signal ended it, and its last output is there. */
   readonly scriptEnded: boolean;
 }
 

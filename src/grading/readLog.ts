@@ -1,4 +1,4 @@
-/** From the text of a finished evaluation to test statuses: markers, fallback, evidence, exit code. Pure. */
+/** The way from the text of a finished evaluation to test statuses: markers, fallback, evidence, exit code. Pure. */
 import { universalNewlines } from '../base/python/lines.ts';
 import { SPACE } from '../base/python/text.ts';
 import { type LogParser, type ParserContext, StatusMap } from './parsers/logParser.ts';
@@ -15,7 +15,7 @@ export type LogSuite = 'swe-gym';
 
 const BAD_MARKS = [MARK.applyFailed, '>>>>> Reset Failed', '>>>>> Tests Errored', '>>>>> Tests Timed Out'];
 
-/** Why a log gives no statuses. The harness's report then says that the patch was not applied, whatever the reason. */
+/** The reasons why a log gives no statuses. The harness's report then says that the patch was not applied, whatever the reason. */
 type NotFound = 'bad_mark' | 'no_markers' | 'no_evidence' | 'exit_code_contradicts';
 
 export interface ReadLog {
@@ -26,7 +26,7 @@ export interface ReadLog {
   readonly fallback: boolean;
   /** The text between the markers. */
   readonly section: string;
-  /** All of it, with the line ends that the harness sees. */
+  /** The whole log, with the line ends that the harness sees. */
   readonly log: string;
 }
 
@@ -126,7 +126,7 @@ export interface InfraSignature {
   readonly tier: 'environment' | 'ambiguous';
 }
 
-/** In order; the first hit wins. `(?<![^\n])` and `(?![^\n])` are Python's ^ and $ with MULTILINE. */
+/** The signatures in order; the first hit wins. `(?<![^\n])` and `(?![^\n])` are Python's ^ and $ with MULTILINE. */
 const SIGNATURES: readonly [reason: string, tier: InfraSignature['tier'], pattern: RegExp][] = [
   ['browser_launch_failed', 'environment', /Failed to launch|Failed to connect to the bus/],
   ['display_unavailable', 'environment', /cannot open display|Missing X server|unable to open X display/],

@@ -36,12 +36,12 @@ export interface Regraded {
   readonly run_id: string;
   readonly model: string;
   readonly instance_id: string;
-  /** As report.json holds it; null when there is nothing to grade. */
+  /** The report as report.json holds it; null when there is nothing to grade. */
   readonly report: InstanceReport | null;
   readonly resolved: boolean | null;
   readonly resolved_strict: boolean | null;
   readonly suspicion: readonly GradeSuspicion[];
-  /** Why there is no report. */
+  /** The reason why there is no report. */
   readonly error: string | null;
   readonly folder: string;
   readonly patch: string | null;
@@ -53,7 +53,7 @@ const read = (path: string): Promise<Buffer | undefined> => readFile(path).catch
 /** Python's `errors="replace"`; a byte order mark is text. */
 const decode = (bytes: Uint8Array): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
 
-/** By the folder's name, else by the id in its report, else by the longest id that the name begins with (`<id>.copy`). */
+/** The instance by the folder's name, else by the id in its report, else by the longest id that the name begins with (`<id>.copy`). */
 async function instanceOf(
   folder: FoundFolder,
   instances: ReadonlyMap<string, Instance>,

@@ -57,7 +57,7 @@ function completedOf({ outcome, log, error_message, report, resolved }: Evaluati
 /** The result of one prediction: its report.json, `unreadable` where that cannot be read, or null where there is none. */
 interface Completed {
   readonly report: { readonly resolved: boolean } | 'unreadable' | null;
-  /** From its logs; used only for instances that are not resolved. */
+  /** The signature in its logs; used only for instances that are not resolved. */
   readonly infra?: InfraSignature | undefined;
 }
 
@@ -70,7 +70,7 @@ interface Leftovers {
 const sorted = (ids: Iterable<string>): string[] => [...ids].sort(byCodePoint);
 
 export function summarizeEvaluation(input: {
-  /** Of the dataset, after the choice of instances. */
+  /** The ids of the dataset, after the choice of instances. */
   readonly instanceIds: readonly string[];
   readonly predictions: readonly Prediction[];
   readonly completed: ReadonlyMap<string, Completed>;

@@ -171,7 +171,7 @@ export function fixedTest({
   return statistics.paired_test === 'mcnemar-mid-p' ? 'mid-p' : 'exact';
 }
 
-/** By selector; runs are not among them. Tells of each what it was read as. */
+/** The sides by selector; runs are not among them. Tells of each what it was read as. */
 export async function foreignSides(
   selectors: readonly string[],
   { root, store, caller }: { root: string; store: () => Store; caller: Pick<Caller, 'env' | 'tell'> },
@@ -207,7 +207,10 @@ function readUnknown(path: string): Side {
   }
 }
 
-/** Results of another runner, read as a run of a results root of their own. Null for the name of a run, and for files of verdicts alone. The caller closes the store. */
+/**
+ * Results of another runner, read as a run of a results root of their own. Null for the name of a run, and for files of verdicts alone. The caller
+ * closes the store.
+ */
 export async function openForeignRun(
   selector: string,
   { root, store, caller }: { root: string; store: () => Store; caller: Pick<Caller, 'env' | 'tell'> },

@@ -57,12 +57,12 @@ export interface JoinOptions {
 export interface JoinedRun {
   readonly run: string;
   readonly root: string;
-  /** These very shards were joined there before, and nothing was written. */
+  /** The same shards were joined there before, and nothing was written. */
   readonly already: boolean;
   readonly status: RunStatus;
   readonly instances: number;
   readonly trials: number;
-  /** In their order. */
+  /** The shards in their order. */
   readonly shards: readonly {
     readonly shard: string;
     readonly root: string;
@@ -103,7 +103,7 @@ export async function joinShards(
   }
 }
 
-/** Of what a CI downloaded: an artifact each, with a path inside. */
+/** The depth of a CI's downloads: an artifact each, with a path inside. */
 const DEEPEST = 4;
 
 function rootsIn(dir: string): string[] {
@@ -152,7 +152,7 @@ function whyNone(root: string, store: Store, name: string | undefined): string {
   return `${root} holds no shard of ${name ?? 'a run'}`;
 }
 
-/** What stands in the way of a join whatever the shards hold: they are doubled, missing or at work. */
+/** Obstacles to a join whatever the shards hold: they are doubled, missing or at work. */
 function refuseUnfit(parts: readonly Part[]): void {
   const { of } = parts[0]!.shard;
   const numbers = Map.groupBy(parts, ({ shard }) => shard.number);
@@ -213,7 +213,7 @@ function loaded(part: Part): LoadedPart {
   return { ...part, instances, trials: trialsOf(store, run.id), manifest };
 }
 
-/** As `datasetHash` of the rows themselves. */
+/** The hash of rows, as `datasetHash` of the rows themselves. */
 const rowsHash = (rows: readonly Pick<InstanceFacts, 'instance_id' | 'row_hash'>[]): string =>
   sha256(rows.map(({ instance_id, row_hash }) => `${instance_id} ${row_hash}`).join('\n'));
 
@@ -245,7 +245,7 @@ function refuseOtherPlans(parts: readonly LoadedPart[]): void {
 const inOrder = <T extends { readonly position: number }>(rows: readonly T[]): T[] =>
   rows.toSorted((a, b) => a.position - b.position);
 
-/** What machines may differ in, and what a reader of the figures should know. */
+/** Differences that machines may have, and a reader of the figures should know. */
 function tellDifferences(parts: readonly LoadedPart[], tell: Tell): void {
   const versions = new Set(parts.map(({ manifest }) => String(manifest.program?.version)));
   if (versions.size > 1)
@@ -327,7 +327,10 @@ const joinedOf = (root: string, run: RunRow, parts: readonly LoadedPart[], alrea
   })),
 });
 
-/** The rows of each shard as rows of the whole: one row of the run, one of each arm, places counted through, and all events in the order of their time. */
+/**
+ * The rows of each shard as rows of the whole: one row of the run, one of each arm, places counted through, and all events in the order of their
+ * time.
+ */
 function joinedRows(parts: readonly LoadedPart[]): Iterable<RecordedRow>[] {
   const first = parts[0]!;
   const { id: _, ...run } = joinedRun(parts);
@@ -361,7 +364,7 @@ function joinedRows(parts: readonly LoadedPart[]): Iterable<RecordedRow>[] {
   }));
 }
 
-/** By shard and trial, the place among all trials: as one machine would have started them. */
+/** The place among all trials, by shard and trial: as one machine would have started them. */
 function positionsOf(parts: readonly LoadedPart[]): ReadonlyMap<LoadedPart, ReadonlyMap<number, number>> {
   const all = parts.flatMap((part) => {
     const instances = new Map(part.instances.map((row) => [row.id, row]));
@@ -424,7 +427,7 @@ function joinedRun(parts: readonly LoadedPart[]): RunRow {
   };
 }
 
-/** That of the first shard, with the rows of all, and with what each machine said of itself. */
+/** The manifest of the first shard, with the rows of all, and with each machine's facts. */
 function joinedManifest(parts: readonly LoadedPart[]): StoredManifest {
   const { manifest, run } = parts[0]!;
   const rows = inOrder(parts.flatMap(({ instances }) => instances));
@@ -463,7 +466,7 @@ const joinedFacts = (parts: readonly LoadedPart[]) => ({
   })),
 });
 
-/** Logs of gradings are in files alone, and are copied; what the record holds is written anew. What is there already stays: the run may have gone on. */
+/** Logs of gradings are in files alone, and are copied; files of the record are written anew. Files there already stay: the run may have gone on. */
 async function writeFiles(
   store: Store,
   run: RunRow,
@@ -496,7 +499,7 @@ async function isOurs(path: string): Promise<boolean> {
 
 const LOGGED_AT = /"time":"([^"]+)"/;
 
-/** All lines, by their time. */
+/** The lines of all logs, by their time. */
 async function joinedLog(paths: readonly string[]): Promise<string> {
   const texts = await Promise.all(
     paths.filter((path) => existsSync(path)).map((path) => readFile(path, 'utf8')),

@@ -33,7 +33,7 @@ export interface RecordedRun {
 export interface Results {
   /** Oldest first. */
   runs(): readonly RecordedRun[];
-  /** By name, unique prefix or "last"; so is every `run` below. */
+  /** A run by name, unique prefix or "last"; so is every `run` below. */
   run(run: string): RecordedRun;
   /** Everything needed to judge and repeat the run, as in run.json. */
   manifest(run: string): Readonly<Record<string, unknown>>;

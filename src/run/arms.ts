@@ -34,11 +34,11 @@ export interface ArmRuntime {
   readonly createAgent: CreateAgent;
   /** Where programs ask the arm's model, by the arm's rules; absent for an agent that asks it itself. */
   readonly gateway: ArmGateway | undefined;
-  /** Its agent submits nothing: the patch is that of the work tree, whatever `run.patch` says. */
+  /** The arm's agent submits nothing: the patch is that of the work tree, whatever `run.patch` says. */
   readonly leavesPatch: boolean;
   /** Instructions and skills for its agent, beside the task. */
   readonly equipment: Equipment | undefined;
-  /** Its agent is given the solution of the task. */
+  /** The arm's agent is given the solution of the task. */
   readonly solves: boolean;
 }
 
@@ -64,7 +64,7 @@ export async function startArms(
 ): Promise<Map<number, ArmRuntime>> {
   const opened: { close(): Promise<void> }[] = [];
   let shared: Gateway | undefined;
-  // All at once, because each may wait for its containers. One that cannot be closed does not hold up the others.
+  // All at once, because each may wait for its containers. A part that cannot be closed does not hold up the others.
   closing.add(() => Promise.allSettled(opened.map(async (part) => part.close())));
   const arms = new Map<number, ArmRuntime>();
   for (const row of rows) {

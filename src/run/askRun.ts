@@ -93,7 +93,10 @@ const nobodyWorks = (root: string, run: RunRow): UserError =>
     run.status === 'complete' ? {} : { next: { do: 'resume_run', results: root, run: run.name } },
   );
 
-/** `pid` is null when no process works on the run. `now`: what runs is cut short and captured; without it running instances finish. Throws a UserError for a run that another machine holds. */
+/**
+ * `pid` is null when no process works on the run. `now`: what runs is cut short and captured; without it running instances finish. Throws a
+ * UserError for a run that another machine holds.
+ */
 export function stopRun(root: string, selector: string, now: boolean) {
   using store = openForReading(root);
   const run = requireRun(store, selector);

@@ -1,5 +1,5 @@
 /**
- * One attempt of a trial: start, work, settle. This has the only catch that swallows: every error of one instance becomes its exit reason
+ * One attempt of a trial: start, work, settle. The only catch that swallows is here: every error of one instance becomes its exit reason
  * and does not affect the others. Only a storage error gets through, because a run without a record is worthless.
  */
 import { stackOf } from '../base/text/sourceLines.ts';

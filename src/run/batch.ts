@@ -111,7 +111,7 @@ export async function runBatch(run: Run): Promise<BatchResult> {
   return conclude(run);
 }
 
-/** A sealed trial is graded. One that infrastructure ended comes back, and runs in a fresh container. */
+/** A sealed trial is graded. A trial that infrastructure ended comes back, and runs in a fresh container. */
 function settleTrial(
   { config, events, stop, grader, stepGrading }: Run,
   queue: TrialQueue,

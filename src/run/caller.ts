@@ -31,7 +31,6 @@ export interface Caller {
 export interface Work {
   readonly run: string;
   readonly root: string;
-  /** How many at a time. */
   readonly workers: number;
   readonly events: RunEvents;
   readonly stop: StopLadder;
@@ -43,7 +42,7 @@ export interface Attendant {
   exitNow?(): void;
   /** A sentence that must not disturb what is shown. */
   say?(text: string): void;
-  /** This many predictions will be graded now. */
+  /** The number of predictions that will be graded now. */
   toGrade?(count: number): void;
   /** Interrupts have no effect from now on; commands of `run.on_finish` may still run. */
   over?(): void;

@@ -52,7 +52,7 @@ interface PinOptions {
   readonly env: HubEnv;
   readonly say: (text: string) => void;
   readonly images?: string | undefined;
-  /** What its copy was, which is gone: nothing else may take its place. */
+  /** The lost copy's facts: no other tasks may take its place. */
   readonly pinned?: { readonly fileHash: string; readonly images?: string | undefined };
 }
 
@@ -71,7 +71,7 @@ export async function pinTasks(source: string, options: PinOptions) {
 
 export interface Unfit {
   readonly instance_id: string;
-  /** `refused`: it does not start. `ungradable`: it runs, and gets no verdict. */
+  /** `refused`: the task does not start. `ungradable`: the task runs, and gets no verdict. */
   readonly what: 'refused' | 'ungradable';
   readonly why: string;
 }
@@ -86,19 +86,19 @@ export interface CheckedDataset {
   readonly instances: number;
   readonly gradable: number;
   readonly images: number;
-  /** As the dataset states it; null where it states none. */
+  /** The licence as the dataset states it; null where it states none. */
   readonly licence: string | null;
   readonly unfit: readonly Unfit[];
-  /** What tasks have only where somebody gives it, with how many want it: `suite.judge`, `suite.env=NAME`, GPUs. Absent where none wants any. */
+  /** Needs that a user must meet, with the number of tasks that have each: `suite.judge`, `suite.env=NAME`, GPUs. Absent where none has any. */
   readonly wants?: Readonly<Record<string, number>>;
-  /** How the solutions of its tasks did on this machine; absent where none was tried. */
+  /** The rate of the solutions of its tasks on this machine; absent where none was tried. */
   readonly oracle?: OracleRate;
 }
 
 interface OracleRate {
   readonly passes: number;
   readonly tried: number;
-  /** Those that did not pass, or pass without any work, with the reason where one is known. */
+  /** Tasks that did not pass, or pass without any work, with the reason where one is known. */
   readonly others: readonly {
     readonly instance_id: string;
     readonly standing: GoldStanding;

@@ -47,9 +47,9 @@ export type RunEvent =
       costNano: number | null;
       elapsedMs: number;
       patchBytes: number;
-      /** Its container is judged, and no patch; absent where that is not so. */
+      /** The trial's container is judged, and no patch; else absent. */
       noPatch?: boolean;
-      /** Its prediction is empty, and this much work was captured and is kept; absent where that is not so. */
+      /** The size of the work that was captured and is kept beside an empty prediction; else absent. */
       unusedBytes?: number;
     }
   | {
@@ -58,7 +58,7 @@ export type RunEvent =
       outcome: Outcome;
       resolved: boolean | null;
       durationMs: number;
-      /** Why nothing could be said of the patch; absent where a verdict says it. */
+      /** The reason why nothing could be said of the patch; absent where a verdict gives it. */
       message?: string;
     }
   | { type: 'paused'; reason: string }

@@ -26,7 +26,7 @@ import { StopReason } from './control/stop.ts';
 export interface Ending {
   readonly reason: ExitReason;
   readonly detail: string | null;
-  /** For people; null where the reason says enough. */
+  /** The message for people; null where the reason says enough. */
   readonly message: string | null;
   readonly evidence: Readonly<Record<string, unknown>> | null;
   /** mini-swe-agent's word for trajectories and exit_statuses.yaml. */
@@ -137,7 +137,7 @@ const OF_CONFIGURATION: ReadonlySet<string> = new Set([LOGIN_SHELL, OPEN_NETWORK
 /** Detail of an attempt that the container engine took with it when it went away. */
 export const ENGINE_LOST = 'daemon_lost';
 
-/** `agentBegan`: what ran in the environment was the agent's. */
+/** `agentBegan`: the environment ran the agent. */
 export function endingOfError(error: unknown, signal: AbortSignal, agentBegan = false): Ending {
   const stop = error instanceof StopReason ? error : stopReasonOf(error, signal);
   if (stop)
@@ -188,8 +188,8 @@ function stopReasonOf(error: unknown, signal: AbortSignal): StopReason | null {
 }
 
 /**
- * An agent that ends its container once gets a fresh one: it may be an accident. The second time is the agent's failure (ownEnd.test.ts), else it could
- * take an instance out of the count.
+ * An agent that ends its container once gets a fresh one: it may be an accident. The second time is the agent's failure
+ * (ownEnd.test.ts), else the agent could take an instance out of the count.
  */
 export function withEarlierEnds(ending: Ending, endedByAgentBefore: number): Ending {
   if (!ending.byAgent || endedByAgentBefore === 0) return ending;
@@ -215,7 +215,7 @@ export interface RetryPolicy {
   readonly reasons: Readonly<Record<string, number>>;
   /** Attempts made of each trial in this invocation, by reason. */
   readonly made: Map<number, Map<ExitReason, number>>;
-  /** How often the engine or the server of the model went away under each trial in this invocation. */
+  /** The number of times that the engine or the model's server went away under each trial in this invocation. */
   readonly outages: Map<number, number>;
 }
 
@@ -234,7 +234,7 @@ export function settlementOf(
   if (detail === HOST_FLOOR) return 'again';
   // Sealed as infra it would be out of the count: the next such end is the agent's result.
   if (byAgent && exitClassOf(reason) === 'infra') return 'again';
-  // The engine or the model's server was away. What goes away again and again may do so because of this trial.
+  // The engine or the model's server was away. An outage that repeats may be this trial's doing.
   if (detail === ENGINE_LOST || ending.unreachable) {
     const lost = (policy.outages.get(trialId) ?? 0) + 1;
     policy.outages.set(trialId, lost);
@@ -273,7 +273,7 @@ export interface PatchFacts {
   readonly notes: readonly string[];
 }
 
-/** How the agent's part of an attempt ended. `result`: null when the agent did not end by itself. */
+/** The end of the agent's part of an attempt. `result`: null when the agent did not end by itself. */
 export interface AgentEnd {
   readonly ending: Ending;
   readonly result: AgentResult | null;

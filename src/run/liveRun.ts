@@ -41,14 +41,13 @@ export interface LiveRun {
   startedAt: number;
   /** Null while it works. */
   readonly endedAt: number | null;
-  /** With what running trials have spent. */
+  /** The money spent, with that of running trials. */
   spentNano: number;
   readonly unknownCalls: number;
   budgetNano: number | null;
   graded: { resolved: number; total: number };
   /** Null where nothing is graded. */
   grading: OpenGradings | null;
-  /** How long trials took. */
   readonly durations: number[];
   /** Expected seconds of undecided trials by trial, in the order of starting; empty without earlier runs. */
   expectedS: Map<number, number>;

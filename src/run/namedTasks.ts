@@ -1,6 +1,7 @@
 /**
  * Tasks by an address, fetched once into the cache and pinned: a git repository or a folder in it (`git+https://HOST/REPO#PATH@COMMIT`), a
- * dataset of a suite's registry (`SUITE:NAME@VERSION`), and a repository of task folders on the Hugging Face hub (`hf:ORG/NAME@REVISION`). Nothing that was fetched is run here; who reads the folders follows no link that leads out of a task.
+ * dataset of a suite's registry (`SUITE:NAME@VERSION`), and a repository of task folders on the Hugging Face hub (`hf:ORG/NAME@REVISION`). Nothing
+ * that was fetched is run here; readers of the folders follow no link that leads out of a task.
  */
 import { execFile } from 'node:child_process';
 import {
@@ -62,7 +63,7 @@ async function git(given: HubEnv, args: readonly string[]): Promise<string> {
   return stdout.trim();
 }
 
-/** What git said, without the command that it was called with. */
+/** Git's message, without the command line. */
 const gitText = (error: unknown): string =>
   errorText(error)
     .replace(/^Command failed: .*\n/, '')
@@ -75,7 +76,7 @@ interface Checkout {
   readonly url: string;
   /** Branch, tag or commit. */
   readonly revision: string | undefined;
-  /** Below the repository; absent: all of it. */
+  /** Paths below the repository; absent: all of it. */
   readonly paths?: readonly string[];
 }
 
@@ -105,7 +106,7 @@ async function checkOut({ url, revision, paths }: Checkout, into: string, env: H
 /** Files of Git LFS that were not fetched: a task would run without its data. */
 async function refusePointers(at: readonly string[], folder: string, env: HubEnv): Promise<void> {
   const mark = 'version https://git-lfs.github.com/spec/v1';
-  // It exits with 1 where there is none.
+  // Git exits with 1 where there is none.
   const found = await git(env, [...at, 'grep', '-lF', '-e', mark]).catch(() => '');
   const isPointer = (name: string): boolean =>
     statSync(join(folder, name)).size < 1024 && readFileSync(join(folder, name), 'utf8').startsWith(mark);
@@ -135,7 +136,7 @@ async function intoPlace<T>(
   }
 }
 
-/** One folder a commit: what a name stood for stays there when it is added again. */
+/** One folder a commit: a name's earlier tasks stay there when it is added again. */
 export const cloned = (url: string, name: string, revision: string | undefined, env: HubEnv) =>
   intoPlace(name, env, async (fresh) => {
     const commit = await checkOut({ url, revision }, fresh, env);

@@ -93,7 +93,7 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
   return { options, resolved, request };
 }
 
-/** What reads recordings is loaded where one is played. */
+/** The reader of recordings is loaded where one is played. */
 const recordedArm = async (arm: ArmConfig, root: string): Promise<ArmConfig> =>
   arm.model.model_name?.startsWith('replay:')
     ? (await import('./record/recordedReplies.ts')).asRecorded(arm, root)
@@ -120,7 +120,7 @@ function select(rows: Dataset['rows'], wanted: DatasetConfig, tell: Tell) {
   return { selected, strata: selection.strata };
 }
 
-/** Drawn before anything is left out: what cannot run here may run on the machine of another shard. */
+/** Drawn before anything is left out: a task that cannot run here may run on the machine of another shard. */
 function ownShard<R extends Dataset['rows'][number]>(selected: readonly R[], text: string) {
   const shard = parseShard(text);
   if (!shard) throw new UserError(`"${text}" ${SHARD_FORM}`);

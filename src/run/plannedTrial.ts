@@ -21,7 +21,7 @@ export interface PlannedInstance {
   readonly instance: Instance;
 }
 
-/** The instances of a run, by their keys in the record. Their suites are loaded. */
+/** The instances of a run, by their keys in the record. Suites of these instances are loaded. */
 export async function plannedInstances(store: Store, run: RunRow): Promise<Map<number, PlannedInstance>> {
   await loadSuites(kindsOf(store, run.id));
   return new Map(

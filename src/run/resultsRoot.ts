@@ -25,7 +25,7 @@ const onReadOnlyDisk = (path: string): boolean => {
   return false;
 };
 
-/** A record that is there: what goes on with a run, or deletes one, makes none. */
+/** A record that is there: a verb that goes on with a run, or deletes one, makes none. */
 export function openForWriting(root: string): Store {
   refuseUnwritable(root);
   refuseSmallDisk(root);
@@ -68,7 +68,7 @@ const statOf = (path: string) => statSync(path, { throwIfNoEntry: false });
 const nearest = (path: string): string =>
   statOf(path) || dirname(path) === path ? path : nearest(dirname(path));
 
-/** Makes nothing: what a run would refuse, a dry run refuses too. A record that is there has errors of its own. */
+/** Makes nothing, and refuses a folder that a run would refuse. A record that is there has errors of its own. */
 export function refuseUnwritable(root: string): void {
   if (existsSync(databasePath(root))) {
     if (onReadOnlyDisk(databasePath(root))) throw unusable(root, { code: 'EROFS' });

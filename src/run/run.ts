@@ -94,7 +94,7 @@ export interface RunOutcome extends BatchResult {
   readonly spent: ReturnType<typeof spentNano>;
   /** The budget of the whole run; null for none. */
   readonly budgetNano: number | null;
-  /** Name of the signal, or of whoever else stopped it. */
+  /** The name of the signal, or of any other stopper. */
   readonly interruptedBy: string | null;
   /** Why trials failed without a statement about the model. */
   readonly failures: readonly FailureKind[];
@@ -134,7 +134,7 @@ export async function workOn(sitting: Sitting, caller: Caller): Promise<RunOutco
   }
 }
 
-/** Whatever was thrown is what the person hears: a record that cannot be written must not hide it. */
+/** The person hears the first error: a record that cannot be written must not hide it. */
 function endFailed({ store, row: { id, name } }: Sitting): void {
   try {
     const status = runByName(store, name)?.status;
@@ -178,7 +178,7 @@ async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise
   const instances = await plannedInstances(store, row);
   for (const trial of pending) void instances.get(trial.instance_pk)!.instance;
 
-  // Listeners, and what stops the run: before the parts that tell. They hear the end of all the others.
+  // Listeners, and what stops the run: before the parts that tell. Listeners hear the end of all other parts.
   const { log, events, stop } = listen(sitting, caller, redactor, closing);
   const note = (text: string) => events.emit({ type: 'note', text });
 

@@ -112,7 +112,7 @@ export function ordinarySecrets(env: Variables, given: readonly (string | Partia
   return [...new Set(ordinary.map(({ name }) => name))];
 }
 
-/** The secrets of a run. Its caller gets them before anything is told, and hears of values that nothing hides well. */
+/** The secrets of a run. The caller gets them before anything is told, and hears of values that nothing hides well. */
 export function keepSecrets(
   { arms, suite }: { readonly arms: readonly ArmConfig[]; readonly suite?: SuiteConfig | undefined },
   { env, keepSecret, tell }: Caller,

@@ -1,10 +1,10 @@
 /**
- * Long texts of the record are stored as zlib streams, each with its length beside it. It is the form of SQLite's own archives: `sqlar_uncompress`
+ * Long texts of the record are stored as zlib streams, each with its length beside it. SQLite's own archives have this form: `sqlar_uncompress`
  * of the sqlite3 program reads it, so plain SQL does, and every language has zlib. zstd packs as well in 60 % of the time, and no SQL reads it.
  */
 import { deflateSync, inflateSync } from 'node:zlib';
 
-/** Below it, a stream saves little and hides the text. */
+/** Below this size a stream saves little and hides the text. */
 const LONG_BYTES = 1024;
 /** The level of zlib, by measure of outputs and sources: 6 packs 8 % more and takes 1.7 times as long; 1 packs 5 % less in 80 % of the time. */
 const LEVEL = 3;
@@ -39,7 +39,7 @@ export function unpackBytes(value: unknown, bytes: unknown): Buffer {
 export const unpackText = (value: unknown, bytes: unknown): string =>
   typeof value === 'string' ? value : unpackBytes(value, bytes).toString('utf8');
 
-/** As the sqlite3 program has it (ext/misc/sqlar.c): what has its full length is no stream. */
+/** A value as the sqlite3 program unpacks it (ext/misc/sqlar.c): what has its full length is no stream. */
 export const sqlarUncompress = (value: unknown, bytes: unknown): unknown =>
   value instanceof Uint8Array && typeof bytes === 'number' && bytes > 0 && value.length !== bytes
     ? unpackBytes(value, bytes)

@@ -24,7 +24,7 @@ export function onDisk(db: Store): Promise<void> {
   const before = running.get(db) ?? Promise.resolve();
   const sync = before
     .catch(() => {})
-    // Whoever else has something to write in this turn of the event loop goes with it.
+    // Other writes in this turn of the event loop go with it.
     .then(() => new Promise((turned) => setImmediate(turned)))
     .then(() => {
       next.delete(db);
@@ -39,7 +39,7 @@ export function onDisk(db: Store): Promise<void> {
 const fdatasyncLater = promisify(fdatasync);
 const logs = new WeakMap<Store, number>();
 
-/** Its log stays the same file as long as the database is open. For a link, it lies beside the database itself. */
+/** The log stays the same file as long as the database is open. For a link, it lies beside the database itself. */
 function logOf(db: Store): number {
   const known = logs.get(db);
   if (known !== undefined) return known;

@@ -37,7 +37,7 @@ export const SCHEMA_VERSION = 20;
 
 interface OpenOptions {
   readonly readonly?: boolean;
-  /** For writing too. */
+  /** The database must exist, for writing too. */
   readonly mustExist?: boolean;
   /** Milliseconds to wait for another process's lock. */
   readonly busyTimeoutMs?: number;
@@ -53,7 +53,7 @@ export function beforeClose(db: Store, end: Ending): void {
 }
 
 let opened = '';
-/** For the text of an error that does not name its database. */
+/** The name for an error that does not name its database. */
 export const lastOpened = (): string => opened;
 
 export function openStore(path: string, options: OpenOptions = {}): Store {

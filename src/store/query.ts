@@ -1,12 +1,12 @@
 /**
- * SQL as tagged templates: `first(db)`SELECT * FROM runs WHERE id = ${id}``. What stands in `${}` is bound as a value and never read as SQL.
+ * SQL as tagged templates: `first(db)`SELECT * FROM runs WHERE id = ${id}``. The value in `${}` is bound and never read as SQL.
  * Statements are prepared once for each database.
  */
 import type { Statement } from 'better-sqlite3';
 import { type Store, statement } from './open.ts';
 import { guarded } from './writing.ts';
 
-/** SQL inside of SQL, with the values of its question marks. Its text is ours and never a user's. */
+/** SQL inside of SQL, with the values of its question marks. The text is ours and never a user's. */
 class Sql {
   readonly text: string;
   readonly values: readonly unknown[];
@@ -114,7 +114,7 @@ export function put(db: Store, table: string, row: object): number {
   return 1;
 }
 
-/** JSON of a column; undefined where it cannot be read. One such row must not hide all others from whoever reads the record. */
+/** JSON of a column; undefined where it cannot be read. One such row must not hide all others from a reader of the record. */
 export function storedJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

@@ -42,7 +42,7 @@ const joined = (parts: readonly Part[], output: Buffer): string =>
     .map((part) => (typeof part === 'string' ? part : output.toString('utf8', part[0], part[0] + part[1])))
     .join('');
 
-/** Where the text has bytes of the output: `at` in the text, `from` in the output. */
+/** A place where the text has bytes of the output: `at` in the text, `from` in the output. */
 interface Shown {
   readonly at: number;
   readonly from: number;

@@ -143,7 +143,7 @@ CREATE TABLE model_calls (
   unreadable TEXT,                      -- a reply that breaks the rules of its dialect, redacted, its first megabyte; NULL for every other call
   call INTEGER                          -- which call of an installed program the row is a try of; NULL for the built-in agent
 ) STRICT;
--- What a run has spent is asked for often, also while it works: the answer is in the index alone.
+-- A run's spending is asked for often, also while it works: the answer is in the index alone.
 CREATE INDEX model_calls_by_attempt ON model_calls (attempt_id, state, cost_nano, estimate_nano);
 
 CREATE TABLE commands (
@@ -204,7 +204,7 @@ CREATE TABLE phases (
   PRIMARY KEY (attempt_id, seq)
 ) STRICT, WITHOUT ROWID;
 
--- What containers that reach hosts of a list connected to, or wanted to, as the proxy saw it: one row for each tunnel and each plain request.
+-- The connections that containers with a list of hosts made, or wanted to, as the proxy saw them: one row for each tunnel and each plain request.
 CREATE TABLE connections (
   id INTEGER PRIMARY KEY,
   attempt_id INTEGER NOT NULL REFERENCES attempts (id),
@@ -273,7 +273,7 @@ CREATE TABLE baselines (
   set_at TEXT NOT NULL
 ) STRICT;
 
--- What the gate said about an arm of a run. The newest verdict of an arm counts: a night whose gate failed is no baseline by itself.
+-- The gate's verdicts about arms of runs. The newest verdict of an arm counts: a night whose gate failed is no baseline by itself.
 CREATE TABLE verdicts (
   id INTEGER PRIMARY KEY,
   run_id INTEGER NOT NULL REFERENCES runs (id),
@@ -307,7 +307,7 @@ CREATE TABLE program_calls (
   PRIMARY KEY (attempt_id, call)
 ) STRICT;
 
--- What tests asked a model (model_calls has the money, as grading) and what they got: the same request of the same attempt is answered from here.
+-- Requests of tests to a model (model_calls has the money, as grading), with answers: the same request of the same attempt is answered from here.
 CREATE TABLE judge_calls (
   id INTEGER PRIMARY KEY,
   attempt_id INTEGER NOT NULL REFERENCES attempts (id),
@@ -324,7 +324,7 @@ CREATE TABLE judge_calls (
 ) STRICT;
 CREATE INDEX judge_calls_by_attempt ON judge_calls (attempt_id, id);
 
--- What the calls and phases of an ended attempt come to. A report of 50,000 trials would add up millions of rows each time. An attempt without
+-- The sums of an ended attempt's calls and phases. A report of 50,000 trials would add up millions of rows each time. An attempt without
 -- a row in attempt_sums is added up from its calls and phases; so is one whose calls changed after its end.
 CREATE TABLE attempt_sums (
   attempt_id INTEGER PRIMARY KEY REFERENCES attempts (id)
@@ -362,7 +362,7 @@ CREATE TRIGGER sums_phase_begun AFTER INSERT ON phases BEGIN DELETE FROM attempt
 CREATE TRIGGER sums_phase_changed AFTER UPDATE ON phases BEGIN DELETE FROM attempt_sums WHERE attempt_id = NEW.attempt_id; END;
 CREATE TRIGGER sums_phase_removed AFTER DELETE ON phases BEGIN DELETE FROM attempt_sums WHERE attempt_id = OLD.attempt_id; END;
 
--- What people ask of a run while its process works on it, from another terminal or from the viewer, and what the process answered.
+-- Requests of people to a run while its process works on it, from another terminal or from the viewer, and the process's answers.
 CREATE TABLE controls (
   id INTEGER PRIMARY KEY,
   run_id INTEGER NOT NULL REFERENCES runs (id),
@@ -386,7 +386,7 @@ CREATE TABLE rate_uses (
   PRIMARY KEY (account, slot)
 ) STRICT, WITHOUT ROWID;
 
--- What the headers of answers said.
+-- The rate limits in the headers of answers.
 CREATE TABLE rate_limits (
   account TEXT PRIMARY KEY,
   rpm INTEGER,
@@ -395,7 +395,7 @@ CREATE TABLE rate_limits (
   paused_until_ms INTEGER               -- a pause that a provider asked one process for, kept by all; milliseconds since 1970; NULL: none was asked for
 ) STRICT, WITHOUT ROWID;
 
--- What the process that works on a run would know alone: its slots and limiters, every two seconds while they change.
+-- The state that a run's process would know alone: its slots and limiters, every two seconds while they change.
 CREATE TABLE live_states (
   run_id INTEGER PRIMARY KEY REFERENCES runs (id),
   at_ms INTEGER NOT NULL,               -- milliseconds since 1970

@@ -7,7 +7,7 @@ import type { RunRow } from './records/runs.ts';
 
 const KNOWN_ENDINGS = Object.entries(EXIT_REASONS).map(([reason, facts]) => `'${reason}/${facts.class}'`);
 
-/** By its name, the rows that break the invariant. */
+/** The rows that break an invariant, by its name. */
 const CHECKS: Readonly<Record<string, string>> = {
   'a sealed trial has exactly one final attempt, and it has ended': `
     SELECT t.id FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id

@@ -3,7 +3,7 @@
  *
  * The steps of an attempt leave a dozen small writes (`inTurn`). The writes of all slots that come in one turn of the event loop are one
  * transaction, which ends with that turn: a process that is killed loses what it learned in its last milliseconds, as if it had been killed before
- * them. Whoever sends something because of a row waits for its transaction (`written`) or for the disk (onDisk.ts).
+ * them. Code that sends something because of a row waits for its transaction (`written`) or for the disk (onDisk.ts).
  */
 import { existsSync, statSync } from 'node:fs';
 import {
@@ -43,7 +43,7 @@ export function guarded<T>(db: Store, work: () => T): T {
   }
 }
 
-/** All of it or nothing, and no other writer in between. */
+/** Does all of the work or nothing, and no other writer in between. */
 export const together = <T>(db: Store, work: () => T): T =>
   guarded(db, () => db.transaction(work).immediate());
 
@@ -126,7 +126,7 @@ function beginTurn(db: Store): Turn {
     try {
       if (turns.get(db) === turn) endTurn(db);
     } catch {
-      // Told to whoever waits, and by the next write.
+      // The waiters hear of it, and the next write tells it.
     }
   });
   return turn;

@@ -49,7 +49,10 @@ export function normaliseRow(given: unknown): NormalisedRow {
   return normaliseColumns(rows?.columns(given) ?? given, kind, rows?.headIsBase);
 }
 
-/** The image of an instance where somebody chose other images for its whole dataset. As it is, where it cannot have what was chosen, which `imageRefusal` tells. */
+/**
+ * The image of an instance where somebody chose other images for its whole dataset. As it is, where it cannot have what was chosen, which
+ * `imageRefusal` tells.
+ */
 function withChosenImage(instance: Instance, images: string | undefined): Instance {
   if (images === undefined) return instance;
   const image =
@@ -57,7 +60,7 @@ function withChosenImage(instance: Instance, images: string | undefined): Instan
   return image === undefined ? instance : { ...instance, image };
 }
 
-/** Why it cannot run with these images, as a clause; undefined when it can. */
+/** The reason why it cannot run with these images, as a clause; undefined when it can. */
 const imageRefusal = (instance: Instance, images: string | undefined): string | undefined =>
   images === BUILT && suiteOf(instance).builtImage?.(instance) === undefined
     ? 'its image cannot be built, for no Dockerfile comes with it'

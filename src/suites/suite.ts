@@ -1,6 +1,6 @@
 /**
- * A suite: how its tasks are read, what they need, how an agent is led through one, and how it is graded. Each suite is one folder beside this file and
- * one line in suites.ts. The rest of the program knows suites by this contract alone.
+ * A suite: how its tasks are read, what they need, how an agent is led through one, and how it is graded. Each suite is one folder beside this file
+ * and one line in suites.ts. The rest of the program knows suites by this contract alone.
  */
 import type { AgentConfig } from '../agent/agentConfig.ts';
 import type { AgentResult, Solution } from '../agent/contract.ts';
@@ -28,7 +28,7 @@ export interface Suite {
   };
   /** The prompts, where nobody wrote one; absent: the default, which is about a repository and a report. */
   readonly prompts?: SuitePrompts;
-  /** Why a task cannot run here, as a clause; undefined when it can. Told before anything starts. */
+  /** The reason why a task cannot run here, as a clause; undefined when it can. Told before anything starts. */
   refusal?(instance: Instance): string | undefined;
   needs?(instance: Instance): TaskNeeds;
   /** The Python package that the shell of its image must be able to import; undefined where none says that the right environment is active. */
@@ -79,7 +79,7 @@ export interface TaskNeeds {
   readonly variables?: readonly WantedVariable[];
   /** The most that one of its containers asks for. */
   readonly gpus?: number;
-  /** Why it is judged in another container than the one that was worked in, as a clause; absent where that one may do. */
+  /** The reason for a judgement in another container than the one that was worked in, as a clause; absent where that one may do. */
   readonly judgedApart?: string | undefined;
   /** Set where the task cannot run without end states that are kept: who says so, as the beginning of a clause. */
   readonly keepsEndStates?: string;
@@ -87,7 +87,7 @@ export interface TaskNeeds {
 
 export interface WantedVariable {
   readonly name: string;
-  /** Where the task says so. */
+  /** The key in the task that says so. */
   readonly key: string;
   readonly hasDefault: boolean;
   /** The container that alone gets it; absent: each. */
@@ -105,7 +105,7 @@ export interface FolderTask {
   readonly instance: Instance;
   /** Hash of everything that decides what is asked and how it is graded. */
   readonly hash: string;
-  /** Why it cannot run here. It may be left out of a run; it is never run in part. */
+  /** The reason why the task cannot run here. A run may leave it out, and never runs it in part. */
   readonly refused?: string;
   readonly warnings: readonly string[];
 }
@@ -116,7 +116,7 @@ export interface OpenAttempt {
   beginPhase(name: string): void;
   /** A sentence that stays with the attempt. */
   note(text: string): void;
-  /** For a grading while the attempt goes on. */
+  /** The request of a grading while the attempt goes on. */
   gradeRequest(): Promise<Omit<GradeRequest, 'patch'>>;
   /** Waits for work that may ignore the end of the attempt. */
   orEnd<T>(work: Promise<T>): Promise<T>;
@@ -136,12 +136,12 @@ export interface LedAttempt extends OpenAttempt {
 
 /** An attempt whose agent is done. */
 export interface EndedAttempt extends OpenAttempt {
-  /** Why the agent's part ended. */
+  /** The reason why the agent's part ended. */
   readonly reason: ExitReason;
   readonly harness: HarnessVersion;
   /**
-   * The patch of the work tree, without the values of this machine that were given to the task. `running`: processes are not killed. `lost`: the error
-   * with which the engine took the result; null else.
+   * The patch of the work tree, without the values of this machine that were given to the task. `running`: processes are not killed. `lost`: the
+   * error with which the engine took the result; null else.
    */
   capture(running: boolean): Promise<{ readonly captured: CapturedPatch | null; readonly lost: unknown }>;
   /** Work on the environment within the time that a capture may take. */
@@ -178,11 +178,11 @@ interface AgentRun {
   /** The result, with the steps and the cost of all runs so far. */
   readonly result: AgentResult;
   readonly reason: ExitReason;
-  /** For people; null where the reason says enough. */
+  /** The message for people; null where the reason says enough. */
   readonly message: string | null;
 }
 
-/** Where a task of a registry lies: below a repository at a commit, or below the folder of the registry's own file. */
+/** The place of a task of a registry: below a repository at a commit, or below the folder of the registry's own file. */
 export interface RegisteredTask {
   readonly name: string;
   readonly path: string;

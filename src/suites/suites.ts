@@ -1,6 +1,6 @@
 /**
  * The suites, one line each, in the order in which they are asked. A line says how tasks of the suite are recognised; all else is in its folder and
- * loaded when the first of its tasks is met. Whoever has an instance has its suite: what reads instances from files or from the record loads it.
+ * loaded when the first of its tasks is met. Code that has an instance has its suite: the readers of instances, from files or the record, load it.
  */
 
 import { existsSync, readdirSync, statSync } from 'node:fs';
@@ -146,7 +146,7 @@ const unknownSuite = (name: string): Suite => ({
   }),
 });
 
-/** The suite of an instance, which was loaded by whoever read the instance. */
+/** The suite of an instance, which the reader of the instance has loaded. */
 export function suiteOf({ kind = SWE_BENCH }: Pick<Instance, 'kind'>): Suite {
   const suite = loaded.get(kind);
   if (suite) return suite;
@@ -192,7 +192,7 @@ export function planGrading(instance: Instance, options: SpecOptions = {}): Plan
 
 // The gold patch of a row as the solution of its task.
 
-/** For each command of the ladder where there is no limit. */
+/** The limit of each command of the ladder where there is none. */
 const APPLY_S = 600;
 
 const goldPatch = ({ patch }: Instance): Solution => ({

@@ -53,8 +53,8 @@ function leavesOutTarget(root: string, path: string, leavesOut: LeavesOut): bool
 export type LeavesOut = (path: string, isFolder: boolean) => boolean;
 
 /**
- * All files below `folder` of the task, and its folders that hold none, by name; none where it is not there. What is left out is not looked at. Throws
- * TaskFolderError.
+ * All files below `folder` of the task, and its folders that hold none, by name; none where it is not there. Files left out are not read.
+ * Throws TaskFolderError.
  */
 export function taskFiles(task: string, folder: string, leavesOut: LeavesOut = () => false): TaskFile[] {
   const root = realPath(task);
@@ -98,7 +98,7 @@ export function taskFiles(task: string, folder: string, leavesOut: LeavesOut = (
   return files;
 }
 
-/** Below a folder of a container. */
+/** The files below a folder of a container. */
 export const placedFiles = (folder: string, files: readonly TaskFile[]): PlacedFile[] =>
   files.map(({ path, content, executable, isFolder }) => ({
     path: posix.join(folder, path),

@@ -320,7 +320,7 @@ const arithmetic =
     return binary((left, right) => computed(operator, left, right))(node, place);
   };
 
-/** Filters whose result Jinja2 marks as safe: what is added to it is escaped there, and here would not be. */
+/** Filters whose result Jinja2 marks as safe: text added to it is escaped there, and here would not be. */
 const MARKUP: ReadonlySet<string> = new Set(['e', 'escape', 'forceescape', 'safe', 'tojson']);
 
 function noMarkup(node: Node, place: Place): void {

@@ -126,7 +126,7 @@ const RAW_UP_TO = 200;
 /** Trajectories are most of a bundle; browsers unpack them by themselves. */
 const isPacked = (path: string): boolean => path.startsWith('attempts/') || path.startsWith('evaluations/');
 
-/** Each message beside its raw form: what both say is then packed once. */
+/** Each message beside its raw form: their common text is then packed once. */
 function withRaw(documents: Documents, path: string, keepsRaw: boolean): PackedChunk | undefined {
   const chunk = documents.read(path) as MessageChunk | undefined;
   if (!chunk) return undefined;

@@ -33,9 +33,9 @@ export interface ViewerOptions {
 }
 
 export interface Viewer {
-  /** For reading: with the token where reading asks for it. */
+  /** The address for reading: with the token where reading asks for it. */
   readonly url: string;
-  /** With the token: whoever opens it can change a run that works. */
+  /** The address with the token: its reader can change a run that works. */
   readonly controlUrl: string;
   readonly port: number;
   close(): Promise<void>;
@@ -84,7 +84,8 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
       });
       if (!decision.allow) return say(response, decision.status, decision.why);
       if (decision.setCookie && !url.pathname.startsWith('/api/')) {
-        // Lax, since a link in a chat or a mail leads here too. The token leaves the address bar at once, so that it ends up in no bookmark and no screenshot.
+        // Lax, since a link in a chat or a mail leads here too. The token leaves the address bar at once, so that it ends up in no bookmark and no
+        // screenshot.
         response.setHeader('Set-Cookie', `${rules.cookie}=${rules.token}; HttpOnly; SameSite=Lax; Path=/`);
         response.setHeader('Location', url.pathname);
         return say(response, 303, 'see the page');
@@ -155,12 +156,12 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
   }
 }
 
-/** A step at a time: what is asked for meanwhile is answered between two of them. */
+/** One step at a time: requests meanwhile are answered between two of them. */
 function goOn(steps: Iterator<unknown>): void {
   try {
     if (steps.next().done !== true) setImmediate(goOn, steps);
   } catch {
-    // Whoever asks for the list is told.
+    // A request for the list gets the error.
   }
 }
 

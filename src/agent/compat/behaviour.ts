@@ -1,5 +1,5 @@
 /**
- * Where the published agents differ from ours, one field each, so that the loop reads the same for all three.
+ * Differences of the published agents from ours, one field each, so that the loop reads the same for all three.
  * The published agents are mini-swe-agent 1.17.5 and 2.4.6.
  */
 
@@ -35,7 +35,7 @@ export interface Behaviour {
   readonly capFormatErrors: boolean;
   /** Tool calls get ids of their own where a server sends none or the same twice. */
   readonly uniqueIds: boolean;
-  /** What is in flight ends at the wall-clock limit; 2 looks only before a query. */
+  /** Work in flight ends at the wall-clock limit; 2 looks only before a query. */
   readonly wallLimit: 'interrupts' | 'before-query';
   /** A timed-out command is an ordinary observation (2) or has its own template. */
   readonly timeoutIsObservation: boolean;
@@ -50,7 +50,7 @@ export interface Behaviour {
   exceptionInfo(result: CommandResult, command: string, environment: Environment): string;
   /** The result of a command that is not run at all, else null. */
   refused(action: Action): CommandResult | null;
-  /** What the observation template sees as `output`; a template may print it whole. */
+  /** The `output` that the observation template sees; a template may print it whole. */
   observed(seen: Observed): Vars;
   submission(result: CommandResult): Submission | null;
   exitMessage(end: TerminatingException, submission: string): Omit<Message, 'extra'>;
@@ -118,7 +118,7 @@ const own: Behaviour = {
   exitMessage: (end) => ({ role: 'exit', content: end.message || end.name }),
 };
 
-/** The environment dropped the middle of a submission: what is left would only look like a patch. */
+/** The environment dropped the middle of a submission: the rest would only look like a patch. */
 const holed = (result: CommandResult): boolean => result.omittedBytes > 0 && submissionOf(result) !== null;
 const TOO_LARGE =
   'The output is too large to submit and was not. Submit a smaller patch: only the source files you changed.';
@@ -138,7 +138,7 @@ const v1: Behaviour = {
   askAgainWhenEmpty: false,
   capFormatErrors: false,
   uniqueIds: false,
-  // 1.17.5 has no such limit: whoever sets one wants it.
+  // 1.17.5 has no such limit: a user who sets one wants it.
   wallLimit: 'interrupts',
   timeoutIsObservation: false,
   formatErrorSeesAll: true,
@@ -256,7 +256,7 @@ export const withOwnIds = (reply: ModelReply, behaviour: Behaviour, step: number
     ? { ...reply, toolCalls: withUniqueIds(reply.toolCalls, step) }
     : reply;
 
-// What mini-swe-agent 2.4.6 tells the model when Python could not run a command or killed it: words of subprocess, which it catches whole.
+// The text that mini-swe-agent 2.4.6 gives the model when Python could not run a command or killed it: subprocess's words, which it catches whole.
 const SAID = 'An error occurred while executing the command: ';
 
 /** Linux takes no single argument of 128 KiB or more; Python encodes the command and adds a NUL. */

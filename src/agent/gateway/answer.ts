@@ -1,5 +1,5 @@
 /**
- * The answer to one call as it comes, for whoever waits for it. A program that asked twice reads the same answer twice, and one that went
+ * The answer to one call as it comes, for every waiter. A program that asked twice reads the same answer twice, and one that went
  * away does not end it.
  */
 import type { Refusal } from '../../model/dialects/programSide.ts';
@@ -52,7 +52,7 @@ export interface Answer {
 }
 
 export function createAnswer(): Answer {
-  /** Each is told what it has not got yet, as far as it has room. */
+  /** Readers, each told what it has not got yet, as far as it has room. */
   const readers = new Set<() => void>();
   const pieces: Uint8Array[] = [];
   const over = Promise.withResolvers<void>();

@@ -23,7 +23,7 @@ function nameOf(label: CallLabel): string {
   return RESERVED.test(label.id) ? `subagent-${label.id}` : label.id;
 }
 
-/** How many messages of the request are known in this order. */
+/** The number of messages of the request that are known in this order. */
 function common({ known }: Thread, request: readonly Message[], digests: readonly string[]): number {
   let same = 0;
   while (same < known.length && same < request.length) {

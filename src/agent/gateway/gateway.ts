@@ -67,7 +67,7 @@ export interface GatewayCall extends CallFacts {
   readonly dialect: DialectName;
   /** The provider's protocol, where it is another and the call was translated; else null. */
   readonly translated: DialectName | null;
-  /** As the program named it, and as the provider was asked. */
+  /** The model's name in the program's request, then in the provider's. */
   readonly modelAsked: string;
   readonly model: string;
   readonly streamed: boolean;
@@ -95,18 +95,18 @@ export interface GatewayCall extends CallFacts {
 }
 
 export interface ProgramAnswer {
-  /** `cut`: it broke off; `refused`: an error in the provider's words; `error`: one in those of the gateway, without bytes of a provider. */
+  /** `cut`: the answer broke off; `refused`: an error in the provider's words; `error`: an error in the gateway's, without bytes of a provider. */
   readonly end: 'whole' | 'cut' | 'refused' | 'error';
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly bytes: Uint8Array;
 }
 
-/** Why the gateway wants the attempt to end. */
+/** The reasons why the gateway wants the attempt to end. */
 export type GatewayEnd =
   | ({ readonly kind: 'limit' } & ReachedLimit)
   | { readonly kind: 'model'; readonly failure: ModelErrorResponse }
-  /** The budget of the run, or a record that cannot be written: what a listener threw. */
+  /** The error of a listener: the budget of the run, or a record that cannot be written. */
   | { readonly kind: 'thrown'; readonly error: unknown };
 
 export interface GatewaySummary {
@@ -122,12 +122,12 @@ export interface GatewaySummary {
   readonly tokens: number;
   /** The failure that the program was shown at last, and gave up on; null where its newest turn went well. */
   readonly lastFailure: ModelErrorResponse | null;
-  /** Why the gateway refused the first request that it refused, before it was asked anything; null where it refused none. */
+  /** The reason why the gateway refused the first request that it refused, before it was asked anything; null where it refused none. */
   readonly refusal: string | null;
 }
 
 export interface GatewaySession {
-  /** Stands for the provider's key inside; it is worth nothing after `close`. */
+  /** The key that stands for the provider's inside, and is worth nothing after `close`. */
   readonly key: string;
   /** The model that the program must ask for. */
   readonly model: string;

@@ -1,5 +1,5 @@
 /**
- * The HTTP server of the gateway. It listens on no port: each connection is handed to it by the session whose container it comes from,
+ * The HTTP server of the gateway. The server listens on no port: each connection is handed to it by the session whose container it comes from,
  * and a request counts only with the key of that session.
  */
 
@@ -19,13 +19,13 @@ import type { Gateway, GatewaySession, SessionSpec } from './gateway.ts';
 import { attemptKeyOf, type CallRoute, returnedHeaders, routeOf, SIDES, sideOf } from './routes.ts';
 import { createSessionCore, type SessionCore } from './session.ts';
 
-/** As large as the largest that a provider takes. */
+/** The largest body that a provider takes. */
 const MAX_BODY_BYTES = 33_554_432;
 /** Memory that requests of one attempt may take together, while they are read and while they are out. */
 const HELD_BYTES = 134_217_728;
 
 export interface GatewayOptions {
-  /** How often a stream that waits shows a sign of life. */
+  /** The time between signs of life of a stream that waits. */
   readonly keepAliveMs?: number;
   /** Bytes of requests that one attempt may have here at a time. */
   readonly heldBytes?: number;
@@ -46,7 +46,7 @@ interface OpenSession {
 
 const digestOf = (key: string): string => createHash('sha256').update(key).digest('base64');
 
-/** The body as it was before it was packed. Throws TooLong where there is more than anybody takes. What is read counts as held until `release`. */
+/** The body as it was before it was packed. Throws TooLong where there is more than anybody takes. The bytes read count as held until `release`. */
 async function bodyOf(
   open: OpenSession,
   heldBytes: number,
@@ -97,7 +97,7 @@ interface Shared {
   readonly heldBytes: number;
 }
 
-/** Why a key does not count here; null where it does. */
+/** The reason why a key does not count here; null where it does. */
 function keyProblem({ given }: Shared, open: OpenSession, key: string | null): string | null {
   if (key === null) return 'a call without a key';
   const digest = digestOf(key);
@@ -345,7 +345,7 @@ const lastOf = new WeakMap<Duplex, () => void>();
 const brokeOff = (socket: Duplex): boolean =>
   socket instanceof Socket ? socket.errored !== null : !socket.readableEnded || untakenBytes(socket) > 0;
 
-/** Whoever breaks a connection off leaves unread what is on its way, also when the last byte has left here. */
+/** A client that breaks a connection off leaves bytes on their way unread, also when the last one has left here. */
 function ifBrokenOff(socket: Duplex, takeBack: () => void): void {
   if (!lastOf.has(socket))
     socket.once('close', () => {

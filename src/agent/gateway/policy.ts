@@ -1,6 +1,6 @@
 /**
- * The policy: requests that a program may make, and the bytes that go out instead. A request must not make the provider itself reach out: by tools that it
- * runs, addresses that it fetches, or state that it keeps for other requests. For a container without network this would be the one way
+ * The policy: requests that a program may make, and the bytes that go out instead. A request must not make the provider itself reach out: by tools
+ * that it runs, addresses that it fetches, or state that it keeps for other requests. For a container without network this would be the one way
  * out. Pure.
  */
 
@@ -149,7 +149,7 @@ export interface Policy {
   /** The model's id over the wire, and its name in the configuration: a program may use either. */
   readonly model: string;
   readonly name: string;
-  /** Whatever name it asks for. */
+  /** The program may ask for any name. */
   readonly anyModel?: boolean;
 }
 
@@ -167,7 +167,7 @@ export interface SessionRequest extends CallRequest {
 export interface Allowed {
   readonly ok: true;
   readonly body: Buffer;
-  /** As the program wrote it. */
+  /** The request as the program wrote it. */
   readonly request: RequestBody;
   readonly operation: Route['operation'];
   readonly modelAsked: string;
@@ -184,7 +184,7 @@ interface Refused {
   readonly ok: false;
   readonly refusal: Refusal;
   readonly message: string;
-  /** For the record; null where the request was only broken. */
+  /** The note for the record; null where the request was only broken. */
   readonly note: string | null;
 }
 
@@ -232,12 +232,12 @@ function maxOutputOf(request: RequestBody): number | null {
   return typeof limit === 'number' ? limit * answersAsked(request.n ?? generation?.candidateCount) : null;
 }
 
-/** Each is written, and paid, by itself. */
+/** The number of answers; each is written, and paid, by itself. */
 const answersAsked = (count: unknown): number =>
   typeof count === 'number' && Number.isFinite(count) && count > 1 ? count : 1;
 
 const MOST_NAMED = 8;
-/** In the record of a call. */
+/** The most names in the record of a call. */
 const MOST_KEPT = 50;
 
 /** A request may name as many as fit into it. */
@@ -339,7 +339,7 @@ const renamed = (body: Buffer, model: string | null): Buffer =>
 /** Classes of service at the listed price. */
 const USUAL_TIERS: ReadonlySet<unknown> = new Set(['auto', 'default', 'standard', 'standard_only', null]);
 
-/** Fields that are left out, by name. Those that another rule looks at are refused or told by their own name. */
+/** Fields that are left out, by name. Fields that another rule looks at are refused or told by their own name. */
 function unknownFields(
   { known, toolFields, stateFields }: ProgramSide,
   body: RequestBody,

@@ -4,7 +4,10 @@ import { stripChars } from '../../base/python/text.ts';
 import { DIALECT_NAMES, DIALECTS, type DialectName } from '../../model/dialects/dialects.ts';
 import type { ProgramSide, Route } from '../../model/dialects/programSide.ts';
 
-/** Every dialect that programs can speak, in the order of the table: whoever imports this loads all. Errors of no dialect are said in the words of the first. */
+/**
+ * Every dialect that programs can speak, in the order of the table. An import of this file loads all. Errors of no dialect have the words of the
+ * first.
+ */
 export const SIDES: ReadonlyMap<DialectName, ProgramSide> = new Map(
   await Promise.all(
     DIALECT_NAMES.filter((name) => 'program' in DIALECTS[name]).map(

@@ -84,9 +84,9 @@ interface Session {
   asked: boolean;
   /** A call had an answer, which was paid for. */
   answered: boolean;
-  /** Why the first request that was refused here was. */
+  /** The reason for the first refusal of a request here. */
   refusal: string | null;
-  /** Why no further call is made. */
+  /** The reason why no further call is made. */
   over: string | null;
 }
 
@@ -132,7 +132,7 @@ interface WaitingCall {
   metered?: MeteredCall;
 }
 
-/** Throws where the attempt is over, also when a limit was reached by calls that ended while this one waited. Its step is counted already. */
+/** Throws where the attempt is over, also when calls that ended while this one waited reached a limit. The call's step is counted already. */
 function mayBeMade(session: Session, { kind }: CallLabel): void {
   const limit = kind === 'count_tokens' ? null : session.meter.usedUp();
   if (limit) stop(session, limit, limit.message);
@@ -175,7 +175,7 @@ function tell(
   });
 }
 
-/** Never rejects. What a listener throws (a spent budget, a broken record) ends the session. */
+/** Never rejects. An error of a listener (a spent budget, a broken record) ends the session. */
 async function send(session: Session, call: OpenCall): Promise<void> {
   const { spec, wire, meter } = session;
   const { answer, facts, translation } = call;
@@ -417,7 +417,7 @@ interface WireCall {
 const FINAL = new Set<string>(['auth', 'quota', 'unavailable', 'not_found']);
 const isFinal = (kind: ModelFailureKind | undefined): boolean => kind !== undefined && FINAL.has(kind);
 
-/** Why a request of another protocol than the model's is not made; null where it is. */
+/** The reason why a request of another protocol than the model's is not made; null where it is. */
 function foreignProblem(
   wire: Wire,
   { translate }: GatewayConfig,
@@ -447,7 +447,7 @@ const tokensAtMost = ({ allowed, translation }: WireCall): number =>
     ? 0
     : estimatedTokens((translation?.body ?? allowed.body).length, allowed.maxOutput);
 
-/** Each row of the ledger says that its request is not the program's own. */
+/** The rows of the ledger, each with a note that its request is not the program's own. */
 function translatedRows(wire: Wire, { ask, translation }: WireCall, to: CallListener): CallListener {
   if (!translation) return to;
   const said = `translated from ${ask.dialect} to ${wire.dialect}`;
@@ -562,9 +562,9 @@ function createSessionMeter(limits: SessionSpec['limits']) {
       return steps > 0 ? steps : withoutTools;
     },
     begin: (isStep: boolean) => count(isStep, 1),
-    /** The provider broke the call off: what its program asks again is the same step. */
+    /** The provider broke the call off: the program's next request is the same step. */
     takeBack: (isStep: boolean) => count(isStep, -1),
-    /** For a call that may use so many tokens. */
+    /** The funds of a call that may use so many tokens. */
     funds: (tokens: number): Funds => ({
       reserve: (nano, signal, waits) => room.enter({ nano: nano ?? 0, tokens }, signal, waits),
       reserveNow: () => () => {},

@@ -18,7 +18,7 @@ import type { AnswerOutcome } from './answer.ts';
 import { sideOf } from './routes.ts';
 
 interface TranslatedAsk {
-  /** Of the program. */
+  /** The dialect of the program. */
   readonly dialect: DialectName;
   readonly body: Uint8Array;
   readonly modelAsked: string;

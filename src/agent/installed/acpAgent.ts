@@ -1,7 +1,7 @@
 /**
  * Any program that speaks the Agent Client Protocol (version 1, agentclientprotocol.com) over its standard streams. A client of ours runs
- * beside it in the container: one session, one prompt; permissions by policy, a cancel at the limit, before it is killed. What the program says of
- * itself (calls of tools, plan, reason to stop) is evidence; what counts is what the gateway saw.
+ * beside it in the container: one session, one prompt; permissions by policy, a cancel at the limit, before it is killed. The program's own
+ * account (calls of tools, plan, reason to stop) is evidence; the gateway's record counts.
  */
 import { readFileSync } from 'node:fs';
 import type { McpServer } from '../../base/mcpServer.ts';
@@ -13,7 +13,7 @@ import { objectOf } from './launch.ts';
 
 const CLIENT = readFileSync(new URL('acpClient.mjs', import.meta.url), 'utf8');
 
-/** As the protocol has them; servers of variables and headers are none of ours. */
+/** A server as the protocol has it; servers of variables and headers are none of ours. */
 const serverOf = (server: McpServer) =>
   server.transport === 'stdio'
     ? { name: server.name, command: server.command, args: server.args, env: [] }

@@ -1,5 +1,5 @@
-// An ACP client beside the program, in its container: one session, one prompt. It starts the program, answers what it asks, and writes at the
-// end what the program said of itself. Arguments: the file of the prompt, the line that starts the program. It imports nothing but Node.
+// An ACP client beside the program, in its container: one session, one prompt. The client starts the program, answers its requests, and writes
+// its account of itself at the end. Arguments: the file of the prompt, the line that starts the program. Imports: nothing but Node.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
@@ -11,7 +11,7 @@ const LONGEST = 3500;
 const TAIL = 1200;
 /** A title may be a whole script, and others are to stand beside it. */
 const TITLE = 120;
-/** Its host waits ten seconds. */
+/** The client's host waits ten seconds. */
 const UNANSWERED_MS = 8000;
 
 const program = spawn('/bin/sh', ['-c', line], { stdio: ['pipe', 'pipe', 'inherit'] });
@@ -60,7 +60,7 @@ function receive(message) {
   if (message.method === 'session/update') update(message.params?.update);
   else if (message.method === 'session/request_permission')
     send({ id: message.id, result: permission(message.params ?? {}) });
-  // It reads and writes files itself: they are in its own container.
+  // The program reads and writes files itself: they are in its own container.
   else if (message.id !== undefined)
     send({ id: message.id, error: { code: -32601, message: 'not offered' } });
 }
@@ -105,7 +105,7 @@ async function work() {
   const { authMethods = [] } = await ask('initialize', { protocolVersion: 1, clientCapabilities });
   const open = () => ask('session/new', { cwd: process.cwd(), mcpServers });
   const opened = await open().catch(async (error) => {
-    // Its key is in a variable: the method that takes one from there.
+    // The program's key is in a variable: the method that takes one from there.
     const method = authMethods.find(({ id }) => /api[-_]?key|openai/i.test(id)) ?? authMethods[0];
     if (!method) throw error;
     await ask('authenticate', { methodId: method.id });

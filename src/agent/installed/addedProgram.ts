@@ -2,10 +2,10 @@
 import { PROGRAM_FOLDER } from '../../environment/programs/program.ts';
 import type { PackageArchitecture, WantedPackage } from '../contract.ts';
 
-/** Where a program that its user added is, below PROGRAM_FOLDER. */
+/** The folder of a program that its user added, below PROGRAM_FOLDER. */
 export const ADDED_FOLDER = 'program';
 
-/** Its commands: on the PATH of the agent, and of nobody else. */
+/** The program's commands: on the PATH of the agent, and of nobody else. */
 export const ADDED_BIN = `${PROGRAM_FOLDER}/${ADDED_FOLDER}/bin`;
 
 /** JavaScript gets this Node beside it, because the image's may be too old or absent. */

@@ -1,4 +1,4 @@
-/** Claude Code: the Messages API, settings in variables. Its sub-agents and small calls ask the same model. */
+/** Claude Code: the Messages API, settings in variables. Sub-agents and small calls ask the same model. */
 import type { McpServer } from '../../base/mcpServer.ts';
 import { installedAgent } from './installedAgent.ts';
 import { mcpEntries } from './launch.ts';
@@ -42,7 +42,7 @@ export const claudeCode = installedAgent({
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
       CLAUDE_CODE_DISABLE_AUTO_MEMORY: '1',
       CLAUDE_CONFIG_DIR: home,
-      // It may be root here: there is nothing around it to protect.
+      // The program may be root here: there is nothing around it to protect.
       IS_SANDBOX: '1',
       DISABLE_AUTOUPDATER: '1',
       // The gateway waits and tries again; what it answers is final.

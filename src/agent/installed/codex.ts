@@ -1,4 +1,4 @@
-/** Codex: the Responses API, a provider of its own in its configuration. Its built-in provider would try WebSockets for seconds. */
+/** Codex: the Responses API, a provider of its own in its configuration. The built-in provider would try WebSockets for seconds. */
 import type { McpServer } from '../../base/mcpServer.ts';
 import { installedAgent } from './installedAgent.ts';
 
@@ -18,7 +18,7 @@ export const codex = installedAgent({
   dialect: 'responses',
   commandTools: ['exec_command', 'write_stdin', 'shell_command', 'shell', 'local_shell'],
   mcp: ['stdio', 'streamable-http'],
-  // Those of its user come before those of the repository (codex-rs, project_doc.rs).
+  // Instructions of its user come before those of the repository (codex-rs, project_doc.rs).
   finds: (home) => ({ instructions: `${home}/AGENTS.md`, skills: `${home}/skills` }),
   exitCode: /Process exited with code (\d+)/,
   packages: (version, arch) => ({

@@ -1,4 +1,4 @@
-/** Any program that the image, or the user's line, brings. It is told where the gateway is in the variables that clients read. */
+/** Any program that the image, or the user's line, brings. The program finds the gateway in the variables that clients read. */
 import { shellWord } from '../../base/text/shellWord.ts';
 import { render } from '../../template/render.ts';
 import { deadlineOf, stepsLeft } from '../limitsTold.ts';
@@ -6,7 +6,7 @@ import { ADDED_BIN } from './addedProgram.ts';
 import { installedAgent } from './installedAgent.ts';
 import type { InstalledProgram } from './launch.ts';
 
-/** What every agent says of itself that is started by the person's own line. */
+/** The facts of every agent that is started by the person's own line. */
 export const ownLine = (agentClass: string, example: string) =>
   ({
     dialect: null,
@@ -34,7 +34,7 @@ export const commandAgent = installedAgent({
       GEMINI_API_KEY: key,
     },
     command: [
-      // Only here: what is graded afterwards finds nothing of it.
+      // The PATH is set only here: the grading afterwards finds nothing of it.
       ...(config.program === undefined ? [] : [`export PATH=${ADDED_BIN}:"$PATH"`]),
       renderCommand(config.command ?? '', {
         ...{ task: prompt, promptFile, model },

@@ -1,4 +1,4 @@
-/** Gemini CLI: generateContent, settings in a file that it takes for the system's: it must lie where nobody else can write. It is JavaScript and brings its Node. */
+/** Gemini CLI: generateContent, settings in a file that it takes for the system's and nobody else can write. JavaScript that brings its Node. */
 
 import type { McpServer } from '../../base/mcpServer.ts';
 import { shellWord } from '../../base/text/shellWord.ts';

@@ -52,12 +52,12 @@ const PORT = 13131;
 const LEAVE_MS = 5000;
 /** A program that was told to end (SIGTERM) may write so long what it has; then it is killed. */
 const GRACE_MS = 10_000;
-/** How long an engine may take to bring it the word. */
+/** The time that an engine may take to bring the program the word. */
 const TOLD_MS = 30_000;
-/** It tells the program to end when the file is there. */
+/** The script tells the program to end when the stop file is there. */
 const WITH_GRACE = shellScript('withGrace.sh', import.meta.url);
 const STOP_FILE = 'stop';
-/** What an attempt keeps of the program's output. */
+/** The characters of the program's output that an attempt keeps. */
 const OUTPUT_KEPT = 4000;
 
 export const installedAgent = (program: InstalledProgram): InstalledProgram & AgentKind => ({
@@ -67,9 +67,9 @@ export const installedAgent = (program: InstalledProgram): InstalledProgram & Ag
   create: (parts) => ({ run: (task, extraVars) => work(program, parts, task, extraVars ?? {}) }),
 });
 
-/** How far the program came, from outside of it. */
+/** The progress of the program, seen from outside of it. */
 interface Run {
-  /** null: it was killed. */
+  /** null: the program was killed. */
   readonly result: CommandResult | null;
   readonly end: GatewayEnd | null;
   readonly broken: EnvironmentError | null;
@@ -127,7 +127,7 @@ interface Follow {
   readonly note: (text: string) => void;
 }
 
-/** What the attempt as a whole waits for: its model, if one call is out; else what the newest of the others waits for; else the program. */
+/** The phase of the whole attempt: `model` while a call to it is out; else the phase of the newest call; else `program`. */
 export function createWaits(tell: (phase: string) => void) {
   const open = new Map<number, string>();
   let told = '';
@@ -155,7 +155,7 @@ export function createWaits(tell: (phase: string) => void) {
   };
 }
 
-/** What the gateway tells of calls goes to the record, in phases that say what the program waits for. */
+/** The gateway's calls go to the record, in phases that say what the program waits for. */
 function followCalls(
   { instanceId, callbacks }: AgentParts,
   program: InstalledProgram,
@@ -273,7 +273,7 @@ async function runBehind(
   return { result, end, broken, summary, timeIsUp };
 }
 
-/** What the gateway decided counts first, then what the environment saw, then how the program ended. */
+/** The gateway's decision counts first, then what the environment saw, then how the program ended. */
 function conclude(
   { result, end, broken, summary, timeIsUp }: Run,
   transcript: Transcript,
@@ -303,7 +303,7 @@ function conclude(
   return ended('Submitted', '');
 }
 
-/** Throws where a program that asked for no answer cannot have worked. One that asks nobody may be right: its configuration says so. */
+/** Throws where a program that asked for no answer cannot have worked. With `model_optional` a program may ask nobody. */
 function neverAsked(
   result: CommandResult,
   { refusal }: GatewaySummary,
@@ -365,7 +365,7 @@ interface ProgramFolders {
   readonly files: string;
   /** The program's own folder; not in /tmp, where some refuse to keep theirs. */
   readonly home: string;
-  /** What is there when the program has ended. */
+  /** Removes the folders when the program has ended. */
   remove(): Promise<void>;
 }
 
@@ -397,7 +397,7 @@ interface ProgramRun {
   readonly over: Promise<'leaves' | 'is lost'>;
 }
 
-/** null: it had to be killed, and its output is not known. Throws EnvironmentError, and the signal's reason. */
+/** null: the program had to be killed, and its output is not known. Throws EnvironmentError, and the signal's reason. */
 export async function runProgram(run: ProgramRun): Promise<CommandResult | null> {
   const { environment, launch, folders, prompt, limitS, timeUp, signal } = run;
   await placeTexts(environment, folders.files, { ...launch.files, 'prompt.txt': prompt });
@@ -555,7 +555,7 @@ export function commandOf(
 ): string | null {
   if (tools !== 'any' && !tools.includes(name)) return null;
   const args = objectOf(text);
-  // What is typed into a program that runs already is under "chars".
+  // Input for a program that runs already is under "chars".
   const command = args.command ?? args.cmd ?? args.chars;
   if (command === undefined && Array.isArray(args.commands)) return args.commands.map(String).join('\n');
   if (typeof command === 'string') return command;

@@ -1,4 +1,4 @@
-/** What each installed agent says about itself: how it is started, and which of its tools run commands. */
+/** The description of each installed agent: how it is started, and which of its tools run commands. */
 import { recordOf } from '../../base/isRecord.ts';
 import type { McpServer } from '../../base/mcpServer.ts';
 import type { DialectName } from '../../model/dialects/dialects.ts';
@@ -6,21 +6,21 @@ import type { AgentConfig } from '../agentConfig.ts';
 import type { AgentKind } from '../contract.ts';
 import type { PlacedEquipment } from '../equipment.ts';
 
-/** What is known when the program is about to start. */
+/** The facts that are known when the program is about to start. */
 export interface LaunchFacts {
-  /** Where the gateway is, seen from the container: http://127.0.0.1:13131 */
+  /** The gateway's address, seen from the container: http://127.0.0.1:13131 */
   readonly origin: string;
   /** Names the attempt, and is worth nothing elsewhere. */
   readonly key: string;
   readonly model: string;
-  /** Where `files` of the launch are, for it to read. */
+  /** The folder of the launch's `files`, for the program to read. */
   readonly folder: string;
   /** A folder of the program's own with a copy of them, which it may write. */
   readonly home: string;
   /** The prompt as a file. */
   readonly promptFile: string;
   readonly prompt: string;
-  /** Where its packages are, see PROGRAM_FOLDER. */
+  /** The folder of its packages, see PROGRAM_FOLDER. */
   readonly programs: string;
   readonly config: AgentConfig;
   /** Servers of tools that the task and its arm give it; only such as `mcp` has. */
@@ -30,34 +30,34 @@ export interface LaunchFacts {
 }
 
 export interface Launch {
-  /** By their names in `folder` and `home`. */
+  /** The files' texts by their names in `folder` and `home`. */
   readonly files?: Readonly<Record<string, string>>;
   readonly env: Readonly<Record<string, string>>;
-  /** A line for a shell in the work tree. It reads nothing from the terminal. */
+  /** A line for a shell in the work tree. The line reads nothing from the terminal. */
   readonly command: string;
 }
 
-/** What each installed agent says about itself; `installedAgent` makes a class of agents of it. */
+/** An installed agent's description; `installedAgent` makes a class of agents of it. */
 export interface InstalledProgram
   extends Pick<AgentKind, 'mcp' | 'packages' | 'missing' | 'takesProgram' | 'equipment'> {
-  /** What it speaks; null: any of them. */
+  /** The dialect that it speaks; null: any. */
   readonly dialect: DialectName | null;
-  /** Its tools that run a command; any: each that is called with one. */
+  /** The agent's tools that run a command; any: each that is called with one. */
   readonly commandTools: readonly string[] | 'any';
-  /** What such a tool says of the end of a command; one group with the number. */
+  /** The exit code in such a tool's answer; one group with the number. */
   readonly exitCode?: RegExp;
-  /** It tells the code of a command that failed only: any other answer is a success, unless this is in it. */
+  /** Where only failed commands have a code: any other answer is a success, unless this is in it. */
   readonly endUnknown?: RegExp;
-  /** The output in what such a tool answers; default: all of it. */
+  /** The output in such a tool's answer; default: all of it. */
   readonly outputOf?: (answer: string) => string;
-  /** Where it looks for instructions and skills of its user, with the folder of its own. */
+  /** Where the agent looks for instructions and skills of its user, below its own folder. */
   readonly finds?: (home: string) => { readonly instructions: string; readonly skills: string };
-  /** What its output says of its own work, for the record; it decides nothing. */
+  /** Facts in the output about the agent's own work, for the record; they decide nothing. */
   readonly says?: (output: string) => Readonly<Record<string, unknown>>;
   launch(facts: LaunchFacts): Launch;
 }
 
-/** What a text of JSON holds; nothing where it is no object. */
+/** The object in a text of JSON; an empty one where it holds none. */
 export function objectOf(text: string): Readonly<Record<string, unknown>> {
   try {
     return recordOf(JSON.parse(text));
@@ -66,7 +66,7 @@ export function objectOf(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** What a configuration says of each server, by its name; nothing where there is none, so that it stays as it was without servers. */
+/** A configuration's entries for servers, by name; nothing where there is no server, so that the configuration stays as it was. */
 export const mcpEntries = <Entry>(
   key: string,
   servers: readonly McpServer[],

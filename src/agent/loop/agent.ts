@@ -365,7 +365,7 @@ function withoutBulk(message: Message): Message {
   return { ...message, extra };
 }
 
-/** The published agents' view of a reply without text and calls. Its cost came by the listener. */
+/** The published agents' view of a reply without text and calls. The reply's cost came by the listener. */
 const EMPTY_REPLY: ModelReply = {
   message: { role: 'assistant', content: null },
   content: '',

@@ -1,5 +1,5 @@
 /**
- * The wall-clock limit of an attempt as an AbortSignal, so that a request or a command in flight ends with it. Its clock stands still while the
+ * The wall-clock limit of an attempt as an AbortSignal, so that a request or a command in flight ends with it. The clock stands still while the
  * provider keeps the agent waiting: how fast a provider is, and how often it is out of order, says nothing about an agent.
  */
 import { startTimer, type Timer } from '../../base/async/timer.ts';
@@ -11,11 +11,11 @@ import { TimeExceeded } from './exceptions.ts';
 export interface Deadline {
   /** Fires at the limit, or when the caller's own signal does, with its reason. */
   readonly signal: AbortSignal;
-  /** Without what the provider kept us waiting. */
+  /** The time without waits for the provider. */
   elapsedMs(): number;
   /** Throws TimeExceeded once the limit is reached. */
   check(): void;
-  /** Work that the limit cuts short. Its abort becomes TimeExceeded; a broken environment stays one. */
+  /** Work that the limit cuts short. An abort by it becomes TimeExceeded; a broken environment stays one. */
   during<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** A listener around that of one call: it hears when the call waits. */
   listen(to: CallListener): CallListener;
@@ -42,7 +42,7 @@ interface OpenCall {
   alone: boolean;
 }
 
-/** How long a try may have taken, once it is known what came of it. */
+/** The time that a try may have taken, once its end is known. */
 function usualMs({ state, errorCode, usage }: CallRecord): number {
   if (state !== 'ok' && errorCode !== null && RETRYABLE_CODES.has(errorCode)) return 0;
   return USUAL_MS + (usage?.output ?? 0) * USUAL_MS_A_TOKEN;

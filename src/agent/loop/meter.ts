@@ -1,6 +1,6 @@
 /**
- * Steps, money and tokens of an attempt of the loop, against its limits; and faults that come too often in a row: malformed replies, empty replies, commands
- * that time out.
+ * Steps, money and tokens of an attempt of the loop, against its limits; and faults that come too often in a row: malformed replies, empty replies,
+ * commands that time out.
  */
 import type { CommandResult } from '../../environment/environment.ts';
 import { createTally, meteredCall, UNLIMITED } from '../../model/meteredCall.ts';
@@ -52,7 +52,7 @@ export function createMeter() {
         },
       };
     },
-    /** For models that do not report their calls. */
+    /** Counts replies of models that do not report their calls. */
     countReply(reply: ModelReply): void {
       if (!reported) tally.count({ ...reply, state: 'ok', requestBytes: 0 }, null);
     },

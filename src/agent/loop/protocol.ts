@@ -1,5 +1,5 @@
 /**
- * How a reply becomes commands and a result becomes an answer: `bash-block` (one fenced block in the text) and `tool-call`
+ * The way from a reply to commands, and from a result to an answer: `bash-block` (one fenced block in the text) and `tool-call`
  * (one or more calls of the bash tool).
  */
 

@@ -63,7 +63,7 @@ The output of the command was:
 </output>
 Please try another command and make sure to avoid those requiring interactive input.`;
 
-/** As the seeds', with long output cut as in observations. */
+/** The seeds' template, with long output cut as in observations. */
 const TIMEOUT = SEED_TIMEOUT.replace(
   '\n{{output}}\n',
   `

@@ -205,7 +205,7 @@ const sortedKeys = (_key: string, value: unknown): unknown =>
 interface Script {
   readonly task: string;
   readonly replies: readonly ModelReply[];
-  /** In the order in which the commands run. */
+  /** The results in the order in which the commands run. */
   readonly results: readonly CommandResult[];
   readonly elided: readonly { readonly message: number; readonly characters: number }[];
   /** Messages that answer a reply missing from the recording: a stand-in that gets the same answer replaces it. */
@@ -320,7 +320,9 @@ function replyOf(message: RecordedMessage, { config, modelVars }: RecordedTrajec
   };
 }
 
-/** Before 2.3.1 the recording kept only the answer to a malformed reply. A reply without tool calls needs nothing more; otherwise a call is made up. */
+/**
+ * Before 2.3.1 the recording kept only the answer to a malformed reply. A reply without tool calls needs nothing more; otherwise a call is made up.
+ */
 function standIn(message: RecordedMessage, config: AgentConfig): { tool_calls?: ToolCall[] } {
   if (config.protocol !== 'tool-call') return {};
   const template = templatesOf(config).format_error;

@@ -15,7 +15,7 @@ interface Waiter<Ask, Share> {
 
 export type Room<Ask, Share> = ReturnType<typeof createRoom<Ask, Share>>;
 
-/** `take` gives a share or says later. What it throws ends the wait of that one. */
+/** `take` gives a share or says later. An error of `take` ends the wait of that asker alone. */
 export function createRoom<Ask, Share>(
   take: (ask: Ask) => Offer<Share>,
   rest: (ms: number, signal: AbortSignal) => Promise<void> = sleep,

@@ -69,7 +69,7 @@ export async function orAborted<T>(
 }
 
 interface RetryOptions {
-  /** How long to wait after the failure of try `tried` (1 is the first); undefined gives up. */
+  /** The wait after the failure of try `tried` (1 is the first); undefined gives up. */
   readonly delayMs: (error: unknown, tried: number) => number | undefined;
   /** Told before each wait. */
   readonly onWait?: (error: unknown, ms: number) => void;
@@ -157,7 +157,7 @@ export function retryAfterMs(
 export interface Closing {
   /** Closed before all that was added before it. */
   add(close: () => unknown): void;
-  /** Each is closed, whatever becomes of the others. Rejects afterwards with the first failure. */
+  /** Closes every part, whatever becomes of the others. Rejects afterwards with the first failure. */
   closeAll(): Promise<void>;
 }
 

@@ -5,7 +5,7 @@ import { makeFolder } from './makeFolder.ts';
 
 let serial = 0;
 
-/** In the same folder, because rename is atomic only within one file system; the pid keeps two processes apart. */
+/** A name in the same folder, because rename is atomic only within one file system; the pid keeps two processes apart. */
 const temporaryFor = (path: string): string =>
   // A character has up to three bytes here, and a name 255.
   join(dirname(path), `.${basename(path).slice(0, 70)}.${process.pid}-${++serial}.tmp`);
@@ -35,7 +35,7 @@ export async function writeAtomically(
   }
 }
 
-/** A file or folder that is complete under another name of the same folder. It is on the disk before its name is. */
+/** A file or folder that is complete under another name of the same folder. The content is on the disk before its name is. */
 export async function moveIntoPlace(temporary: string, path: string): Promise<void> {
   const file = await open(temporary, 'r');
   try {
@@ -47,7 +47,7 @@ export async function moveIntoPlace(temporary: string, path: string): Promise<vo
   await syncFolder(dirname(path));
 }
 
-/** Without it a power cut can undo the rename; some file systems refuse to sync a folder, which loses nothing else. */
+/** Syncs the folder: a power cut could undo the rename; some file systems refuse it, which loses nothing else. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => null);
   if (!handle) return;

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 
-/** From src/base/files as from dist/base/files. */
+/** The package's root, from src/base/files as from dist/base/files. */
 export const PACKAGE_ROOT = join(import.meta.dirname, '..', '..', '..');
 
 /** The path from a folder of the caller; where nothing is there, a file of the package with the same path: `datasets/demo/replies`. */

@@ -1,4 +1,4 @@
-/** Paths whose parts somebody else named: an id, a model, a branch. They never leave their root. */
+/** Paths whose parts somebody else named: an id, a model, a branch. Such paths never leave their root. */
 import { lstatSync, realpathSync } from 'node:fs';
 import { join, resolve, sep } from 'node:path';
 
@@ -53,7 +53,7 @@ function leadsInside(root: string, link: string): boolean {
     const home = realpathSync(root);
     return `${realpathSync(link)}${sep}`.startsWith(home.endsWith(sep) ? home : `${home}${sep}`);
   } catch {
-    // It leads nowhere: what is written through it would be made there.
+    // The link leads nowhere: a write through it would make its target.
     return false;
   }
 }

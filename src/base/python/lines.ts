@@ -1,4 +1,4 @@
-/** Where Python ends a line: `str.splitlines` knows more line breaks than a file opened as text does. */
+/** The ends of lines in Python: `str.splitlines` knows more line breaks than a file opened as text does. */
 
 /** A file as Python reads it in text mode: every line end is `\n`. */
 export function universalNewlines(text: string): string {

@@ -174,7 +174,7 @@ type SliceSpec = {
   readonly step: number;
 };
 
-/** As `int()` reads it: surrounding space, a sign, single underscores between digits. */
+/** An integer as `int()` reads it: surrounding space, a sign, single underscores between digits. */
 const PYTHON_INT = /^\s*[+-]?\d+(?:_\d+)*\s*$/;
 
 type ParsedSlice = { ok: true; slice: SliceSpec } | { ok: false; message: string };
@@ -226,7 +226,7 @@ export class PyTuple extends Array<unknown> {
   }
 }
 
-/** A list that Python would show in another way: `range(0, 2)`, `dict_keys(['a'])`. It equals no list. */
+/** A list that Python would show in another way: `range(0, 2)`, `dict_keys(['a'])`. Such a value equals no list. */
 export class PyView extends Array<unknown> {
   kind = '';
   shown = '';

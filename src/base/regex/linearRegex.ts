@@ -60,7 +60,7 @@ export function linearRegex(source: string, flags = ''): LinearRegex {
   };
 }
 
-/** Why `source` cannot be used, or null. */
+/** The reason why `source` cannot be used, or null. */
 export function linearProblem(source: string, flags = ''): string | null {
   try {
     linearRegex(source, flags);
@@ -166,7 +166,7 @@ function readClass(source: string, at: number): { text: string; end: number } {
   return { text, end: i + 1 };
 }
 
-/** These are written for Python's \Z and \A, which RE2 has. */
+/** The forms that are written for Python's \Z and \A, which RE2 has. */
 const ENDS: readonly (readonly [string, string])[] = [
   ['(?![\\s\\S])', '\\z'],
   ['(?<![\\s\\S])', '\\A'],

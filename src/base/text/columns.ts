@@ -1,4 +1,4 @@
-/** How many columns of a terminal a text takes, counted by what is drawn: an ideograph and an emoji of several code points take two. */
+/** The columns of a terminal that a text takes, counted by what is drawn: an ideograph and an emoji of several code points take two. */
 import { createRequire } from 'node:module';
 import type stringWidth from 'string-width';
 
@@ -7,7 +7,7 @@ const PLAIN = /^[\x20-\x7e≥…·]*$/;
 
 /** Loaded for the first text that is not plain: it takes half as long as all of `swebatch ls`. */
 let widthOf: typeof stringWidth | undefined;
-/** Of single characters, which texts repeat. */
+/** The widths of single characters, which texts repeat. */
 const widths = new Map<string, number>();
 function drawnWidth(text: string): number {
   widthOf ??= (createRequire(import.meta.url)('string-width') as { default: typeof stringWidth }).default;
@@ -24,13 +24,13 @@ const WIDEST = 10_000;
 /** An ideograph is one unit long, an emoji or a letter with its marks a few. */
 const UNITS_A_COLUMN = 16;
 
-/** Its characters as they are drawn. The beginning of a long text is enough for a place of `width` columns. */
+/** The text's characters as they are drawn. The beginning of a long text is enough for a place of `width` columns. */
 function* drawn(text: string, width: number): Generator<string> {
   const enough = text.slice(0, Math.max(1, width) * UNITS_A_COLUMN);
   yield* segments(enough);
 }
 
-/** Of a text longer than any line its length. */
+/** A text's columns; its length where it is longer than any line. */
 export const columns = (text: string): number =>
   text.length > WIDEST || PLAIN.test(text) ? text.length : drawnWidth(text);
 
@@ -82,7 +82,7 @@ export function broken(text: string, first: number, rest: number): string[] {
 /** Parts between spaces; a number stays with its unit, and an interval whole. */
 const words = (text: string): string[] => text.split(/ (?!(?:%|pp)(?![^\s,;.:]))(?![^[\]]{1,12}\])/);
 
-/** As many columns as its longest word takes. */
+/** The columns of the longest word. */
 export const longestWord = (text: string): number =>
   words(text).reduce((most, word) => Math.max(most, columns(word)), 0);
 
@@ -122,7 +122,7 @@ export function wrapped(text: string, width: number, indent = ''): string[] {
   return [...lines, line];
 }
 
-/** Lines that are wider go on in the next one, further in than they began. What is coloured was laid out by whoever coloured it. */
+/** Lines that are wider go on in the next one, further in than they began. A coloured line has its layout already. */
 export const fitted = (text: string, width: number): string =>
   text
     .split('\n')

@@ -6,7 +6,7 @@ const NAMED = /(?:^|[\s:])(?:[\w.$]{0,80}(?:error|exception)|fatal|panic)(?: \[\
 const TELLING =
   /\b(?:error|exception|fatal|panicked|failed|failure|cannot|can't|could not|couldn't|unable to|denied|not found|no such|missing|invalid|unknown|unsupported|refused|required|must be)\b/i;
 
-/** Of an output so much is looked at, and of a line: dumps of minified code have megabytes in one. */
+/** The characters of an output, and of a line, that are looked at: dumps of minified code have megabytes in one. */
 const [READ, READ_OF_LINE] = [65_536, 1000];
 
 /** The end of a text in whole lines; the end of a line that is longer. */

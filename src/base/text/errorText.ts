@@ -12,7 +12,7 @@ const OF_FILES: Readonly<Record<string, string>> = {
   ELOOP: 'its links lead in a circle',
 };
 
-/** Why a file could not be read. */
+/** The reason why a file could not be read. */
 export const fileErrorText = (error: unknown): string =>
   OF_FILES[(error as NodeJS.ErrnoException).code ?? ''] ?? errorText(error);
 

@@ -1,7 +1,7 @@
 /** The exit code of a command in what a program said of it; null where it said none. */
 import { isRecord } from '../isRecord.ts';
 
-/** As mini-swe-agent shows it in both of its versions, and others as JSON: where it says it first. */
+/** The exit code at the beginning of a message, as both versions of mini-swe-agent show it, and others as JSON. */
 const SHOWN =
   /^\s{0,8}(?:Observation:\s{0,4})?(?:<returncode>|\{\s{0,4}"(?:returncode|exit_code|exitCode)"\s?:\s?)(-?\d{1,5})\s?[<,}]/;
 

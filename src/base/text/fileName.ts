@@ -21,7 +21,7 @@ export function pathName(name: string): string {
   return /^\.*$/.test(safe) ? `_${safe}` : safe;
 }
 
-/** As the official harness names a model's folder; only what would leave the place, hide or steer is replaced. */
+/** The name as the official harness names a model's folder; only what would leave the place, hide or steer is replaced. */
 export function harnessName(name: string): string {
   const flat = replaceDangerous(
     beginningOf(name)

@@ -1,6 +1,6 @@
 /**
- * Text of models, repositories and files may look like anything, but it steers nothing: `inert` for a terminal, `plain` and `line` for files and tables,
- * `html`, `markdown` and `csvCell` on top of them.
+ * Text of models, repositories and files may look like anything, but it steers nothing: `inert` for a terminal, `plain` and `line` for files and
+ * tables, `html`, `markdown` and `csvCell` on top of them.
  */
 import { replaceUnits, unitsOf, unitTable } from '../replaceUnits.ts';
 
@@ -9,7 +9,10 @@ interface Danger {
   readonly ranges: readonly (readonly [first: number, last: number])[];
 }
 
-/** The one table of what foreign text may not carry. Tab and line feed are left to each sanitiser; variation selectors 1 to 16 only choose how an emoji is drawn. */
+/**
+ * The one table of what foreign text may not carry. Tab and line feed are left to each sanitiser; variation selectors 1 to 16 only choose how an
+ * emoji is drawn.
+ */
 export const DANGERS: readonly Danger[] = [
   {
     what: 'steers a terminal: C0, DEL and C1 controls',
@@ -93,7 +96,7 @@ const ESCAPE_SEQUENCES = new RegExp(`${CSI}[@-~]|${STRINGS}|${SHORT}`, 'g');
 /** Also sequences that are cut off: they are removed whole, so that their parameters do not look like text. */
 export const ESCAPE_BEGINNINGS = new RegExp(`${CSI}[@-~]?|${STRINGS}|${SHORT}|\\x1b[ -/]*`, 'g');
 
-/** Two true colours and some weights; what is longer is no colour that anybody chose. */
+/** Two true colours and some weights; a longer sequence is no colour that anybody chose. */
 const COLOUR = /^\x1b\[[\d;:]{0,64}m$/;
 
 /** Removes every escape sequence; with `keepColours` those that only set colours and weight stay. */
@@ -136,12 +139,12 @@ export function showUnseen(text: string, options: { keepEscape?: boolean } = {})
 /** Most names are this, and a plan shows half a million of them. */
 const PRINTABLE = /^[\x20-\x7e]*$/;
 
-/** For a person at a terminal: nothing is lost, what would move, reorder or hide is shown as a visible sign. */
+/** Text for a person at a terminal: nothing is lost; signs that would move, reorder or hide are shown. */
 export const inert = (text: string): string =>
   PRINTABLE.test(text) ? text : showUnseen(stripEscapes(settleLines(text)));
 
 /**
- * For files and for the tables of a report: what would steer, reorder or hide is left out, because other programs read it and columns are
+ * Text for files and for the tables of a report: what would steer, reorder or hide is left out, because other programs read it and columns are
  * counted. Tabs and line feeds stay.
  */
 export const plain = (text: string): string =>
@@ -180,7 +183,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 
 const OF_HTML = unitsOf(Object.keys(ENTITIES).join(''));
 
-/** For HTML text, attributes, and XML. */
+/** Text for HTML, attributes, and XML. */
 export const html = (text: string): string =>
   replaceUnits(plain(text), OF_HTML, (code) => ENTITIES[String.fromCharCode(code)]!);
 
@@ -189,7 +192,7 @@ const APART = '&#8203;';
 
 const OF_MARKDOWN = unitsOf('&<>\\`*_{}[]()#|~!');
 
-/** For one line of Markdown: no table, link, image, emphasis, mention or tag comes from data. */
+/** Text for one line of Markdown: no table, link, image, emphasis, mention or tag comes from data. */
 export function markdown(text: string): string {
   let written = replaceUnits(line(text), OF_MARKDOWN, (code) => {
     const char = String.fromCharCode(code);
@@ -210,12 +213,12 @@ const FORMULA = /^[=+\-@\t\n＝＋－＠]/;
 
 const QUOTE = unitsOf('"');
 
-/** For a cell of CSV (RFC 4180). A spreadsheet must not take an instance's text for a formula. */
+/** Text for a cell of CSV (RFC 4180). A spreadsheet must not take an instance's text for a formula. */
 export function csvCell(value: CsvValue): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : '';
   if (typeof value === 'boolean') return String(value);
-  // Tables are often printed to a terminal. What is left of an escape may begin a formula, so this comes first.
+  // Tables are often printed to a terminal, so escapes go, and first: the rest of one may begin a formula.
   const text = plain(typeof value === 'string' ? value : value.join(' '));
   const safe = FORMULA.test(text) ? `'${text}` : text;
   return /[",\n]/.test(safe) ? `"${replaceUnits(safe, QUOTE, () => '""')}"` : safe;

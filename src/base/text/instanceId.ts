@@ -7,6 +7,6 @@ export const instanceIdSchema = z
   .regex(/^[A-Za-z0-9_.-]{1,128}$/, 'must be 1 to 128 of A-Z a-z 0-9 _ . -')
   .refine((id) => id !== '.' && id !== '..' && !id.startsWith('-'), 'must not be . or .. or start with -');
 
-/** Why a text cannot be an id; null when it can. */
+/** The reason why a text cannot be an id; null when it can. */
 export const instanceIdProblem = (id: string): string | null =>
   instanceIdSchema.safeParse(id).error?.issues[0]?.message ?? null;

@@ -5,7 +5,7 @@ import { errorText } from './errorText.ts';
 interface JsonChild {
   readonly key?: string;
   readonly line: number;
-  /** Where its value lies in the text. */
+  /** The beginning of its value in the text. */
   readonly start: number;
   readonly end: number;
 }

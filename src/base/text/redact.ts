@@ -1,6 +1,6 @@
 /**
  * Replaces every secret we loaded where it would be written: exact values in plain, base64, URL-encoded and JSON-escaped form.
- * It searches for values, not patterns: one that we loaded is never missed. Keys that we did not load are found by their shape, at the end of this file.
+ * A search for values, not patterns, never misses a loaded secret. Keys that we did not load are found by their shape, at the end of this file.
  */
 
 import { isUtf8 } from 'node:buffer';
@@ -20,7 +20,7 @@ const LITERALS: Readonly<Record<string, number>> = { b: 0x08, t: 0x09, n: 0x0a, 
 
 interface Shown {
   readonly text: string;
-  /** For each unit, where it began in the text; one entry more, for the end. */
+  /** The beginnings of units in the text; one entry more, for the end. */
   readonly from: Uint32Array;
 }
 
@@ -64,7 +64,7 @@ function withoutLiterals(text: string): Shown {
   return shownAs(units, length, from);
 }
 
-/** Where the escape sequence ends that begins at a place: as `plain` takes it out. */
+/** The end of the escape sequence that begins at a place: as `plain` takes it out. */
 const SEQUENCE = new RegExp(ESCAPE_BEGINNINGS.source, 'y');
 const beginsSequence = (unit: number): boolean => unit === 0x1b || (unit >= 0x90 && unit <= 0x9f);
 
@@ -155,7 +155,7 @@ interface Needle {
   /** The same in shown text; empty where so little is left of it that ordinary words would be hit. */
   readonly shown: string;
   readonly placeholder: string;
-  /** For base64, which tools break into lines: two parts, one of which survives any line break, and a pattern that allows breaks. */
+  /** The form for base64, which tools break into lines: two parts, one of which survives any line break, and a pattern that allows breaks. */
   readonly broken: { readonly parts: readonly [string, string]; readonly pattern: RegExp } | null;
 }
 
@@ -269,7 +269,7 @@ const ofBytes = (bytes: Uint8Array): string =>
 const isIn = (text: string, { form, broken }: Needle): boolean =>
   broken ? broken.parts.some((part) => text.includes(part)) : text.includes(form);
 
-/** In shown text. */
+/** The places of a needle in shown text. */
 function placesOf(text: string, { shown: form, placeholder: by, broken }: Needle): Found[] {
   if (broken)
     return broken.parts.some((part) => text.includes(part)) ? matchesOf(text, broken.pattern, by) : [];
@@ -301,7 +301,7 @@ function needlesOf(value: string, placeholder: string): Needle[] {
   return [...spelt, ...encoded.map((form) => needleOf(form, placeholder, brokenInto(form)))];
 }
 
-/** As JavaScript writes it, as everybody else does (who encode !'()* too), with small hexadecimal digits, and in a form. */
+/** The forms as JavaScript writes them, as everybody else does (who encode !'()* too), with small hexadecimal digits, and in a form. */
 function percentEncoded(value: string): string[] {
   const usual = encodeURIComponent(value.toWellFormed());
   const strict = usual.replaceAll(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
@@ -339,7 +339,8 @@ function brokenInto(core: string): Needle['broken'] {
 }
 
 /*
- * Keys that we did not load are found by their shape. Text from a provider loses everything that looks like a key. Findings in text that is about to be published are only reported, so those shapes are exact.
+ * Keys that we did not load are found by their shape. Text from a provider loses everything that looks like a key. Findings in text that is about
+ * to be published are only reported, so those shapes are exact.
  */
 
 const LOOKS_LIKE_KEY =
@@ -363,7 +364,7 @@ const PREFIX = /^(?:sk|pk|rk|gsk|xai|AIza)[-_]/;
 const WORD = /^(?:[A-Z]?[a-z]{1,16}|[A-Z]{1,16})?\d{0,8}$/;
 const LONG = 20;
 const MANY_WORDS = 32;
-/** A private key has some thousand characters; what begins like one is one. */
+/** A private key has some thousand characters; a text that begins like one is one. */
 const LONGEST_KEY = 10_000;
 /** Bits a character: random hexadecimal digits of that length have about 3.4. */
 const ENTROPY = 3;

@@ -30,7 +30,7 @@ const LONGEST = 1_000_000;
 /** A hundred times as deep as a configuration goes; deeper by far, reading takes seconds. Observed with LONGEST: tests/long/worstText.test.ts. */
 const DEEPEST = 500;
 
-/** How many brackets are open at most; those in quotes and templates count too, where they close again. */
+/** The most brackets open at a time; those in quotes and templates count too, where they close again. */
 function deepestOf(text: string): number {
   let open = 0;
   let deepest = 0;
@@ -61,7 +61,7 @@ interface Mistake {
   readonly pos: readonly [number, number];
 }
 
-/** Where the library speaks to a program. */
+/** Our words in place of the library's, where those speak to a program. */
 const IN_WORDS: Readonly<Record<string, string>> = {
   MULTIPLE_DOCS: 'a second document begins here (---), and one is read: give each a file of its own',
 };
@@ -79,7 +79,9 @@ function mistakes(found: readonly Mistake[], lines: LineCounter): string[] {
   return more > 0 ? [...shown, `and ${more} more`] : shown;
 }
 
-/** A tag that nobody reads (`!ENV ${X}`, `!!python/str`) would leave its value as a text, and `? [a]` would be the key "[ a ]". PyYAML refuses both. */
+/**
+ * A tag that nobody reads (`!ENV ${X}`, `!!python/str`) would leave its value as a text, and `? [a]` would be the key "[ a ]". PyYAML refuses both.
+ */
 function unread(document: Document.Parsed): Mistake[] {
   const found: Mistake[] = document.warnings.filter(({ code }) => code === 'TAG_RESOLVE_FAILED');
   visit(document, {
@@ -176,7 +178,7 @@ export function parseYaml(text: string, tags: readonly ScalarTag[] = []): unknow
       merge: true,
       prettyErrors: false,
       lineCounter: lines,
-      // It would print what it thinks of a key.
+      // The library would print its warnings about keys.
       logLevel: 'error',
       customTags: (known) => [...tags, ...known],
     }),

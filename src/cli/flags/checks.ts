@@ -1,4 +1,4 @@
-/** Schemas for values of flags, beyond their types. They stand apart from the flags, because `ls` has flags and loads no zod. */
+/** Schemas for values of flags, beyond their types. Schemas stand apart from the flags, because `ls` has flags and loads no zod. */
 import { z } from 'zod';
 import { MOST } from '../../base/plausible.ts';
 

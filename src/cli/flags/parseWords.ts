@@ -95,7 +95,7 @@ const isTruth = (value: string): boolean => value === 'true' || value === 'false
 
 const longName = (name: string): string => `--${kebab(name)}`;
 
-/** Without dashes: `data-dir` and `dataDir`, `w`, and `no-evaluate` for each switch, unless a flag is called so. */
+/** Flags by their words without dashes: `data-dir` and `dataDir`, `w`, and `no-evaluate` for each switch, unless a flag is called so. */
 function flagsByWord(flags: Flags): Map<string, NamedFlag> {
   const named = Object.entries(flags).flatMap(([name, flag]) => (flag.place ? [] : [{ name, flag }]));
   const byWord = new Map<string, NamedFlag>();

@@ -1,6 +1,6 @@
 /**
- * The flags of `run` in the groups of its help, because forty in one list are hard to find, and the options that they make. Those of a verdict
- * are also flags of `compare --gate`.
+ * The flags of `run` in the groups of its help, because forty in one list are hard to find, and the options that they make. Flags of a
+ * verdict are also flags of `compare --gate`.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
@@ -31,7 +31,7 @@ import {
 const grouped = <const T extends Flags>(group: string, table: T): T =>
   Object.fromEntries(Object.entries(table).map(([name, flag]) => [name, { ...flag, group }])) as Flags as T;
 
-/** In dollars; none is off, as in a configuration. */
+/** A limit in dollars; none is off, as in a configuration. */
 export const costLimit = {
   type: 'string',
   check: z

@@ -27,7 +27,7 @@ export interface Flag {
   readonly check?: z.ZodType;
 }
 
-/** By the name of the argument: `dataDir` is `--data-dir`. */
+/** The flags by the name of the argument: `dataDir` is `--data-dir`. */
 export type Flags = Readonly<Record<string, Flag>>;
 
 type One<F> = F extends { choices: readonly (infer Choice)[] }

@@ -43,7 +43,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (!READER_GONE.has(error.code)) lost ??= error;
 });
 
-/** Why some data did not reach stdout; undefined when all did, or the reader had gone. A file reports a failure a moment later. */
+/** The reason why some data did not reach stdout; undefined when all did, or the reader had gone. A file reports a failure a moment later. */
 export async function lostOutput(): Promise<Error | undefined> {
   await new Promise<void>((written) => void process.stdout.write('', () => written()));
   return lost;
@@ -53,7 +53,7 @@ export function printData(text: string): void {
   if (!stdoutGone) process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
 }
 
-/** Without a line end of its own: a program reads these bytes. */
+/** Prints without a line end of its own: a program reads these bytes. */
 export function printExactly(text: string | Uint8Array): void {
   if (!stdoutGone) process.stdout.write(text);
 }
@@ -64,7 +64,7 @@ export const printJson = (value: unknown): void => printData(JSON.stringify(valu
 const dollarsToo = (_: string, value: unknown): unknown =>
   isRecord(value) ? Object.fromEntries(Object.entries(value).flatMap(([k, v]) => withDollars(k, v))) : value;
 
-/** For people: a terminal would break a longer line in the middle of a word. */
+/** Text for people: a terminal would break a longer line in the middle of a word. */
 export const onTerminal = (text: string, stream: NodeJS.WriteStream): string =>
   stream.isTTY ? fitted(text, widthOf(stream)) : text;
 
@@ -75,7 +75,7 @@ export const printResult = (json: boolean, value: unknown, text: () => string): 
 /** Keeps the terminal free of the secrets of this process. */
 let ofTerminal: Redactor | undefined;
 
-/** From now on these secrets are hidden too; before, only those that the environment holds. */
+/** Hides these secrets too from now on; before, only those that the environment holds. */
 export const keepFromTerminal = (redactor: Redactor): void => {
   ofTerminal = redactor;
 };

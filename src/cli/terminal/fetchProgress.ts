@@ -1,4 +1,4 @@
-/** How much of a package has come: a bar on a terminal where its size is known, a line that is drawn again where it is not, and lines elsewhere. */
+/** The progress of a package: a bar on a terminal where its size is known, a line drawn again where it is not, and lines elsewhere. */
 import { Presets, SingleBar } from 'cli-progress';
 import { inert } from '../../base/text/inert.ts';
 import type { TellGrowth } from '../../run/agents/registryClient.ts';

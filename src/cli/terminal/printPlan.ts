@@ -151,7 +151,7 @@ function holds({ grading, pulls }: Forecast['timeHolds']): string {
   ].join(', ');
 }
 
-/** With fewer on record the interval holds 76 to 86 % for 90. */
+/** The fewest attempts: with fewer on record the interval holds 76 to 86 % for 90. */
 const FEW_ATTEMPTS = 200;
 
 function forecastRows({

@@ -104,7 +104,7 @@ function lineOf(state: State, event: RunEvent): string | null {
 export const PROGRESS_MODES = ['auto', 'plain', 'json', 'none'] as const;
 export type ProgressMode = (typeof PROGRESS_MODES)[number];
 
-/** One stream a process: what comes after the run goes on counting. */
+/** One stream a process: work after the run goes on counting. */
 let seq = 0;
 export const printEvent = (event: RunEvent): void =>
   printData(JSON.stringify({ seq: ++seq, at: new Date().toISOString(), ...event }));
@@ -125,7 +125,7 @@ const NARROW = 90;
 /** cli-progress writes over what stands there. */
 const CLEAR_REST = '\u001b[0K';
 
-/** Rows are cut at the edge of the terminal; what stands above them is not. */
+/** Rows are cut at the edge of the terminal; lines above them are not. */
 const WRAP_ON = '\u001b[?7h';
 const WRAP_OFF = '\u001b[?7l';
 
@@ -133,7 +133,7 @@ const WRAP_OFF = '\u001b[?7l';
 const NOTE_ROWS = 2;
 const PULL_ROWS = 2;
 
-/** Words of a text in rows of a width; what does not fit the last row is cut. */
+/** Words of a text in rows of a width; words beyond the last row are cut. */
 export function wrap(text: string, width: number, rows: number): string[] {
   const lines = [''];
   for (const word of text.split(/\s+/)) {

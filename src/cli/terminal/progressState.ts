@@ -30,7 +30,7 @@ export interface State extends LiveRun {
   readonly reasons: Map<ExitReason, number>;
   pulls: Pulls | undefined;
   lastNote: string;
-  /** How the newest attempt that failed ended; a display tells it at once. */
+  /** The end of the newest attempt that failed; a display tells it at once. */
   lastFailure: string;
 }
 
@@ -162,7 +162,7 @@ export const reasonsText = (state: State): string =>
 export const clip = (text: string, width: number): string =>
   text.length <= width ? text.padEnd(width) : `${text.slice(0, Math.max(0, width - 1))}…`;
 
-/** As many parts of a line as fit, each whole: half a word says something else. */
+/** The parts of a line that fit, each whole: half a word says something else. */
 export function fitParts(text: string, width: number): string {
   const parts = text.split(' · ');
   while (parts.length > 1 && parts.join(' · ').length > width) parts.pop();
@@ -278,7 +278,10 @@ export type Pulls = Extract<RunEvent, { type: 'pulls' }>;
 
 const BAR = 16;
 
-/** The pulls of a run: one line each with a bar, and when a registry allows more. At most `most` lines; empty when nothing is pulled and nothing waits. */
+/**
+ * The pulls of a run: one line each with a bar, and when a registry allows more. At most `most` lines; empty when nothing is pulled and nothing
+ * waits.
+ */
 export function pullLines(pulls: Pulls | undefined, now: number, most: number): string[] {
   if (!pulls) return [];
   const paused = pulls.paused.map(({ reason, until }) => {

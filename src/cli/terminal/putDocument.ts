@@ -26,7 +26,7 @@ const ENDINGS: Readonly<Record<string, (typeof FORMATS)[number]>> = {
   '.log': 'terminal',
 };
 
-/** Where no format is named, the file's name says it. */
+/** The format, by the file's name where none is named. */
 function formatOf({ json, format, to = '' }: Where): (typeof FORMATS)[number] {
   if (json) return 'json';
   const found = format ?? ENDINGS[extname(to).toLowerCase()];

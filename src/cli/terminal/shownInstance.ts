@@ -20,7 +20,7 @@ import { byThread, patchLines, programLines, trajectoryLines } from '../../viewe
 import { commandOn, onTerminal, printData, printExactly, printJson, say } from './context.ts';
 
 interface Asked {
-  /** Its id, or a unique part of it. */
+  /** The instance's id, or a unique part of it. */
   readonly instance: string;
   readonly json: boolean;
   /** Only the patch. */

@@ -11,7 +11,7 @@ const SHORT = 12;
 const terminalWidth = (): number => (process.stdout.isTTY ? widthOf(process.stdout) : 80);
 /** Sentences that are wider are hard to read. */
 export const documentWidth = (): number => Math.min(100, terminalWidth());
-/** In a pipe no terminal limits a row. A longer cell is nobody's to read. */
+/** The longest cell in a pipe, where no terminal limits a row: a longer one is nobody's to read. */
 const IN_A_PIPE = 200;
 const LONGEST_CELL = 1000;
 
@@ -86,7 +86,7 @@ export function* tableBlocks(
   yield lines.join('\n');
 }
 
-/** Where columns do not fit beside each other: a row is its name and, below it, a line for each of its cells. */
+/** The form where columns do not fit beside each other: a row is its name and, below it, a line for each of its cells. */
 function* asBlocks(
   head: readonly string[],
   rows: Iterable<readonly string[]>,
@@ -130,6 +130,6 @@ export const countsText = (counts: Readonly<Record<string, number>>, between = '
     .map(([name, n]) => `${name} ${n}`)
     .join(between);
 
-/** With "≥" while the cost of a call is unknown. */
+/** The spending, with "≥" while the cost of a call is unknown. */
 export const spentText = ({ nano, unknownCalls }: Pick<Spent, 'nano' | 'unknownCalls'>): string =>
   `${unknownCalls > 0 ? '≥ ' : ''}${formatCost(nano)}`;

@@ -1,4 +1,4 @@
-/** This process as the service's caller: its variables, its folder, its terminal. A person attends: progress on stderr, signals climb the stop ladder. */
+/** The process as the service's caller: its variables, folder and terminal. A person attends: progress on stderr, signals climb the stop ladder. */
 
 import type { Attendant, Caller, Work } from '../../run/caller.ts';
 import type { StopLadder } from '../../run/control/stop.ts';
@@ -41,7 +41,7 @@ const attendWith =
     };
   };
 
-/** With fewer, garbage never piles up to what matters, and collecting it so early costs a tenth of a run's processor time. */
+/** The fewest slots: with fewer, garbage never piles up to what matters, and to collect it early costs a tenth of a run's processor time. */
 const MANY_SLOTS = 32;
 
 /** SIGINT and SIGTERM climb the stop ladder, SIGHUP and a closed stdin change nothing. */

@@ -102,7 +102,7 @@ export async function watchRun({
     // Back to the first line of the last picture, then clear what is below.
     write(`${redraw && drawn > 0 ? `\u001b[${drawn}A\u001b[J` : ''}${lines.join('\n')}\n`);
     drawn = lines.length;
-    // They ended for reasons that are not the model's; a plain resume leaves them as they are.
+    // Failed trials ended for reasons that are not the model's; a plain resume leaves them as they are.
     const failed = classCounts(store, run.id).get('infra') ?? 0;
     if (!isLive(run) || signal?.aborted) return { run, gone: false, failed };
     // A run that begins or ends may be seen without a process for a moment.
@@ -114,7 +114,7 @@ export async function watchRun({
   }
 }
 
-/** How it ended, and what would go on with it. */
+/** The end of the run, and the command that would go on with it. */
 function lastWord({ run, gone, failed }: Awaited<ReturnType<typeof watchRun>>, root: string): string {
   const again = commandOn(root, `resume ${run.name}`);
   if (gone) return `no process works on ${run.name} any more; ${again} goes on`;

@@ -1,4 +1,4 @@
-/** Why attempts did not resolve their instances, as the viewer and `show` say it. */
+/** Reasons why attempts did not resolve their instances, as the viewer and `show` say them. */
 import type { Store } from '../../store/open.ts';
 import { viewerQueries } from '../../store/records/viewerQueries.ts';
 import type { AttemptDocument } from '../../viewer/documents/attemptDocuments.ts';

@@ -1,4 +1,7 @@
-/** `swebatch clean`: removes what dead processes left in every place that the record names, and end states that no record needs; never another live run's. */
+/**
+ * `swebatch clean`: removes what dead processes left in every place that the record names, and end states that no record needs; never another live
+ * run's.
+ */
 import { existsSync } from 'node:fs';
 import { inert } from '../../base/text/inert.ts';
 import type { Reaped } from '../../environment/environmentKind.ts';

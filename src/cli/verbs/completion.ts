@@ -19,7 +19,7 @@ export const completionVerb = (allVerbs: () => Promise<Verb[]>): Verb =>
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
-/** Its name is one word, or two: `config show`. */
+/** The verb's name is one word, or two: `config show`. */
 type Completable = Pick<Verb, 'name' | 'describe' | 'flags'>;
 
 export const completionScript = (shell: (typeof SHELLS)[number], verbs: readonly Completable[]): string =>

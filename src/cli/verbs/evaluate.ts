@@ -262,7 +262,7 @@ function scoreText(reports: readonly GradedPart[]): string {
   return renderTerminal(blocks, documentWidth());
 }
 
-/** How often the gold patches of these instances passed, now and before. */
+/** The passes of these instances' gold patches, now and before. */
 function showCalibration(rows: readonly Calibrated[]): void {
   const notable = rows.filter((row) => row.standing !== 'passes');
   say(

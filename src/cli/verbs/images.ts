@@ -90,9 +90,9 @@ function mirrorsOf(pairs: readonly string[]): ImagesConfig['mirrors'] {
 
 interface Result {
   readonly code: number;
-  /** For --json. */
+  /** The data for --json. */
   readonly data: unknown;
-  /** For people. */
+  /** The text for people. */
   readonly text: string;
   /** Lines for stderr. */
   readonly said?: readonly string[];

@@ -71,7 +71,7 @@ export const lsVerb = defineVerb({
   },
 });
 
-/** With the steps that running trials have taken so far. */
+/** The lines of trials, with the steps that running ones have taken so far. */
 function liveLines(store: Store, runId: number, dead: boolean): TrialLine[] {
   if (dead)
     return trialLines(store, runId).map((line) =>
@@ -86,7 +86,7 @@ function liveLines(store: Store, runId: number, dead: boolean): TrialLine[] {
   }));
 }
 
-/** As `show` says it of each; null where nothing is known. */
+/** The first error of each, as `show` says it; null where nothing is known. */
 async function firstErrors(store: Store, lines: readonly TrialLine[]): Promise<(string | null)[]> {
   // A list without them is there in half the time.
   const { whyOfAttempt } = await import('../terminal/whyOfAttempt.ts');
@@ -139,7 +139,7 @@ function printRuns(store: Store, root: string, asJson: boolean): void {
   for (const { run, last_sign_at } of rows) sayWhenSilent(run, last_sign_at, root);
 }
 
-/** As `report` says it; of several arms without their intervals. */
+/** The scores as `report` says them; of several arms without their intervals. */
 function scoresText(scores: readonly ArmScore[]): string {
   const graded = scores.filter((score) => score.graded);
   const [only] = graded;

@@ -21,7 +21,7 @@ import { EXIT, printData, printJson, say } from '../terminal/context.ts';
 
 interface FileResult extends ReplayResult {
   readonly file: string;
-  /** Why it could not be played at all. */
+  /** The reason why an attempt could not be played at all. */
   readonly problem?: string;
 }
 

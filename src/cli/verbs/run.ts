@@ -61,7 +61,7 @@ export const runVerb = defineVerb({
     const caller = thisProcess(args.progress);
     const planned = await plan(runOptionsOf(args), caller);
     const { request, resolved } = planned;
-    // Whatever ends or judges a run as a whole belongs here.
+    // Checks of everything that ends or judges a run as a whole belong here.
     if (request.shard && args.baseline !== undefined)
       throw new UserError('--baseline judges a whole run, and a shard is a part of one', {
         hint: 'run the shards without it, "swebatch join" them, and judge with "swebatch compare BASELINE RUN --gate"',
@@ -104,7 +104,7 @@ export const runVerb = defineVerb({
   },
 });
 
-/** Whoever names a file of another tool may mean its agent, or only its prices. */
+/** A note on the agents in use: with another tool's file a person may mean its agent, or only its prices. */
 async function tellReplaced(resolved: ResolvedConfig, file: string, { cwd, tell }: Caller): Promise<void> {
   const { agentLine, agentOrigins } = await import('../../run/plan/agentOrigins.ts');
   const lines = new Set((await agentOrigins(resolved, cwd)).map(agentLine));
@@ -114,7 +114,7 @@ async function tellReplaced(resolved: ResolvedConfig, file: string, { cwd, tell 
   });
 }
 
-/** Most runs are compared with nothing, and have no plan to show: what does that is loaded when it is asked for. */
+/** Most runs are compared with nothing, and have no plan to show: that code is loaded when it is asked for. */
 const nights = async () => ({
   ...(await import('../../results/night/gateRun.ts')),
   ...(await import('../../report/gate/rules.ts')),
@@ -144,7 +144,7 @@ async function buildBundledImages(images: readonly string[]): Promise<void> {
   }
 }
 
-/** Asks the engine itself. One that does not answer is somebody else's to tell. */
+/** Asks the engine itself. An engine that does not answer counts as missing nothing: the checks report it. */
 async function someMissing(images: readonly string[]): Promise<boolean> {
   if (images.length === 0) return false;
   const docker = engineClient();

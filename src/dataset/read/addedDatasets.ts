@@ -50,7 +50,7 @@ export function addedDataset(alias: string, env: HubEnv | undefined): AddedDatas
 const ADDRESS = /^[a-z][a-z0-9+-]*:/;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
 
-/** Why a dataset cannot be added under a name; null when it can. */
+/** The reason why a dataset cannot be added under a name; null when it can. */
 export function nameProblem(alias: string): string | null {
   if (!NAME.test(alias)) return 'is not 1 to 100 of A-Z a-z 0-9 _ . -';
   return (DATASET_ALIASES as readonly string[]).includes(alias) ? 'is the name of a known dataset' : null;

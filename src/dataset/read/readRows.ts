@@ -1,4 +1,7 @@
-/** Raw rows of files: JSON Lines piece by piece, so that a file of a gigabyte is never in memory as a whole; JSON; Parquet. Problems are collected, not thrown: all are shown at once. */
+/**
+ * Raw rows of files: JSON Lines piece by piece, so that a file of a gigabyte is never in memory as a whole; JSON; Parquet. Problems are collected,
+ * not thrown: all are shown at once.
+ */
 
 import { closeSync, openSync, readSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
@@ -40,7 +43,7 @@ interface Line {
 
 const [TAB, LF, CR, SPACE] = [0x09, 0x0a, 0x0d, 0x20];
 
-/** Where a line that holds nothing but space ends, its LF included; `from` where it holds more. */
+/** The end of a line that holds nothing but space, its LF included; `from` where it holds more. */
 function blankEnd(piece: Uint8Array, from: number): number {
   let at = from;
   while (piece[at] === SPACE || piece[at] === CR || piece[at] === TAB) at++;
@@ -114,8 +117,8 @@ interface RawNote {
 export type RawRows = readonly (RawEntry | RawProblem | RawNote)[];
 
 /**
- * A dump of the datasets server wraps each row: `{rows: [{row_idx, row: {…}, truncated_cells: ["patch"]}]}`. Its viewer cuts long cells off, and half
- * a patch or half a list of tests is still text.
+ * A dump of the datasets server wraps each row: `{rows: [{row_idx, row: {…}, truncated_cells: ["patch"]}]}`. The server's viewer cuts long cells
+ * off, and half a patch or half a list of tests is still text.
  */
 function unwrapped(row: unknown): { readonly row: unknown } | { readonly message: string } {
   if (!isRecord(row) || !isRecord(row.row)) return { row };
@@ -194,7 +197,10 @@ function plain(value: unknown): unknown {
 const LEAST_MS = 60_000;
 const MS_A_MEGABYTE = 1000;
 
-/** The reader can go round for ever over one wrong byte (tests/dataset/brokenParquet.test.ts), so it runs where it can be ended. It resolves by its own package. */
+/**
+ * The reader can go round for ever over one wrong byte (tests/dataset/brokenParquet.test.ts), so it runs where it can be ended. Imports resolve by
+ * our package.
+ */
 const READER = `
 const { parentPort, workerData } = require('node:worker_threads');
 (async () => {
@@ -260,7 +266,7 @@ export function* piecesOf(path: string, seen: (piece: Uint8Array) => void): Gene
   }
 }
 
-/** How rows of a dataset become instances. */
+/** The way from rows of a dataset to instances. */
 export interface RowReading {
   normalise(row: unknown): NormalisedRow;
   /** Gives an instance the image that was asked for its whole dataset, where one was. */

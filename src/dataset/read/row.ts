@@ -197,7 +197,7 @@ function sortedKeys(value: object): readonly string[] {
 
 const hashOf = (value: unknown) => sha256(canonical(value)!);
 
-/** Hash of the whole normalised row. Its kind follows from the row. */
+/** Hash of the whole normalised row. The kind follows from the row. */
 export const rowHashOf = ({ kind: _, ...row }: Instance): string => hashOf(row);
 
 /** Hash of the columns that decide a verdict. Revisions of a dataset differ in exactly these. */

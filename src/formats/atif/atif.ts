@@ -130,7 +130,7 @@ export const readAtif = readerOf(
       agent: agent ? { name: agent.name, version: agent.version ?? null } : null,
       model: agent?.model_name ?? byAgent.find(({ model_name }) => model_name)?.model_name ?? null,
       calls: byAgent.flatMap((step, at) => callOf(step, at + 1)),
-      /** Of the whole, as the file states it; null where it does not. */
+      /** The cost of the whole, as the file states it; null where it does not. */
       totalNano: plausibleNano(final_metrics?.total_cost_usd),
       ...spanOf(steps.flatMap(({ timestamp }) => secondsOf(timestamp) ?? [])),
     };
@@ -156,7 +156,7 @@ const filesIn = (source: string): string[] =>
         .sort()
         .map((file) => join(source, file));
 
-/** Of several files of one instance each is an epoch, in the order of their paths. */
+/** The files of a source: of several files of one instance each is an epoch, in the order of their paths. */
 function readAtifFiles(source: string): ForeignRun {
   const problems: string[] = [];
   const found = filesIn(source).flatMap((path) => {

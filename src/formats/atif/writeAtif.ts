@@ -36,7 +36,7 @@ interface Step {
   readonly fields: Json;
   readonly toolIds: ReadonlySet<string>;
   readonly results: Json[];
-  /** Where the newest of its results stands. */
+  /** The place of the newest of its results. */
   lastResult: number;
 }
 
@@ -86,7 +86,7 @@ const sum = (rows: readonly AtifCall[], of: (row: AtifCall) => number | null): n
 const known = (fields: Json): Json =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
 
-/** All tries of it count: each may have been billed. */
+/** The use of all its tries: each may have been billed. */
 function usedBy(rows: readonly AtifCall[]) {
   const input = sum(rows, (row) => row.input_tokens);
   const read = sum(rows, (row) => row.cache_read_tokens);
@@ -187,7 +187,7 @@ function agentStep(said: Said, rows: readonly AtifCall[] | null): Step {
   };
 }
 
-/** Of a task of several steps. */
+/** The step of a task of several steps. */
 function taskStepOf({ extra }: Json): Json {
   const { task_step } = recordOf(extra);
   return typeof task_step === 'string' ? { extra: { task_step } } : {};

@@ -93,7 +93,7 @@ const jobSchema = z.looseObject({
   stats: z.looseObject({ evals: z.record(z.string(), metricsSchema).default({}) }).nullish(),
 });
 
-/** How many trials it has, and the means that Harbor printed: one for each pair of agent and dataset. */
+/** The number of trials in a job, and the means that Harbor printed: one for each pair of agent and dataset. */
 export const readHarborJobResult = readerOf(
   jobSchema.transform(({ n_total_trials: trials, stats }) => ({
     trials,
@@ -106,7 +106,7 @@ export const readHarborJobResult = readerOf(
   'it is no result of a job of Harbor',
 );
 
-/** From config.json of a job: how many trials each task was meant to have. */
+/** The number of trials that each task was meant to have, in a job's config.json. */
 export const readHarborAttempts = readerOf(
   z
     .looseObject({ n_attempts: z.number().int().min(1).max(1000).default(1) })
@@ -165,7 +165,7 @@ const reasonOf = ({ exception, reward }: ReturnType<typeof rewardOf>): ExitReaso
 interface Found {
   readonly instanceId: string;
   readonly arm?: string;
-  /** Of the trial. */
+  /** The trial's path. */
   readonly path: string;
   readonly trial: HarborTrial;
   readonly measured: ReturnType<typeof rewardOf>;
@@ -195,7 +195,7 @@ function usedBy({ agent_result, step_results }: HarborTrial): Used | null {
   return Object.fromEntries(sums);
 }
 
-/** Of a trial, or of each of its steps, in their order. */
+/** The conversation of a trial, or of each of its steps, in their order. */
 function conversationOf(folder: string, { step_results }: HarborTrial) {
   const steps = (step_results ?? []).flatMap(({ step_name: name }) =>
     name && foreignIdProblem('', name) === null ? [join(folder, 'steps', name)] : [],
@@ -260,8 +260,8 @@ const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /**
- * As Harbor computes it: of several names that of "reward", which counts as 0 where a trial lacks it. Before 0.26 a reward that is not valid counted as
- * it stands.
+ * As Harbor computes it: of several names that of "reward", which counts as 0 where a trial lacks it. Before 0.26 a reward that is not valid
+ * counted as it stands.
  */
 function harborMean(trials: readonly Trial[]): number {
   const given = trials.map(({ measured }) => measured.rewards);
@@ -347,7 +347,7 @@ const lastOf = (name: string): string => name.split('/').at(-1)!;
 /** A trial that was meant, by the lock of the job or by its own configuration. */
 interface Meant {
   readonly task: string;
-  /** As trials that ended name theirs. */
+  /** The agent, as trials that ended name theirs. */
   readonly agent: string | undefined;
 }
 

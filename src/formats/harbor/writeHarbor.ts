@@ -1,4 +1,7 @@
-/** A run as a job folder of Harbor (0.26): what its viewer lists and our reader reads. Trials of a task are its attempts, agents and models are evals. */
+/**
+ * A run as a job folder of Harbor (0.26): what its viewer lists and our reader reads. Trials of a task are its attempts, agents and models are
+ * evals.
+ */
 import { sha256 } from '../../base/sha256.ts';
 import { pathName } from '../../base/text/fileName.ts';
 import { atifOf } from '../atif/writeAtif.ts';
@@ -43,7 +46,7 @@ export function* writeHarbor(run: WrittenRun): Generator<WrittenFile> {
       written.push({
         name,
         task: instanceId,
-        // Its viewer takes the name apart at "__", and looks for the trials of that agent, model and source.
+        // Harbor's viewer takes the name apart at "__", and looks for the trials of that agent, model and source.
         eval: [agentOf(arm), modelOf(arm.model).name, run.dataset.source].join('__'),
         reward: trial.verdict ? rewardOf(trial)! : null,
         exception: result.exception_info?.exception_type ?? null,
@@ -77,7 +80,7 @@ function sumOf({ usage }: WrittenTrial): Usage {
   return { ...sum, input: input + cacheWrite };
 }
 
-/** Below 1 what is not resolved has its reward. */
+/** The reward; a trial that is not resolved has one below 1. */
 const rewardOf = ({ verdict }: WrittenTrial): number | null =>
   verdict && (verdict.resolved ? 1 : Math.min(verdict.reward ?? 0, 0.999));
 
@@ -100,7 +103,7 @@ function exceptionOf({ attempt, missing }: WrittenTrial) {
     occurred_at: attempt.endedAt ?? attempt.startedAt,
     ...(lost && { policy_override: { should_retry: null, should_grade: null, has_valid_reward: false } }),
     policy: {
-      // It knows the ends that are the agent's own and a cancellation, and tries again what it does not know.
+      // Harbor knows the ends that are the agent's own and a cancellation, and tries any other again.
       should_retry: lost && type !== CANCELLED,
       should_grade: type !== CANCELLED,
       has_valid_reward: !lost,
@@ -164,7 +167,7 @@ function jobOf(run: WrittenRun, written: readonly Written[]): Json {
   const planned = run.ids.length * run.epochs * run.arms.length;
   const errored = written.filter(({ exception }) => exception !== null);
   const ends = run.finishedAt ?? run.createdAt;
-  // Its sums are of what is stated.
+  // Harbor's sums are of the stated values.
   const total = (of: (usage: Usage) => number | null) => {
     const stated = written.flatMap(({ usage }) => of(usage) ?? []);
     return stated.length > 0 ? stated.reduce((sum, one) => sum + one, 0) : null;
@@ -218,7 +221,7 @@ function evalOf(trials: readonly Written[]): Json {
   };
 }
 
-/** As Harbor computes it: where every reward is 0 or 1, for 2, 4, 8, … and 5, 10, … up to the fewest trials of a task. */
+/** The pass@k as Harbor computes it: where every reward is 0 or 1, for 2, 4, 8, … and 5, 10, … up to the fewest trials of a task. */
 function passAtK(measured: readonly Written[]): Record<string, number> {
   if (measured.length === 0 || measured.some(({ reward }) => reward !== 0 && reward !== 1)) return {};
   const tasks = [...Map.groupBy(measured, ({ task }) => task).values()].map((of) => ({

@@ -11,7 +11,7 @@ import { runFromInstanceReport, runFromReport } from './reports.ts';
 import { RUN_REPORT_KEYS } from './runReport.ts';
 
 const isRunReport = (head: string): boolean => RUN_REPORT_KEYS.some((key) => hasKeys(head, key));
-/** Of an instance; the leaderboard's results.json has a list there. */
+/** A verdict of an instance; the leaderboard's results.json has a list there. */
 const VERDICT = /"resolved"\s{0,100}:\s{0,100}(?:true|false)/;
 
 const RUN_REPORT = { words: 'a run report of the harness', verdictsAlone: true };

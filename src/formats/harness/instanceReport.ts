@@ -75,7 +75,8 @@ export function reportedIds(text: RawBody): string[] {
 const MARK = 'report: {';
 
 /**
- * The verdict that run_instance.log states, as Python prints it; published logs often come without report.json. Undefined where the log states none, or another instance's. The last one counts, because a log may hold several runs.
+ * The verdict that run_instance.log states, as Python prints it; published logs often come without report.json. Undefined where the log states
+ * none, or another instance's. The last one counts, because a log may hold several runs.
  */
 export function verdictInRunLog(text: RawBody, id: string): ReportedInstance | undefined {
   const log = typeof text === 'string' ? text : new TextDecoder().decode(text);

@@ -118,8 +118,8 @@ interface InstanceLogs {
 }
 
 /**
- * `secretLog`: nobody but the owner may read the log. What an earlier evaluation left and this one did not make is removed: a stale
- * report.json would be believed.
+ * `secretLog`: nobody but the owner may read the log. Files of an earlier evaluation that this one did not make are removed: a
+ * stale report.json would be believed.
  */
 export async function writeInstanceLogs(
   folder: string,

@@ -20,7 +20,7 @@ import { readInstanceReport, reportedIds, verdictInRunLog } from './instanceRepo
 import { FILES, findInstanceFolders } from './logFolders.ts';
 import type { ReportedRun } from './runReport.ts';
 
-/** Of a run report's name; the model's own name may have had "/" where this has "__". */
+/** The model in a run report's name; the model's own name may have had "/" where this has "__". */
 const modelInName = (name: string): string => name.split('.').slice(0, -2).join('.') || 'unknown';
 
 /**
@@ -76,7 +76,7 @@ export function runFromReport(path: string, verdicts: ForeignVerdicts): ForeignR
   };
 }
 
-/** Without a prediction only an empty patch is known, from its verdict. */
+/** The patch; without a prediction only an empty one is known, from its verdict. */
 const patchOf = (prediction: Prediction | undefined, verdict: ForeignOutcome): string | null =>
   prediction ? (prediction.model_patch ?? '') : verdict === 'empty_patch' ? '' : null;
 
@@ -95,7 +95,7 @@ export function runFromInstanceReport(path: string): ForeignRun | null {
 
 const bytesOf = (path: string): Uint8Array | null => (existsSync(path) ? readForeignFile(path) : null);
 
-/** As text, and as bytes where it is none. */
+/** The patch as text, and as bytes where it is none. */
 function patchIn(path: string, id: string, warnings: string[]) {
   const bytes = bytesOf(path);
   try {
@@ -138,7 +138,7 @@ export function runFromInstanceReports(folder: string, wanted?: ReadonlySet<stri
 
 const BESIDE = ['preds.json', 'all_preds.jsonl', 'predictions.jsonl', 'predictions.json'];
 
-/** Only a file that predicts instances of the report. One that cannot be read may be that file, so it is a problem. */
+/** Only a file that predicts instances of the report. A file that cannot be read may be that one, so it is a problem. */
 function predictionsBeside(path: string, verdicts: ForeignVerdicts) {
   const none = new Map<string, Prediction>();
   for (const name of BESIDE) {

@@ -81,7 +81,7 @@ const runReportSchema = z
     refuseContradictions('resolved_ids', ['unresolved_ids', 'error_ids', 'failed_ids', 'empty_patch_ids']),
   );
 
-/** As the harness fills them. */
+/** The lists as the harness fills them. */
 const LISTS: IdLists = [
   // A prediction is listed as submitted even where the instance was not asked for.
   ['submitted_ids', 'incomplete'],
@@ -110,13 +110,13 @@ export interface ReportedRun {
   /** Only harness 5 lists what the environment broke; null for sb-cli, which tells nothing of it. */
   readonly harness: 'v4.1' | 'v5' | null;
   readonly verdicts: ReadonlyMap<string, ForeignOutcome>;
-  /** Why it failed, by instance. */
+  /** The reasons of failures, by instance. */
   readonly reasons: ReadonlyMap<string, string>;
   /** Instances that the environment broke; their verdict is unresolved or an error all the same, as in the official score. */
   readonly infra: ReadonlySet<string>;
   /** Instances of the dataset; null where the report does not say it. */
   readonly total: number | null;
-  /** Where the report contradicts itself. */
+  /** The places where the report contradicts itself. */
   readonly warnings: readonly string[];
 }
 

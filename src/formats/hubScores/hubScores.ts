@@ -1,6 +1,6 @@
 /**
- * Results as the Hugging Face Hub keeps them beside a model: `.eval_results/*.yaml` (https://huggingface.co/docs/hub/eval-results). A file holds rates
- * and no instances, so it can be read as figures, and not as a run.
+ * Results as the Hugging Face Hub keeps them beside a model: `.eval_results/*.yaml` (https://huggingface.co/docs/hub/eval-results). A file holds
+ * rates and no instances, so it can be read as figures, and not as a run.
  */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Reads an .eval file: a zip with header.json, a file for each sample, and summaries of all. What is too long or damaged is taken from its summary. */
+/** Reads an .eval file: a zip with header.json, a file for each sample, and summaries. A long or damaged sample is taken from its summary. */
 
 import { basename } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -68,7 +68,7 @@ async function logIn(zip: ZipFile, name: string): Promise<Omit<InspectLog, 'path
   return { header: header.value, samples, warnings };
 }
 
-/** It was run, and what became of it is not known. */
+/** The sample was run, and its end is not known. */
 function lostSample(place: string, why: string): InspectSample {
   const [id = '', epoch = ''] = place.split(' ');
   const empty = { messages: [], attachments: {}, model_usage: {} };
@@ -123,7 +123,7 @@ interface ZipFile extends AsyncDisposable {
 
 /** A log of 100,000 samples is far below it; each entry costs memory. Observed with the limits below: tests/formats/zipFile.test.ts. */
 const MOST_ENTRIES = 500_000;
-/** Of all files together: 400 of 50 MB took over a minute. What is beyond is taken from its summary. */
+/** The most bytes of all files together: 400 of 50 MB took over a minute. Samples beyond are taken from their summaries. */
 const MOST_UNPACKED = 2 * 1024 * 1024 * 1024;
 const STORED = 0;
 const DEFLATE = 8;
@@ -163,7 +163,7 @@ async function entriesOf(zip: RawZip): Promise<Map<string, Entry>> {
   return new Map(all.map((entry) => [entry.fileName, entry]));
 }
 
-/** Of a header in front of each file, without its name. */
+/** The length of the header in front of each file, without its name. */
 const HEADER_BYTES = 30;
 
 /** No program writes such an archive: 400 entries of one body of 50 MB are a file of 50 KB that reads as 20 GB. */
@@ -177,7 +177,7 @@ function refuseOverlap(entries: readonly Entry[]): void {
   }
 }
 
-/** For all files of an archive together. */
+/** The room of all files of an archive together. */
 interface Room {
   readonly most: number;
   left: number;

@@ -50,7 +50,7 @@ export const inspect: ForeignFormat = {
   records: carriedIn,
 };
 
-/** Of all logs, or of none: an arm without its rows would be missing. */
+/** The records of all logs, or of none: an arm without its rows would be missing. */
 async function carriedIn(source: string): Promise<readonly CarriedRecord[] | null> {
   const { readFromEval } = await import('./evalFile.ts');
   const paths = logsIn(source);
@@ -177,7 +177,7 @@ const mean = (values: readonly number[]): number =>
 
 const RATES = ['mean', 'accuracy'];
 
-/** Of the score that the verdicts are read from. */
+/** The number printed of the score that the verdicts are read from. */
 function printedBy({
   header,
   samples,
@@ -193,7 +193,7 @@ function printedBy({
   return null;
 }
 
-/** How the number that Inspect printed comes to be, and what the same samples come to here. */
+/** Lines on how the number that Inspect printed comes to be, and on the number of the same samples here. */
 export function inspectDifference(log: InspectLog): string[] {
   const { header, samples } = log;
   const lost = samples.filter((sample) => sample.error || sampleScore(header, sample).value === null);

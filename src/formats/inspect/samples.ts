@@ -21,7 +21,7 @@ import {
 export interface InspectLog {
   readonly path: string;
   readonly header: InspectHeader;
-  /** Without messages where the sample could not be read: then `unread` says why. */
+  /** The samples, without messages where one could not be read: then `unread` says why. */
   readonly samples: readonly (InspectSample & { readonly unread?: string })[];
   readonly warnings: readonly string[];
 }
@@ -41,7 +41,7 @@ const LIMITS: Readonly<Record<string, ExitReason>> = {
   operator: 'cancelled',
 };
 
-/** A message begins with the exception as Python writes it: "RateLimitError('...')". What is none of a provider broke the environment or the scorer. */
+/** A message begins with the exception as Python writes it: "RateLimitError('...')". Any other than a provider's broke environment or scorer. */
 function reasonOfError(message: string): ExitReason {
   const name = /^[\w.]{1,200}/.exec(message)?.[0] ?? '';
   return reasonOfException(name.split('.').at(-1)!) ?? 'env_died';
@@ -204,7 +204,10 @@ const sampleSchema = z.object({
 });
 export type InspectSample = z.infer<typeof sampleSchema>;
 
-/** A sample in summaries.json: without messages, errors and limits as words, texts cut and their lines joined, so that its patch would be another patch. */
+/**
+ * A sample in summaries.json: without messages, errors and limits as words, texts cut and their lines joined, so that its patch would be another
+ * patch.
+ */
 const summarySchema = z
   .object({
     id,

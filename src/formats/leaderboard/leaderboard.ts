@@ -41,7 +41,7 @@ export const leaderboard: ForeignFormat = {
 
 const isReport = (head: string): boolean => isRunReport((key) => hasKeys(head, key));
 
-/** Its predictions are the instances; one that lists resolved ids alone would be a run in which everything is resolved. */
+/** An entry's predictions are the instances; an entry that lists resolved ids alone would be a run in which everything is resolved. */
 function readEntry(folder: string, source: string, report: string | undefined): ForeignRun {
   const results = report ?? RESULTS.map((name) => join(folder, name)).find(existsSync);
   const run = readPlain(folder);

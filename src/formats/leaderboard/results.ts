@@ -18,7 +18,7 @@ import {
 } from '../foreignFormat.ts';
 import { PREDICTIONS, readPredictions } from '../predictions.ts';
 
-/** Where an entry keeps them, in the order in which they are looked for. */
+/** The places of an entry's results, in the order in which they are looked for. */
 export const RESULTS = ['results/results.json', 'results.json'];
 
 export const RESOLVED_LIST = /"resolved"\s{0,100}:\s{0,100}\[/;
@@ -37,7 +37,7 @@ const resultsSchema = z
     no_logs: ids,
     incomplete_ids: ids,
     unresolved: ids,
-    /** Of entries before the harness ran in containers: all that were predicted. */
+    /** The predicted instances, in entries before the harness ran in containers. */
     generated: ids,
   })
   .superRefine(refuseContradictions('resolved', ['unresolved']));
@@ -116,7 +116,7 @@ const REPOSITORIES: readonly (readonly [repo: string, test: number, lite: number
 ];
 const sizesOf = (column: 1 | 2 | 3): Sizes => new Map(REPOSITORIES.map((row) => [row[0], row[column]]));
 const VERIFIED = sizesOf(3);
-/** By the folder that holds the entries of a split, and by its name in the addresses of their logs. */
+/** The sizes by the folder that holds the entries of a split, and by its name in the addresses of their logs. */
 const SPLITS: ReadonlyMap<string, Sizes> = new Map([
   ['test', sizesOf(1)],
   ['lite', sizesOf(2)],
@@ -126,7 +126,7 @@ const SPLITS: ReadonlyMap<string, Sizes> = new Map([
 
 const sum = (sizes: Sizes): number => [...sizes.values()].reduce((all, one) => all + one, 0);
 
-/** How many instances the dataset of an entry has, by its totals, unless they are of another one; `listed`: ids that its results name. */
+/** The size of an entry's dataset, by its totals, unless they are of another one; `listed`: ids that its results name. */
 function sizeOf(results: string, listed: Iterable<string>) {
   const entry = entryFolder(results);
   const predicted = predictedIn(entry);
@@ -151,7 +151,7 @@ function sizeOf(results: string, listed: Iterable<string>) {
   return { open, warnings: [...unread, ...not] };
 }
 
-/** Why totals are not of the entry; null where nothing says so. Ten published entries of Lite had those of the test split: "112 of 2261". */
+/** The reason why totals are not of the entry; null where nothing says so. Ten published entries of Lite had the test split's: "112 of 2261". */
 function whyOther(
   totals: Sizes,
   named: ReadonlySet<string>,
@@ -177,7 +177,7 @@ const repositoryOf = (id: string): string | null =>
 
 const LOGS_OF = /s3:\/\/[\w.-]{1,100}\/([\w-]{1,50})\//;
 
-/** Of evaluation/<split>/<entry>, or by the addresses in its metadata. */
+/** The split of evaluation/<split>/<entry>, or by the addresses in its metadata. */
 function splitOf(entry: string): string | null {
   const parts = entry.split('/');
   if (parts.at(-3) === 'evaluation' && SPLITS.has(parts.at(-2)!)) return parts.at(-2)!;

@@ -41,7 +41,7 @@ export const miniSweAgent: ForeignFormat = {
   read: (source, report) => readMiniFolder(source, report),
 };
 
-/** With the harness's reports of its predictions; of a folder without trajectories and predictions, the reports alone. */
+/** A folder with the harness's reports of its predictions; without trajectories and predictions, the reports alone. */
 export function readMiniFolder(folder: string, report: string | undefined): ForeignRun {
   const mini = readMiniRun(folder);
   if (mini.instances.length === 0 && mini.problems.length === 0)
@@ -120,7 +120,7 @@ function instancesWithFiles(
     const id = read.instanceId ?? name;
     add(id, file, () => instanceOf(id, read, predictions.get(id), file));
   }
-  // These were run, so they are part of the run, but their outcome is unknown.
+  // Unreadable trajectories were run, so they are part of the run, but their outcome is unknown.
   for (const { file, name, read } of files) {
     if (typeof read !== 'string') continue;
     warnings.push(`${file} ${read}`);
@@ -169,7 +169,7 @@ function unreadable(
   return { ...alone, exitReason, errorMessage: `the trajectory ${why}` };
 }
 
-/** With git's headers, or of diff alone. */
+/** A patch with git's headers, or of diff alone. */
 const isPatch = (text: string | null): boolean =>
   text !== null && /^(?:diff --git |Index: |--- \S.*\n\+\+\+ \S)/m.test(text);
 

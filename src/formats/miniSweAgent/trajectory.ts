@@ -41,7 +41,7 @@ const trajectorySchema = z
     /** Null where the file does not say it, as for a single run outside a batch. */
     instanceId: instance_id ?? null,
     format: trajectory_format,
-    /** Of mini-swe-agent. */
+    /** The version of mini-swe-agent. */
     version: info.mini_version ?? null,
     exitStatus: info.exit_status ?? null,
     submission: info.submission ?? null,
@@ -60,7 +60,7 @@ export const readTrajectory = readerOf(
   'it has no info and messages',
 );
 
-/** Of JSON that was read already; throws ZodError. */
+/** A trajectory of JSON that was read already; throws ZodError. */
 export const parseTrajectory = (json: unknown): MiniTrajectory =>
   trajectorySchema.parse(cutNesting(json).value);
 
@@ -70,7 +70,7 @@ const details = z.looseObject({
   reasoning_tokens: z.number().nullable().optional(),
 });
 
-/** Of chat completions, or of the Responses API, which has other words for the same. */
+/** The usage of chat completions, or of the Responses API, which has other words for the same. */
 const usageSchema = z.looseObject({
   prompt_tokens: z.number().optional(),
   completion_tokens: z.number().optional(),

@@ -155,7 +155,7 @@ function withRawOutput(message: Json, command: ShownCommand): Json {
   };
 }
 
-/** For an attempt whose agent could not say it itself: the container died, the run was stopped. */
+/** The exit message for an attempt whose agent could not say it: the container died, the run was stopped. */
 const exitMessage = (attempt: TrajectorySource): Json => ({
   role: 'exit',
   content: attempt.submission === null ? attempt.exitStatus : text(attempt.submission),

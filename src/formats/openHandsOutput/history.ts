@@ -1,6 +1,6 @@
 /**
- * The history of an instance in its three forms: pairs of action and observation (before 0.15), a flat list of events, and the events of the SDK, which
- * name their kind. Unknown events are left out.
+ * The history of an instance in its three forms: pairs of action and observation (before 0.15), a flat list of events, and the events of the SDK,
+ * which name their kind. Unknown events are left out.
  */
 import { isRecord, recordOf } from '../../base/isRecord.ts';
 import { timestampOrNull, tokensOrNull } from '../../base/plausible.ts';
@@ -39,7 +39,7 @@ export function readHistory(history: readonly unknown[], metrics: Json): ReadHis
   };
 }
 
-/** Without a zone they are of the machine that wrote them, which nobody knows: UTC. */
+/** The seconds of a time; without a zone it is of an unknown machine: UTC. */
 function secondsOf(timestamp: unknown): number | null {
   if (typeof timestamp === 'number') return timestampOrNull(timestamp);
   if (typeof timestamp !== 'string' || timestamp.length > 50) return null;
@@ -59,7 +59,7 @@ const calledBy = (id: unknown, name: unknown, given: unknown): Json => ({
   },
 });
 
-/** Of the SDK (2025 and later). */
+/** The messages of the SDK (2025 and later). */
 function sdkMessages(event: Json): Json[] {
   const { kind } = event;
   if (kind === 'SystemPromptEvent') return [{ role: 'system', content: saidIn(event.system_prompt) }];
@@ -145,7 +145,7 @@ const withoutThought = ({ thought: _, ...args }: Json): Json => args;
 const messageOf = (response: Json): Json =>
   recordOf(recordOf(Array.isArray(response.choices) ? response.choices[0] : undefined).message);
 
-/** Each reply once: its actions and their observations all carry it. */
+/** The replies, each once: its actions and their observations all carry it. */
 function responsesOf(events: readonly Json[]): Json[] {
   const found = new Map<unknown, Json>();
   for (const event of events) {

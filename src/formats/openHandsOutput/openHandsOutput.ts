@@ -1,6 +1,6 @@
 /**
  * `output.jsonl` of OpenHands as a run: a line for each instance, with its patch, history and what it used. Verdicts stand in the line, in
- * `output.swebench_eval.jsonl`, or in a run report beside. What is graded there is the patch from its first "diff --git" on, and so it is here.
+ * `output.swebench_eval.jsonl`, or in a run report beside. The patch is graded from its first "diff --git" on, there and here.
  */
 import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -92,7 +92,7 @@ export function verdictOfRow({ report, test_result, resolved }: Row): ForeignVer
   return { verdict, reason: lost ?? null, report: null, grader: 'openhands' };
 }
 
-/** As its own evaluation takes it: what stands before the first diff is output of a shell. */
+/** The patch as OpenHands's evaluation takes it: text before the first diff is output of a shell. */
 export function patchOfOutput(patch: string | null | undefined): string {
   const text = (patch ?? '').replaceAll('\r\n', '\n');
   if (text.trim() === '') return '';
@@ -118,7 +118,7 @@ const REASONS: readonly (readonly [pattern: RegExp, reason: ExitReason])[] = [
 export const outputReasonOf = (error: string): ExitReason =>
   REASONS.find(([pattern]) => pattern.test(error.slice(0, 10_000)))?.[1] ?? 'internal_error';
 
-/** Of the line, or of metadata.json beside; its places changed with the versions. */
+/** The model of the line, or of metadata.json beside; its places changed with the versions. */
 function modelOf(metadata: unknown): string | null {
   const of = recordOf(metadata);
   const named = [recordOf(of.llm_config).model, recordOf(of.llm).model, of.model_name, of.model];
@@ -217,7 +217,7 @@ function readOutput(file: string, report: string | undefined): ForeignRun {
 const verdictsOf = ({ rows }: Rows): ReadonlyMap<string, ForeignVerdict> =>
   new Map([...rows].flatMap(([id, { verdict }]) => (verdict ? [[id, verdict] as const] : [])));
 
-/** Its own report counts every line, and every instance without a verdict as a failure. */
+/** OpenHands's own report counts every line, and every instance without a verdict as a failure. */
 const counted = (run: ForeignRun): ForeignRun =>
   withPrinted(run, {
     resolved: [...run.verdicts.values()].filter(({ verdict }) => verdict === 'resolved').length,

@@ -1,6 +1,6 @@
 /**
- * Trajectories of SWE-agent (`<id>.traj`, versions 0.x and 1.x) as a run: one file, or a folder of them with its predictions. A trajectory states what was
- * submitted, why it ended and what it cost; verdicts are those of the harness below or beside, or of a report.
+ * Trajectories of SWE-agent (`<id>.traj`, versions 0.x and 1.x) as a run: one file, or a folder of them with its predictions. A trajectory states
+ * what was submitted, why it ended and what it cost; verdicts are those of the harness below or beside, or of a report.
  */
 import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -177,7 +177,7 @@ function runsBelow(files: readonly string[]): readonly string[] {
   return ids.length > new Set(ids).size && !runs.has('.') ? [...runs.keys()].sort() : [];
 }
 
-/** Each is an arm, under the name of its folder. */
+/** The runs, each an arm under the name of its folder. */
 function readRuns(source: string, runs: readonly string[], report: string | undefined): ForeignRun {
   if (report !== undefined)
     throw new SourceError(
@@ -255,7 +255,7 @@ const ofThese = (graded: ForeignRun, { instances, warnings }: ForeignRun): Forei
   warnings,
 });
 
-/** It was run, so it is part of the run; nothing else is known but what was predicted. */
+/** The instance was run, so it is part of the run; nothing else is known but its prediction. */
 const unread = (
   instanceId: string,
   why: string,

@@ -1,6 +1,6 @@
 /**
  * A run folder of Terminal-Bench 1 (`tb run`) as a run: results.json has all trials; where the run died before it was written, those of the trials
- * below. Its accuracy counts a trial without a verdict as a failure.
+ * below. Terminal-Bench's accuracy counts a trial without a verdict as a failure.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -69,7 +69,7 @@ const trialSchema = z.looseObject({
 });
 type TerminalTrial = z.infer<typeof trialSchema>;
 
-/** All trials of a run, or one of them: both files are called results.json. */
+/** The trials of a run, or one of them: both files are called results.json. */
 const resultsSchema = z.preprocess(
   (value) => (isRecord(value) && !Array.isArray(value.results) ? { results: [value] } : value),
   z.looseObject({ results: z.array(trialSchema) }),
@@ -114,7 +114,7 @@ function verdictOf({ is_resolved: resolved, failure_mode: mode }: TerminalTrial)
   };
 }
 
-/** Its own word for nothing that went wrong, before and after 0.2.5. */
+/** Terminal-Bench's own words for "nothing went wrong", before and after 0.2.5. */
 const NOTHING: ReadonlySet<string> = new Set(['unset', 'none']);
 
 function instanceOf(

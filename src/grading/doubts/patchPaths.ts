@@ -46,7 +46,7 @@ const plain = (path: string): string =>
         .join('/')
     : path;
 
-/** Without its first component (`-p1`); nothing for /dev/null. */
+/** The name without its first component (`-p1`); nothing for /dev/null. */
 function withoutPrefix(name: string): string[] {
   if (name === '/dev/null') return [];
   const slash = name.indexOf('/');
@@ -93,7 +93,7 @@ export interface ChangedLines {
 /** A longer line is data. */
 const LONGEST_LINE = 1000;
 
-/** Of hunks; an honest patch has some thousand. A line counts for some more, because each costs by itself. */
+/** The most lines of hunks; an honest patch has some thousand. A line counts for some more, because each costs by itself. */
 const MOST_READ = 3_000_000;
 const OF_A_LINE = 64;
 

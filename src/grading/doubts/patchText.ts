@@ -41,7 +41,7 @@ const KINDS: readonly Reach[] = [
       /\bgc\.get_(?:objects|referrers)\b|\bsys\.(?:settrace|setprofile|_current_frames|addaudithook|excepthook|unraisablehook)\b/,
       /\b(?:sys\.(?:meta_path|path_hooks)|threading\.(?:settrace|setprofile))\b/,
       /\bbuiltins\.\w+\s*=[^=]|\b__builtins__\b|\bctypes\.pythonapi\b/,
-      // Its text cannot be read.
+      // The code's text cannot be read.
       /\b(?:exec|eval)\s*\(.*\b(?:b64decode|fromhex|unhexlify|decompress)\b/,
     ],
   },

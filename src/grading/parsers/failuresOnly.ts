@@ -157,7 +157,7 @@ function withoutJsonBlocks(log: string): string {
   const kept: string[] = [];
   let inObject = false;
   let inList = false;
-  /** Where the lines began that are kept together. */
+  /** The beginning of the lines that are kept together. */
   let from = -1;
   let at = 0;
   const keeps = (text: string): boolean => {

@@ -1,4 +1,7 @@
-/** Log parsers by their official ids, and the user's own beside them: `grading.parsers` maps an id to a module that exports `parseLog(log, context)`. */
+/**
+ * Log parsers by their official ids, and the user's own beside them: `grading.parsers` maps an id to a module that exports `parseLog(log,
+ * context)`.
+ */
 import { isRecord } from '../../base/isRecord.ts';
 import { blamed, importUserModule, madeBy, type NamedModule } from '../../userModule.ts';
 import * as failuresOnly from './failuresOnly.ts';
@@ -37,7 +40,7 @@ export const OFFICIAL_PARSERS: Readonly<Record<string, LogParser>> = Object.from
   ),
 ]);
 
-/** Of suites beside SWE-bench, whose rows name a parser that it does not have. */
+/** The parsers of suites beside SWE-bench, whose rows name one that it does not have. */
 export const SUITE_PARSERS: Readonly<Record<string, LogParser>> = {
   parse_log_pytest_pydantic: python.gymPydantic,
 };

@@ -151,7 +151,7 @@ function djangoLines(log: string, found: StatusMap): void {
   });
 }
 
-/** Where a message printed in the middle of a result ends; undefined when it does not end in `ok` as expected. */
+/** The end of a message printed in the middle of a result; undefined when it does not end in `ok` as expected. */
 type Tail = (log: string, from: number) => number | undefined;
 
 const endsLine = (log: string, at: number) => at === log.length || log[at] === '\n';

@@ -45,6 +45,6 @@ const FOREIGN: readonly { readonly isRow: (columns: Columns) => boolean; readonl
   },
 ];
 
-/** Why rows of a related dataset are of no use here, so that they do not look broken; undefined where they are of none that is known. */
+/** The reason why rows of a related dataset are of no use here, so that they do not look broken; undefined for any other rows. */
 export const foreignRow = (columns: Columns): string | undefined =>
   FOREIGN.find(({ isRow }) => isRow(columns))?.says;

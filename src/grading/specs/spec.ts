@@ -17,7 +17,7 @@ export interface GradeSpec {
   readonly version: string;
   readonly image: string;
   readonly workdir: string;
-  /** As the row has it or as it was made from the tables; `scriptToRun` is what runs. */
+  /** The script as the row has it or as it was made from the tables; `scriptToRun` is what runs. */
   readonly evalScript: string;
   readonly scriptToRun: string;
   readonly logParser: string;
@@ -28,9 +28,9 @@ export interface GradeSpec {
   readonly goldPatch: string;
   readonly assets: readonly Asset[];
   readonly harness: HarnessVersion;
-  /** Its harness reads logs and applies patches in its own way; absent for that of SWE-bench. */
+  /** The suite whose harness reads logs and applies patches in its own way; absent for that of SWE-bench. */
   readonly suite?: LogSuite;
-  /** Where the script comes from. */
+  /** The source of the script. */
   readonly source: 'row' | 'install_config' | 'tables';
   /** sha256 of everything that decides the verdict. */
   readonly specHash: string;
@@ -137,7 +137,7 @@ function fromInstallConfig(instance: Instance, raw: unknown): Script {
     install: setup ? `${REBENCH_LOCALE} ${setup}` : undefined,
     eval_commands,
   };
-  // Its harness is a fork of 4.x and resets existing test files only.
+  // The harness is a fork of 4.x and resets existing test files only.
   return { evalScript: synthesiseScript(instance, facts, 'v4.1'), logParser, source: 'install_config' };
 }
 
@@ -167,7 +167,7 @@ function scriptOf(instance: Instance, harness: HarnessVersion): Script {
   return { evalScript, logParser, source: 'tables', suite: 'swe-gym' };
 }
 
-/** For rows without the column: the repositories whose parsers record failures only, as 4.1 and 5.x list them. */
+/** The repositories whose parsers record failures only, as 4.1 and 5.x list them, for rows without the column. */
 const FAIL_ONLY_V41 = ['chartjs/Chart.js', 'processing/p5.js', 'markedjs/marked'];
 const FAIL_ONLY: Readonly<Record<HarnessVersion, readonly string[]>> = {
   'v4.1': FAIL_ONLY_V41,
@@ -181,7 +181,7 @@ export function resolveGradeSpec(instance: Instance, options: SpecOptions = {}):
   const script = scriptOf(instance, asked);
   if (typeof script === 'string') return refuse(script);
   const { suite, evalScript, logParser, source } = script;
-  // Whatever version is asked for: a suite has one harness.
+  // A suite has one harness, whatever version is asked for.
   const harness = suite === undefined ? asked : 'v4.1';
   const parsers = options.parsers ?? officialRegistry();
   if (!findParser(parsers, logParser))
@@ -228,8 +228,8 @@ export function resolveGradeSpec(instance: Instance, options: SpecOptions = {}):
 }
 
 // The eval script of a classic row (12 columns, Python), from the facts the harness had in its tables. SWE-Gym has rows of SWE-bench's columns for
-// eleven more repositories. Its harness is an early fork of SWE-bench's, which sets no marks around the tests, so it has its own commands that apply
-// a patch, and its own way to read a log.
+// eleven more repositories. SWE-Gym's harness is an early fork of SWE-bench's, which sets no marks around the tests, so it has its own commands
+// that apply a patch, and its own way to read a log.
 
 /** Files of these kinds are not named on the command line as tests; `csv` has no dot in the harness either. */
 const NOT_TESTS = ['.json', '.png', 'csv', '.txt', '.md', '.jpg', '.jpeg', '.pkl', '.yml', '.yaml', '.toml'];
@@ -268,7 +268,7 @@ export function testDirectives(repo: string, testPatch: string): string[] {
   );
 }
 
-/** Its harness takes everything behind the first `--- a/` of a line, wherever in the line that stands. */
+/** The harness of SWE-Gym takes everything behind the first `--- a/` of a line, wherever in the line that stands. */
 export function gymResetPaths(patch: string): string[] {
   const paths: string[] = [];
   eachLineWith(patch, '--- a/', (line) => {

@@ -28,7 +28,7 @@ const COMMAND_END = /[|;&\n]/;
 /** In V8 a slice keeps the whole string alive. Evidence lives as long as the attempt, outputs must not. */
 const copyOf = (text: string): string => Buffer.from(text).toString();
 
-/** The line around a match: what a person needs to judge it. */
+/** The line around a match, which a person needs to judge it. */
 function lineAround(text: string, at: number, length: number): string {
   const from = text.lastIndexOf('\n', at) + 1;
   const end = text.indexOf('\n', at + length);

@@ -247,7 +247,7 @@ const EQUIPMENT: Readonly<Record<string, string>> = {
   'agent.mcp_servers': 'servers of tools',
 };
 
-/** With and without a skill is a paired experiment, and is to be read as one. */
+/** The runs with and without a skill are a paired experiment, and are to be read as one. */
 function equipment(list: readonly FactDifference[]): Block[] {
   const said = list.flatMap(({ key, a, b }) => {
     const what = EQUIPMENT[key];
@@ -276,7 +276,7 @@ function quiet(list: readonly FactDifference[]): Block[] {
   ];
 }
 
-/** For `compare --config`. */
+/** The document of `compare --config`. */
 export function configDocument(a: string, b: string, list: readonly FactDifference[]): Document {
   if (list.length === 0) return [block.text(`${a} and ${b} were run with the same configuration.`)];
   return [

@@ -104,7 +104,7 @@ export function compareSides(a: Side, b: Side, options: SidesOptions) {
     neither,
     /** Instances that neither side names and both leave unresolved (leaderboard results). */
     unnamedNeither,
-    /** With epochs: differing, but not in every epoch. In neither of the four lists above. */
+    /** Instances that differ with epochs, but not in every one. In neither of the four lists above. */
     mixed: where((x, y) => (x > 0 && x < 1) || (y > 0 && y < 1)),
     /** Matched instances that lack a planned epoch on a side: they count with the epochs that are there. */
     partly: pairs
@@ -125,9 +125,9 @@ export function compareSides(a: Side, b: Side, options: SidesOptions) {
     ...powerOf(gains, table, epochs),
     /** B / A: ratios of geometric means over matched instances; and what a resolved instance cost each. */
     ratios: { cost, tokens, steps, wallTime },
-    /** Of the tokens of requests over matched instances, from 0 to 1; null where they are not known. */
+    /** The cached share of the tokens of requests over matched instances, from 0 to 1; null where it is not known. */
     cachedShare: { a: cachedShare(pairs.map((p) => p.a)), b: cachedShare(pairs.map((p) => p.b)) },
-    /** Of a first request what is not the task: instructions and tools; null where it is not known. */
+    /** The tokens of a first request beside the task: instructions and tools; null where they are not known. */
     overheadTokens: { a: a.overheadTokens ?? null, b: b.overheadTokens ?? null },
     costPerResolved: { a: perResolvedA, b: perResolvedB },
     differences: conditionDifferences(a, b, pairs),
@@ -160,7 +160,7 @@ function infraLossOf(a: Side, b: Side) {
     failed,
     resolved,
     ids: lost.filter((k) => k.failed).map((k) => k.id),
-    /** Of as many or more among those that A failed, by Fisher's exact test. */
+    /** The chance of as many or more among those that A failed, by Fisher's exact test. */
     p: fisherP(failed.lost, failed.of, lost.length, known.length),
   };
 }
@@ -180,7 +180,7 @@ function head(side: Side, results: readonly SideResult[], unnamedNeither: number
     /** Over the matched instances. */
     resolved: proportion(resolved, n),
     meanResolved: n === 0 ? null : mean(means),
-    /** Of the mean, over instances, where there are several epochs. */
+    /** The interval of the mean, over instances, where there are several epochs. */
     meanInterval: side.epochs > 1 ? shareInterval(means, trials) : null,
   };
 }
@@ -437,7 +437,7 @@ function rewardDifference(a: Side, b: Side, pairs: readonly Pair[], asked: reado
 }
 
 export type RewardDifference = NonNullable<ReturnType<typeof rewardDifference>> & {
-  /** Of the permutation, adjusted over all pairs of a comparison; absent where nothing is tested. */
+  /** The p of the permutation, adjusted over all pairs of a comparison; absent where nothing is tested. */
   readonly pHolm?: number;
 };
 

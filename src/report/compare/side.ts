@@ -24,7 +24,7 @@ export interface SideResult {
   readonly rewards?: readonly number[];
   /** Rewards of each epoch that have several names. */
   readonly named?: readonly Readonly<Record<string, number>>[];
-  /** Why nothing valid is there; null when something is. */
+  /** The reason why nothing valid is there; null when something is. */
   readonly why: FellOut | null;
   /** Epochs that infrastructure lost, of the agent or of its grading. */
   readonly infra: number;
@@ -34,12 +34,12 @@ export interface SideResult {
   readonly spentNano: number | null;
   readonly tokens: number | null;
   readonly steps: number | null;
-  /** From the beginning to the end of an attempt. */
+  /** The time from the beginning to the end of an attempt. */
   readonly elapsedMs: number | null;
   /** Tokens of requests, and those of them that came from the provider's cache. */
   readonly inputTokens: number | null;
   readonly cachedTokens: number | null;
-  /** Of the dataset row, and of the image that the first valid epoch ran on; null where unknown. */
+  /** The hash of the dataset row, and of the image that the first valid epoch ran on; null where unknown. */
   readonly rowHash: string | null;
   readonly imageDigest: string | null;
 }

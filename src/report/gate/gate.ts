@@ -91,7 +91,7 @@ export function gate(
     confirmation: night.confirmation,
     matched: comparison.matched,
     notComparable: comparison.fellOut,
-    /** How often a night on which nothing changed drops by more than `maxDrop`. */
+    /** The chance that a night on which nothing changed drops by more than `maxDrop`. */
     chance: night.chance,
     p: comparison.test?.p ?? null,
     test: comparison.test?.name ?? null,
@@ -143,7 +143,7 @@ const ABOUT_RESULTS = new Set([
 ]);
 
 /**
- * Limits that look at results. Who leaves out the nights that broke one keeps the lucky ones (with `--max-drop 3%` significance failed 16 % of
+ * Limits that look at results. A record without the nights that broke one keeps the lucky ones (with `--max-drop 3%` significance failed 16 % of
  * simulated nights of coins on which nothing changed), so the tests compare with a night that broke nothing else.
  */
 export const LIMITS_ON_RESULTS: ReadonlySet<string> = new Set([
@@ -155,8 +155,8 @@ export const LIMITS_ON_RESULTS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A night that one of these tests failed is left out of the record: a loss that was mended is no decay. Limits leave none out: they fail many nights on
- * which nothing changed, always low ones, and what is left would be too high. What is red by its trend belongs to it.
+ * A night that one of these tests failed is left out of the record: a loss that was mended is no decay. Limits leave none out: they fail many
+ * nights on which nothing changed, always low ones, and the rest would be too high. A night that is red by its trend stays.
  */
 export const NOT_OF_THE_RECORD: ReadonlySet<string> = new Set([
   'broken',
@@ -261,7 +261,7 @@ export function candidateOf(data: RunData, arm: string, side: Side): Candidate {
   return { ...candidateOfSide(side), planned: summary.planned, cost: summary.accounting.cost };
 }
 
-/** For a side that is a file: it knows no cost. */
+/** The candidate of a side that is a file: it knows no cost. */
 export function candidateOfSide(side: Side): Candidate {
   const all = [...side.results.values()];
   const scores = all.flatMap((r) => r.scores);

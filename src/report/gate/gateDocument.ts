@@ -11,7 +11,10 @@ import type { GateResult } from './gate.ts';
 import { rewardInWords } from './rules.ts';
 import { verdictHeading } from './verdictWords.ts';
 
-/** `labels.a` is null where there is no baseline. `past`: what the instances that changed did in the runs before. `passedOver`: nights that could have been the reference and are not. */
+/**
+ * `labels.a` is null where there is no baseline. `past`: what the instances that changed did in the runs before. `passedOver`: nights that could
+ * have been the reference and are not.
+ */
 export function gateDocument(
   result: GateResult,
   labels: { a: string | null; b: string },

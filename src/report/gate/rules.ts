@@ -31,7 +31,7 @@ export interface GatePolicy {
   readonly maxBroken?: number | undefined;
   /** Instances that only one night has. */
   readonly setChanges?: 'allow' | 'warn' | 'fail' | undefined;
-  /** How often what failed is measured again: says how often chance fails `mustPass`. */
+  /** Times that a failed instance is measured again: they say how often chance fails `mustPass`. */
   readonly again?: number | undefined;
   /** The share of nights on which nothing changed that may fail the tests, all of them together; default .05. */
   readonly alpha?: number | undefined;
@@ -49,7 +49,7 @@ export interface Candidate {
   readonly valid: number;
   readonly resolved: number;
   readonly infra: number;
-  /** With that of measuring again. */
+  /** The cost with that of measuring again. */
   readonly cost: Cost;
   readonly costAgain?: Cost;
   /** Instances of the night. */
@@ -241,7 +241,7 @@ const trend: Rule = ({ record }) => {
   return ruling('trend', p >= limit, `${from}, ${along}: ${pValue(p)} (below ${limit.toFixed(5)} fails)`);
 };
 
-/** Whatever loses failures makes the rest look better. What the baseline did tells which of the lost would have failed. */
+/** Lost failures make the rest look better. The baseline's results tell which of the lost would have failed. */
 const infraLoss: Rule = (night) => {
   const { infraLoss: found } = night.tested;
   if (!found) return null;
@@ -275,15 +275,15 @@ const mustPass: Limit = ({ policy, candidate, remeasured }) => {
   return ruling('must-pass', lost.length === 0, text, lost);
 };
 
-/** How many results in a row, all resolved, docs/nightly.md asks of an id before it stands on a list of those that must pass. */
+/** The number of results in a row, all resolved, that docs/nightly.md asks of an id before it stands on a list of those that must pass. */
 const GOLDEN = 10;
 /** So many re-measurements: with fewer, 8 to 99 % of simulated nights on which nothing changed failed such a list. */
 const ENOUGH = 3;
 
-/** How often a list that was chosen so out of n instances fails a night on which nothing changed, with so many re-measurements. */
+/** The chance that a list chosen so out of n instances fails a night on which nothing changed, with so many re-measurements. */
 const goldenError = (n: number, again: number): number => Math.min(1, n * rockChance(GOLDEN, 1 + again));
 
-/** For who asks for a list and too few re-measurements of it, before the night is paid for. */
+/** A warning of a list with too few re-measurements of it, before the night is paid for. */
 export const mustPassWarning = ({ mustPass: ids, again }: GatePolicy, instances: number): string | false =>
   ids !== undefined &&
   again !== undefined &&
@@ -342,7 +342,7 @@ export const gateRulesOf = (night: Parameters<Limit>[0]): GateRule[] =>
 /** Instance to the results of measuring it again; an instance without an entry was not. */
 export type Remeasured = ReadonlyMap<string, readonly boolean[]>;
 
-/** Of what broke and of what got fixed: the instances that failed every time again. */
+/** The instances that failed every time again, of the broken and of the fixed. */
 export interface Confirmation {
   readonly broken: readonly string[];
   /** An instance that could not be measured again stands here too, so that an outage never makes a night look worse. */
@@ -405,7 +405,7 @@ export const rocksOf = (
 const rockLength = (c: Comparison, again: number, alpha = NIGHT_ERROR): number =>
   resultsOfARock(c.matched, c.b.epochs + again, rocksError(alpha));
 
-/** How often a night like this one, on which nothing changed, drops by more than `limit`. */
+/** The chance that a night like this one, on which nothing changed, drops by more than `limit`. */
 export function chanceOfDrop(c: Comparison, limit: number): number | null {
   if (c.matched === 0) return null;
   if (c.discordance !== null) return chanceOfFall(c.fixed.length + c.broken.length, c.matched, limit);

@@ -1,4 +1,4 @@
-/** Where the money of an arm went: every attempt counts, also those that were retried. Unknown is never 0. */
+/** The use of an arm's money: every attempt counts, also those that were retried. Unknown is never 0. */
 import type { AttemptCost, LedgerLine } from '../../store/records/modelCalls.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { quantile } from '../statistics/means.ts';
@@ -52,9 +52,9 @@ export function accountingOf(
     calls: costs.reduce((s, c) => s + c.calls, 0),
     failedCalls: ledger.reduce((s, l) => s + l.failedCalls, 0),
     cost,
-    /** Of attempts whose trial was tried again: spent, but not on a result. */
+    /** The cost of attempts whose trial was tried again: spent, but not on a result. */
     lostCost: moneyOf(costs.filter((c) => !finals.has(c.attemptId))),
-    /** Of trials that do not wait for a verdict. */
+    /** The cost by trials that do not wait for a verdict. */
     costPerResolved: costPerResolvedOf(costs, { resolved, awaiting }, seed),
     /** Trials whose patch has no verdict yet, and what they cost; absent where there is none. */
     ...(awaiting.size > 0 &&
@@ -135,9 +135,12 @@ const ratesOf = ({ input, cache_read, cache_write, cache_write_1h }: TokenPrices
 const nanoOf = (tokens: number, rate: number): number => tokens * rate * 1000;
 
 export interface CacheSaved {
-  /** The saving of the cache: the higher cost of the same input at list price without one; below 0 where writing cost more than reading saved; null where no price is known. */
+  /**
+   * The saving of the cache: the higher cost of the same input at list price without one; below 0 where writing cost more than reading saved; null
+   * where no price is known.
+   */
   readonly nano: number | null;
-  /** Of what the same input costs without a cache. */
+  /** The saved share of the same input's cost without a cache. */
   readonly share: number | null;
 }
 

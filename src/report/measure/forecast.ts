@@ -46,7 +46,11 @@ const drawsFor = (trials: number): number =>
 
 export type Forecast = ReturnType<typeof forecast>;
 
-/** Each planned trial draws a past attempt of its model: of the instance, else of its repository, else any; sums and schedules of the draws are the forecast: 90 % intervals, and null when some trial's model has no history, because another model's cost would be a guess. `basis`: trials by where their history came from. */
+/**
+ * Each planned trial draws a past attempt of its model: of the instance, else of its repository, else any; sums and schedules of the draws are the
+ * forecast: 90 % intervals, and null when some trial's model has no history, because another model's cost would be a guess. `basis`: trials by
+ * where their history came from.
+ */
 export function forecast(
   history: readonly PastAttempt[],
   planned: readonly ForecastTrial[],
@@ -118,7 +122,7 @@ function pullsOf({ images, parallel, past }: NonNullable<ForecastOptions['pulls'
   };
 }
 
-/** From the first start to the last verdict: a trial waits for its image and for a slot, its grading for a grader. */
+/** The time from the first start to the last verdict: a trial waits for its image and for a slot, its grading for a grader. */
 export function nightMs(
   trials: readonly {
     readonly image?: string | undefined;

@@ -20,7 +20,7 @@ export interface InstanceHistory {
   /** Changes between one valid result and the next. */
   readonly flips: number;
   readonly label: HistoryLabel;
-  /** How probable the newest result was before it, by the history (Beta posterior); the flip of a coin is not news. */
+  /** The probability of the newest result before it, by the history (Beta posterior); the flip of a coin is not news. */
   readonly expected: number | null;
 }
 

@@ -35,7 +35,7 @@ export interface FactDifference {
   readonly loud: boolean;
   readonly a: string;
   readonly b: string;
-  /** For texts of several lines. */
+  /** The difference of texts of several lines. */
   readonly diff: readonly string[] | null;
 }
 
@@ -114,7 +114,7 @@ export function armWithAgent({
 /** The equipment of an arm's agent: comparing with and without is the question, not a difference of conditions. */
 const EQUIPMENT = /^agent\.(?:skills|skills_sha256|instructions|instructions_sha256|mcp_servers)$/;
 const AGENT = /^agent\.(?:agent_class|program|command)$/;
-/** How one agent is spoken to; another one has ways of its own, and these keys say nothing about it. */
+/** Keys of one agent's ways; another agent has ways of its own, and these keys say nothing about it. */
 const isOfOneAgent = (key: string): boolean =>
   key.startsWith('gateway.') ||
   key.startsWith('agent.max_consecutive_') ||
@@ -143,7 +143,9 @@ const show = (value: unknown): string =>
       ? value
       : JSON.stringify(value);
 
-/** Facts that differ, loud ones first. With `sharedOnly` a fact that one side does not know (a file of another tool) does not count as a difference. */
+/**
+ * Facts that differ, loud ones first. With `sharedOnly` a fact that one side does not know (a file of another tool) does not count as a difference.
+ */
 export function factDifferences(
   a: Facts,
   b: Facts,

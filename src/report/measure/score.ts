@@ -1,4 +1,7 @@
-/** Resolved of valid, for any part of a run. With several epochs the trials of one instance are not an independent sample, so the score is over instances. */
+/**
+ * Resolved of valid, for any part of a run. With several epochs the trials of one instance are not an independent sample, so the score is over
+ * instances.
+ */
 
 import { percent } from '../../base/text/numbers.ts';
 import { COUNTED_CLASSES } from '../../outcome.ts';
@@ -111,7 +114,7 @@ function unfinished(trial: StandingFacts): Missing {
   return 'not_run';
 }
 
-/** Its work is done and paid for, and nobody knows yet whether it is resolved. */
+/** The trial's work is done and paid for, and nobody knows yet whether it is resolved. */
 export const awaitsVerdict = (standing: Standing): boolean =>
   !standing.valid && standing.why === 'not_graded';
 
@@ -123,12 +126,11 @@ export const flagsOf = (trial: Pick<ReportTrial, 'suspicion' | 'gradeSuspicion'>
   ...new Set([...trial.suspicion, ...trial.gradeSuspicion].map((f) => f.rule)),
 ];
 
-/** The one that is `reward` itself. */
 const MAIN = 'reward';
 
 type Rewarded = ScoredTrial<Pick<ReportTrial, 'reward' | 'rewards'>>;
 
-/** Of a valid trial. One without a number, such as one whose tests ran out of time, has what its verdict says. */
+/** The reward of a valid trial. A trial without a number, such as one whose tests ran out of time, has what its verdict says. */
 export const rewardOf = ({ trial, resolved }: Pick<Rewarded, 'trial' | 'resolved'>): number =>
   trial.reward ?? (resolved ? 1 : 0);
 
@@ -147,7 +149,7 @@ export function namedRewards(
   );
 }
 
-/** Further rewards by name, over the instances that have them. They may be counts of anything, so they have no interval. */
+/** Further rewards by name, over the instances that have them. Rewards may be counts of anything, so they have no interval. */
 function namedMeans(groups: readonly (readonly Rewarded[])[]) {
   const found = new Map<string, number[]>();
   for (const group of groups)
@@ -156,7 +158,7 @@ function namedMeans(groups: readonly (readonly Rewarded[])[]) {
   return [...found].map(([name, values]) => ({ name, n: values.length, mean: mean(values) }));
 }
 
-/** Its verifier named rewards, and none of them is `reward`: Harbor's mean of that name has a 0 for it. */
+/** The trial's verifier named rewards, and none of them is `reward`: Harbor's mean of that name has a 0 for it. */
 const lacksMain = ({ trial: { rewards } }: Rewarded): boolean =>
   rewards !== undefined && !Object.hasOwn(rewards, MAIN);
 
@@ -190,7 +192,7 @@ export function rewardSummary(rows: readonly Rewarded[]) {
 
 export type RewardSummary = NonNullable<ReturnType<typeof rewardSummary>>;
 
-/** As `classCounts` of the store: a trial that had its result and was asked for once more has not run yet. */
+/** The classes as `classCounts` of the store: a trial that had its result and was asked for once more has not run yet. */
 export const classesOf = (trials: readonly ScoreRow[]): Map<string, number> => {
   const classOf = ({ state, exitClass }: ScoreRow): string => {
     if (state === 'running' || state === 'leased') return 'running';

@@ -99,9 +99,9 @@ function headlineOf(rows: readonly ScoredTrial[], epochs: number, gold: RunData[
     resolvedStrict: examined ? strict.resolved : null,
     /** The same over instances, where there are several epochs. */
     estimateStrict: examined ? strict.overInstances : null,
-    /** Without what gold fails on this machine; null where that was never measured. */
+    /** The score without instances that gold fails on this machine; null where that was never measured. */
     gold: goldScore(rows, gold, epochs),
-    /** Without instances that others found to be wrong; absent where none of them is in the run. */
+    /** The score without instances that others found to be wrong; absent where none of them is in the run. */
     ...(doubted.length > 0 && { doubted }),
     estimate: whole.overInstances,
     /** Absent where the suite gives no rewards. */
@@ -175,7 +175,7 @@ function scoreWithout<T extends Scored>(rows: readonly T[], epochs: number, out:
   return { resolvedWithout: resolved, estimateWithout: overInstances };
 }
 
-/** Null where gold was never graded for any of these instances. Those that were never calibrated here stay in the score. */
+/** Null where gold was never graded for any of these instances. Instances that were never calibrated here stay in the score. */
 export function goldScore(
   trials: readonly Scored[],
   standings: ReadonlyMap<string, GoldStanding>,

@@ -8,7 +8,7 @@ import type { Interval, Proportion } from '../statistics/proportions.ts';
 
 export interface Bar {
   readonly label: string;
-  /** In the unit of `max`. */
+  /** The value in the unit of `max`. */
   readonly value: number;
   readonly low?: number;
   readonly high?: number;
@@ -45,7 +45,7 @@ export type Block =
 
 export type Document = readonly Block[];
 
-/** Of names that a container wrote: there may be thousands. */
+/** The most names from a container that are shown: it may have written thousands. */
 export const NAMES_SHOWN = 12;
 
 /** One function for each kind of block that reports are written with. */
@@ -70,7 +70,7 @@ export const block = {
   }),
 };
 
-/** A name of ours is shorter by far; what is longer is somebody's data. */
+/** A name of ours is shorter by far; a longer one is foreign data. */
 const LONGEST_KEY = 200;
 
 const snake = (key: string): string =>

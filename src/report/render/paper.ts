@@ -19,7 +19,7 @@ export interface PaperRow {
   readonly interval: { readonly low: number; readonly high: number } | null;
   readonly planned: number;
   readonly missing: number;
-  /** Of all attempts; with digits that its interval needs where it has one. */
+  /** The cost of all attempts; with digits that its interval needs where it has one. */
   readonly cost: string;
   readonly costPerResolved: string;
   /** Against the first arm; null for the first, and where there is one. */

@@ -253,7 +253,7 @@ function chart(title: string, max: number, bars: readonly Bar[]): string {
   return `<table role="img" aria-label="${html(title)}"><tbody>${rows.join('')}</tbody></table>\n${intervals(title, max, bars)}`;
 }
 
-/** Dots with whiskers: what the bars cannot show. */
+/** Dots with whiskers, which the bars cannot show. */
 function intervals(title: string, max: number, bars: readonly Bar[]): string {
   const shown = bars.filter((b) => b.low !== undefined && b.high !== undefined);
   if (shown.length === 0) return '';

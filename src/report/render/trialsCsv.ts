@@ -7,7 +7,7 @@ import { flagsOf, type ScoredTrial, scoredTrials } from '../measure/score.ts';
 
 interface Row extends ScoredTrial {
   readonly run: string;
-  /** Of all its attempts. */
+  /** The costs of all its attempts. */
   readonly costs: readonly AttemptCost[];
 }
 

@@ -49,7 +49,10 @@ export function alongRecord(
     /** Resolved of valid, over the first and the last third of the nights. */
     before: share(0, third),
     now: share(nights - third, nights),
-    /** Whether the first night looks lucky beside those after it, and tonight beside these alone: one-sided p. Null where it is not the baseline, and for too few nights. */
+    /**
+     * Whether the first night looks lucky beside those after it, and tonight beside these alone: one-sided p. Null where it is not the baseline,
+     * and for too few nights.
+     */
     first:
       !fixed || nights - 1 < FEWEST_SINCE
         ? null

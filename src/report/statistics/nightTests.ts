@@ -8,8 +8,8 @@ import { halfBinomialCdf, logChoose, normalCdf } from './special.ts';
 export const NIGHT_ERROR = 0.05;
 
 /**
- * The paired test is two-sided at `error` and fails a night only for a loss, which is half of it. What is left, a fiftieth, is the share of a
- * night in the error of the record, which is one for sixty nights (`alongRecord.ts`).
+ * The paired test is two-sided at `error` and fails a night only for a loss, which is half of it. The rest, a fiftieth, is a night's share of
+ * the error of the record, which is one for sixty nights (`alongRecord.ts`).
  */
 export const confirmedError = (error: number): number => (9 / 50) * error;
 export const rocksError = (error: number): number => error / 4;

@@ -166,12 +166,12 @@ export function geometricMeans(pairs: readonly (readonly [number, number])[]): S
 }
 
 interface SpentOn {
-  /** Of all attempts, also those that were tried again. */
+  /** The cost of all attempts, also those that were tried again. */
   readonly cost: number;
   readonly resolved: number;
 }
 
-/** All that was spent by the number resolved. Null where nothing is resolved. */
+/** The money spent by the number resolved. Null where nothing is resolved. */
 export function perResolved(rows: readonly SpentOn[]): number | null {
   const { n, of } = costAResolved(rows);
   const all = of(Int32Array.from({ length: n }, (_, i) => i));

@@ -211,7 +211,7 @@ const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 interface Judged {
   readonly instanceId: string;
   readonly repo: string;
-  /** Of the dataset row: the year counts. */
+  /** The date in the dataset row: the year counts. */
   readonly createdAt: string;
   readonly modelPatch: string;
   readonly report: string | null;
@@ -226,7 +226,7 @@ interface DerivedResults {
   readonly results: { no_generation: string[]; no_logs: string[]; resolved: string[] };
   readonly byRepo: Tally;
   readonly byTime: Tally;
-  /** Where the reports and the database disagree. */
+  /** The places where the reports and the database disagree. */
   readonly disagreements: readonly string[];
 }
 

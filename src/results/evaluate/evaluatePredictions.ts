@@ -44,7 +44,7 @@ export interface EvaluatePredictionsOptions extends EvaluateOptions {
   readonly name?: string | undefined;
   /** Configuration files and `key.path=value`: of predictions the section `suite` counts. */
   readonly config?: readonly string[] | undefined;
-  /** Of gold: how often each task is solved anew and graded. One that is not always resolved is flaky. */
+  /** Times that each task of gold is solved anew and graded. A task that is not always resolved is flaky. */
   readonly repeat?: number | undefined;
 }
 
@@ -77,7 +77,7 @@ const defaultName = (target: string, dataset: Dataset): string => {
 };
 
 export interface PredictionsEvaluation extends Evaluation {
-  /** How often the gold patches of these instances passed on this machine, now and before; empty for other predictions. */
+  /** The passes of these instances' gold patches on this machine, now and before; empty for other predictions. */
   readonly calibration: readonly Calibrated[];
 }
 
@@ -162,13 +162,13 @@ function wholeOf({ rows }: Dataset, only: ReadonlySet<string> | undefined): Grad
 }
 
 // `evaluate gold`: a run of the agent that applies the solutions of tasks, each in the environment where an agent would work, graded like any
-// other. What it resolves is how far this machine can be trusted with the dataset.
+// other. The resolved share is how far this machine can be trusted with the dataset.
 
 interface GoldOptions extends EvaluateOptions {
   readonly dataset: DatasetChoice;
   readonly name?: string | undefined;
   readonly config?: readonly string[] | undefined;
-  /** How often each task is solved anew. */
+  /** Times that each task is solved anew. */
   readonly repeat?: number | undefined;
 }
 

@@ -64,7 +64,7 @@ interface GradingTask {
 
 /** One report of the harness for each arm and epoch. */
 export interface GradedPart extends StoredReport {
-  /** Where it was written. */
+  /** The place of the written report. */
   readonly path: string;
   /** The score where the gold patch passes on this machine; null where that is not known. */
   readonly gold: GoldFailures | null;
@@ -293,7 +293,7 @@ export interface EvaluateOptions {
   readonly results: string;
   /** Over what the run was planned with. */
   readonly grading?: Partial<GradingConfig> | undefined;
-  /** Only these ids. */
+  /** The ids that count, and no others. */
   readonly instances?: readonly string[] | undefined;
   /** Grade instances again that have a verdict. */
   readonly again?: boolean | undefined;
@@ -336,7 +336,7 @@ export interface DatasetChoice {
 export const requireSubset = ({ subset, ...where }: DatasetChoice, env: Variables): Promise<Dataset> =>
   requireDataset(subset, { ...where, env });
 
-/** `stored` is what a run was planned with; what is given wins. */
+/** `stored` holds the settings that a run was planned with; given ones win. */
 export function gradingConfig(given: Partial<GradingConfig> = {}, stored: unknown = {}): GradingConfig {
   const base = gradingConfigSchema.parse(stored);
   return { ...base, ...given, enabled: true, parsers: { ...base.parsers, ...given.parsers } };

@@ -12,10 +12,10 @@ import { type DatasetChoice, gradingConfig, requireParsers, requireSubset } from
 interface RegradeOptions {
   /** Folders of instance folders, at any depth. */
   readonly folders: readonly string[];
-  /** They say which tests are expected; the first one that has an id wins. */
+  /** Datasets say which tests are expected; the first one that has an id wins. */
   readonly datasets: readonly DatasetChoice[];
   readonly grading?: Partial<GradingConfig> | undefined;
-  /** Only these ids. */
+  /** The ids that count, and no others. */
   readonly instances?: readonly string[] | undefined;
   /** Replace report.json in each folder. */
   readonly write: boolean;

@@ -70,17 +70,17 @@ export interface ImportOptions {
   readonly results: string;
   /** Name of the run; default: the source's. */
   readonly name?: string | undefined;
-  /** Its dataset, so that it can be graded and reported by repository. */
+  /** The run's dataset, so that it can be graded and reported by repository. */
   readonly dataset?: { readonly subset: string; readonly split?: string | undefined } | undefined;
   readonly dataDir?: string | undefined;
-  /** Where the verdicts are, when they are not beside the source. */
+  /** The place of the verdicts, when they are not beside the source. */
   readonly report?: string | undefined;
 }
 
 export interface ImportedResults {
   readonly run: string;
   readonly instances: number;
-  /** Where instances have several trials. */
+  /** The number of trials, where instances have several. */
   readonly trials?: number;
   /** Verdicts that were found, and those of them that belong to an imported prediction. */
   readonly verdicts: { readonly found: number; readonly judged: number };
@@ -215,7 +215,7 @@ export async function readSource(source: string, report?: string): Promise<Forei
 const sourceProblem = ({ message, hint }: SourceError): UserError =>
   new UserError(message, hint === undefined ? {} : { hint });
 
-/** All or nothing, so that the import can be repeated under the same name once the cause is fixed. */
+/** Exports all or nothing, so that the import can be repeated under the same name once the cause is fixed. */
 async function exportOrTakeBack(store: Store, run: RunRow, dir: string): Promise<void> {
   const isNew = !existsSync(dir);
   try {
@@ -227,7 +227,7 @@ async function exportOrTakeBack(store: Store, run: RunRow, dir: string): Promise
   }
 }
 
-/** That of the folder or file, as one component of a path that is short enough for a run. */
+/** The name of the folder or file, as one component of a path that is short enough for a run. */
 export function importedName(source: string): string {
   // `..` is a path with a name, but not a name for a run.
   const name = basename(resolve(source))
@@ -336,11 +336,11 @@ interface ImportRequest {
   readonly createdAt: string;
 }
 
-/** Where the source has one agent and model, whatever they are. */
+/** The arm of a source with one agent and model, whatever they are. */
 const ONLY_ARM = 'imported';
 
 const armOf = ({ arm }: TrialIdentity): string => arm ?? ONLY_ARM;
-/** How `verdicts` names a trial of the record. */
+/** A trial of the record as `verdicts` names it. */
 const placeInRecord = (arm: string, instanceId: string, epoch: number): TrialIdentity =>
   arm === ONLY_ARM ? { instanceId, epoch } : { instanceId, epoch, arm };
 
@@ -396,7 +396,7 @@ interface ImportedArm {
   readonly name: string;
   readonly models: readonly string[];
   readonly config: Sections;
-  /** The one that stands for its settings. */
+  /** The instance that stands for the arm's settings. */
   readonly first: ForeignInstance;
 }
 
@@ -508,7 +508,7 @@ function importInstance(store: Store, trialId: number, instance: ForeignInstance
       patch_source: known ? patch.source : null,
       patch_state: known ? (torn ? 'invalid' : patch.state) : null,
       model_patch: known ? patch.modelPatch : null,
-      // Its verdict still has to find it.
+      // The attempt's verdict still has to find it.
       patch_sha256: known ? patch.sha256 : '',
       steps: instance.steps,
       elapsed_ms:

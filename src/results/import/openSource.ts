@@ -1,6 +1,6 @@
 /**
- * Results of another tool, read without a word of the user's results root: imported once into the cache, under a key of what is there, and opened from
- * there the next time.
+ * Results of another tool, read without a word of the user's results root: imported once into the cache, under a key of what is there, and opened
+ * from there the next time.
  */
 import {
   existsSync,
@@ -182,7 +182,7 @@ export async function foreignRun(
   return !existsSync(selector) || isRun(selector, root) ? null : await openKnown(selector, caller);
 }
 
-/** A record that cannot be opened names no run: what stands beside it can be read all the same. */
+/** A record that cannot be opened names no run: the files beside it can be read all the same. */
 function isRun(selector: string, root: string): boolean {
   if (!existsSync(databasePath(root))) return false;
   try {

@@ -1,4 +1,4 @@
-/** Where a source holds a run of this program with all of its rows: in its files, or in the database of the results root that it lies in. */
+/** The places of a run of this program with all of its rows: a source's files, or the database of the results root that it lies in. */
 import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { recordsIn } from '../../formats/formats.ts';

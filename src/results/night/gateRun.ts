@@ -58,7 +58,7 @@ export interface GateRequest {
   readonly test: McNemarTest;
   readonly seed: number;
   readonly tell: Tell;
-  /** Where the record begins that is searched for a slow decay; null: with the first night. Default: with `a`. */
+  /** The beginning of the record that is searched for a slow decay; null: with the first night. Default: with `a`. */
   readonly since?: RunRow | null;
   /** Nights that could have been `a` and are not. */
   readonly passedOver?: readonly PassedOver[];
@@ -107,7 +107,7 @@ export async function runGate(request: GateRequest): Promise<Gated> {
 const begin = (store: Store, { run, arm }: NonNullable<NamedSide['from']>, baseline: string): number =>
   beginVerdict(store, { run_id: run.id, arm, baseline, judged_at: new Date().toISOString() });
 
-/** In one run, so that what broke and what got fixed meet the same conditions, as often. */
+/** Measures in one run, so that what broke and what got fixed meet the same conditions, as often. */
 async function measureAgain(
   { b, store, policy, tell, remeasure }: GateRequest,
   comparisons: readonly Comparison[],
@@ -157,7 +157,7 @@ function recordOf({ a, b, store, policy, since = a.from?.run }: GateRequest): Al
   );
 }
 
-/** How many results in a row, up to the reference's, are resolved; for what broke. */
+/** The number of resolved results in a row, up to the reference's, of each instance that broke. */
 function streaksOf(a: NamedSide, { broken }: Comparison, store: Store | undefined): Map<string, number> {
   if (!store || !a.from || broken.length === 0) return new Map();
   const rows = resultsUpTo(store, a.from.run, a.from.arm, broken).map(nightOf);
@@ -171,7 +171,7 @@ function streakOf(results: readonly NightResult[]): number {
   return failed === -1 ? valid.length : failed;
 }
 
-/** How often each changed instance was resolved in earlier runs: a change of a flaky instance means little. */
+/** The earlier results of each changed instance: a change of a flaky instance means little. */
 function pastOf(b: NamedSide, result: GateResult, store: Store | undefined): InstanceHistory[] {
   if (!store || !b.from) return [];
   const { run } = b.from;
@@ -208,7 +208,7 @@ function withCostAgain(candidate: Candidate, b: NamedSide, store: Store | undefi
   return { ...candidate, cost: added(candidate.cost, costAgain), costAgain };
 }
 
-/** Of what is not known nothing can be said but that it is more. */
+/** The sum of two costs; an unknown cost only makes it "at least". */
 const added = (a: Candidate['cost'], b: Candidate['cost']): Candidate['cost'] => ({
   nano: a.nano === null && b.nano === null ? null : (a.nano ?? 0) + (b.nano ?? 0),
   atLeast: [a, b].some(({ nano, atLeast }) => nano === null || atLeast),
@@ -231,7 +231,7 @@ export async function runFirstNight(
   if (golden.length > 0) await measure?.(golden);
   const paid = withCostAgain(candidate, b, store);
   const result = firstNight(paid, policy, required, again(b, store));
-  // That there is no baseline yet says nothing against the night as the next one's baseline.
+  // A missing baseline says nothing against the night as the next one's baseline.
   const failed = result.rules.flatMap((r) => (r.passed || r.rule === 'baseline' ? [] : [r.rule]));
   const exitCode = failed.length > 0 ? 1 : 0;
   endVerdict(store, begun, { verdict: result.verdict, exitCode, failed });

@@ -44,7 +44,7 @@ import {
 export interface NightOptions {
   /** Results root. */
   readonly results: string;
-  /** The run to judge: name, unique prefix, or "last". It must be graded. */
+  /** The graded run to judge: name, unique prefix, or "last". */
   readonly run: string;
   /** "last" (the newest comparable run), a baseline's name, or a run. */
   readonly baseline: string;
@@ -75,9 +75,9 @@ export interface NightVerdict {
   /** Comparable nights that are newer and no baseline: their gate failed, or they did not end as a whole. */
   readonly passedOver: readonly PassedOver[];
   readonly arms: readonly ArmVerdict[];
-  /** Without a baseline: each arm by the limits that need none. */
+  /** The verdicts without a baseline: each arm by the limits that need none. */
   readonly first: readonly FirstVerdict[];
-  /** As for the command: 0 within policy, 1 regressed, 3 not all could be measured again. */
+  /** The exit code as for the command: 0 within policy, 1 regressed, 3 not all could be measured again. */
   readonly exitCode: 0 | 1 | 3;
 }
 
@@ -87,7 +87,7 @@ export interface NightHooks {
   readonly remeasured?: (outcome: RunOutcome) => void;
 }
 
-/** Call it once the run is graded and its lock released. */
+/** Judges a run that is graded and whose lock is released. */
 export async function judgeRun(
   store: Store,
   options: NightOptions,

@@ -55,7 +55,7 @@ import {
 
 export interface ProgramRequest {
   readonly source: ProgramSource;
-  /** As it was typed. */
+  /** The source as it was typed. */
   readonly text: string;
   /** undefined: that of its first command. */
   readonly name: string | undefined;
@@ -162,7 +162,7 @@ async function stage(
   }
 }
 
-// A folder or a tar file of the user's as a program. Its commands are the files of its `bin/`, or else the executable files at its top.
+// A folder or a tar file of the user's as a program. The program's commands are the files of `bin/`, or else the executable files at its top.
 
 /** `from` is copied into `folder`, links as what they lead to. */
 async function stageFolder(
@@ -262,7 +262,7 @@ function safe(name: string): string {
   return parts.join('/') || '.';
 }
 
-// A package of npm with all that it depends on. Its commands become small scripts that start it with a Node beside it.
+// A package of npm with all that it depends on. The package's commands become small scripts that start it with a Node beside it.
 
 const packageSchema = z.object({
   license: z.union([z.string(), z.object({ type: z.string() }).transform(({ type }) => type)]).optional(),
@@ -303,7 +303,7 @@ async function stageNpm(npm: NpmClient, { name, version, folder, arch }: NpmWant
   };
 }
 
-/** Of a package that names no command, as those of one platform do: the executable files of its `bin/`. */
+/** The executable files of `bin/` in a package that names no command, as those of one platform do. */
 async function programsIn(folder: string): Promise<Record<string, string>> {
   const files = await readdir(join(folder, 'bin'), { withFileTypes: true }).catch(() => []);
   const bins: Record<string, string> = {};
@@ -357,7 +357,7 @@ function containedIn(lock: string): Contained[] {
 // gets in: a link is followed where it leads to something inside, and refused else.
 
 interface FoundFile {
-  /** From the folder, with slashes. */
+  /** The path from the folder, with slashes. */
   readonly path: string;
   readonly file: string;
   readonly size: number;

@@ -32,7 +32,7 @@ const manifestSchema = z.object({
   variants: z.array(
     z.object({ libc: z.enum(['glibc', 'musl']).nullable(), packages: z.array(packageSchema) }),
   ),
-  /** Of a program that its user named by where it comes from. */
+  /** The facts of a program that its user named by where it comes from. */
   program: z
     .object({
       source: z.string(),
@@ -62,7 +62,7 @@ const manifestPath = (dir: string, agent: Pick<AddedAgent, 'agent' | 'version'>)
 const packageFile = (dir: string, integrity: string): string =>
   join(dir, 'packages', `${Buffer.from(integrity.slice('sha512-'.length), 'base64').toString('hex')}.tgz`);
 
-/** In the order of their names. A file that is no manifest is passed over: another version may have written it. */
+/** The agents in the order of their names. A file that is no manifest is passed over: another version may have written it. */
 export function addedAgents(dir: string): AddedAgent[] {
   const files = existsSync(dir) ? readdirSync(dir) : [];
   const found: AddedAgent[] = [];
@@ -81,7 +81,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** A folder for what is on its way into the cache, which is to be removed. What killed processes of this machine left of theirs goes now. */
+/** A folder for a program on its way into the cache; the caller removes it. Folders that killed processes of this machine left go now. */
 export async function folderForAdding(dir: string): Promise<string> {
   makeFolder(dir);
   const ours = `.adding-${hostname()}-`;
@@ -120,7 +120,7 @@ export async function keepPackage(dir: string, integrity: string, fetched: strin
 export const packageBytes = async (dir: string, integrity: string): Promise<number> =>
   (await stat(packageFile(dir, integrity))).size;
 
-/** undefined: it is as it was added; else a sentence. */
+/** undefined: the agent is as it was added; else a sentence. */
 export async function packageProblem(
   dir: string,
   { name, version, integrity }: AddedPackage,
@@ -140,7 +140,7 @@ export async function forgetAgent(dir: string, agent: AddedAgent): Promise<void>
     if (!needed.has(integrity)) await rm(packageFile(dir, integrity), { force: true });
 }
 
-/** What containers get of it. */
+/** The cached agent as containers get it. */
 export const cachedProgram = (dir: string, agent: AddedAgent): Program => ({
   name: addedName(agent),
   architecture: agent.architecture,

@@ -40,7 +40,7 @@ export function armProgram(agent: NamedAgent, env: Variables): Program | undefin
   return added && cachedProgram(agentCacheDir(env), added);
 }
 
-/** What an agent that was added consists of, for the record; null for agents that bring nothing. */
+/** The parts of an agent that was added, for the record; null for agents that bring nothing. */
 export function broughtBy(agent: NamedAgent, env: Variables) {
   const [added] = versionsOf(agent, env);
   if (!added) return null;
@@ -53,7 +53,7 @@ export function broughtBy(agent: NamedAgent, env: Variables) {
   };
 }
 
-/** What keeps an agent that is a program from working; null also for the others. */
+/** The problem that keeps an agent's program from working; null also for agents that are none. */
 export async function agentProblem(arm: Named, env: Variables): Promise<AgentProblem | null> {
   const { program, agent_class: name } = arm.agent;
   const kind = await agentNamed(name);
@@ -69,7 +69,7 @@ export async function agentProblem(arm: Named, env: Variables): Promise<AgentPro
   return lacks ?? wrongPlace(arm, kind) ?? wrongModel(arm, kind);
 }
 
-/** Why an agent cannot have what its arm gives it. A module of the user's looks itself at what it gets. */
+/** The reason why an agent cannot have what its arm gives it. A module of the user's looks itself at what it gets. */
 async function equipmentProblem(
   { agent, environment }: Named,
   kind: AgentKind | undefined,

@@ -17,14 +17,14 @@ type Named = Pick<
   'skills' | 'skills_sha256' | 'instructions' | 'instructions_sha256' | 'command'
 >;
 
-/** Each attempt gets a copy of all of it. */
+/** The most bytes of equipment: each attempt gets a copy of all of it. */
 const MOST_BYTES = 16 * 2 ** 20;
 const MOST_FILES = 2000;
 const LONGEST_INSTRUCTIONS = 2 ** 20;
 
 const refused = (key: string, why: string): UserError => new UserError(`agent.${key}: ${why}`);
 
-/** What differs between two copies of the same skills is no part of them. */
+/** Files that differ between copies of the same skills are no part of them. */
 const PASSED_OVER = new Set(['.git', '.DS_Store', '__pycache__']);
 
 interface Found extends SkillFile {
@@ -63,7 +63,7 @@ const SKILL_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 const HEAD = /^---\r?\n([\s\S]*?)\r?\n---/;
 
-/** As the format of skills has it: YAML between two lines of dashes, with a name and a description. */
+/** A skill as its format has it: YAML between two lines of dashes, with a name and a description. */
 function skillOf(name: string, files: readonly Found[]): Skill {
   if (!SKILL_NAME.test(name))
     throw refused('skills', `the folder ${JSON.stringify(name.slice(0, 100))} cannot name a skill`);
@@ -152,7 +152,7 @@ export function withEquipment<T extends { readonly agent: AgentConfig }>(arm: T,
   return { ...arm, agent: { ...arm.agent, ...hashes } };
 }
 
-/** What attempts get; undefined where the arm gives nothing, and no line asks for its place. Throws a UserError where it is not the recorded one. */
+/** The equipment of attempts; undefined where the arm gives none and no line asks for its place. Throws a UserError where the record differs. */
 export function armEquipment(agent: Named, cwd: string): Equipment | undefined {
   const { skills, instructions } = read(agent, cwd);
   const { command } = agent;
@@ -163,7 +163,7 @@ export function armEquipment(agent: Named, cwd: string): Equipment | undefined {
 
 /**
  * With the skills that a task brings in a folder of its own container, as it is before the agent begins; one of the same name of the arm gives way.
- * What is no skill there is passed over: the task is as its author made it.
+ * Files that form no skill are passed over: the task is as its author made it.
  */
 export async function withSkillsOfTask(
   equipment: Equipment | undefined,
@@ -202,7 +202,7 @@ function describedIn(text: string): string {
   }
 }
 
-/** For the record of a run: hashes and sizes; null where the arm gives nothing. */
+/** The equipment for the record of a run: hashes and sizes; null where the arm gives nothing. */
 export function equipmentFacts(agent: AgentConfig, cwd: string) {
   const { skills, instructions } = read(agent, cwd);
   const servers = agent.mcp_servers ?? [];

@@ -186,7 +186,7 @@ interface RemovedAgent {
   readonly inUse: readonly string[];
 }
 
-/** Its packages here, and what was unpacked of it on the default engine, where that answers. */
+/** Removes an agent's packages here, and its volumes on the default engine, where that answers. */
 export async function removeAgent(spec: string, { env, tell }: Omit<Around, 'cwd'>): Promise<RemovedAgent[]> {
   const dir = agentCacheDir(env);
   const removed: RemovedAgent[] = [];

@@ -11,7 +11,7 @@ interface NpmPackage {
   /** `sha512-…`: the hash of the file that the registry serves. */
   readonly integrity: string;
   readonly licence: string | null;
-  /** Where its file lies. */
+  /** The address of its file. */
   readonly address: string | undefined;
 }
 
@@ -38,7 +38,7 @@ const failed = z.object({ error: z.object({ code: z.string().optional(), summary
 /** The first question is to be answered, or to fail with its cause: npm would else try again for minutes without a word. */
 const AT_ONCE = ['--fetch-retries=0', `--fetch-timeout=${ANSWER_MS - 4000}`];
 
-/** Where a fetched package grows: the file beside it is a second copy. */
+/** The folder where a fetched package grows: the file beside it is a second copy. */
 export const npmCacheIn = (folder: string): string => join(folder, 'npm-cache');
 
 export function npmClient(env: Variables, cwd: string): NpmClient {

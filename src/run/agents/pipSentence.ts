@@ -1,10 +1,10 @@
-/** What pip says in ninety lines, in one sentence: a list of all versions that another Python would take, or the output of a build. Pure. */
+/** One sentence of pip's ninety lines: a list of all versions that another Python would take, or the output of a build. Pure. */
 import { errorFirst } from '../../base/text/errorFirst.ts';
 
 export interface PipAsked {
   readonly name: string;
   readonly version: string;
-  /** Of this machine. */
+  /** The Python version of this machine. */
   readonly python: string;
 }
 

@@ -1,4 +1,4 @@
-/** What `agents add` takes beside the agents that it knows: a package of npm or PyPI in one version, a folder, or a tar file. */
+/** The sources of `agents add` beside the agents that it knows: a package of npm or PyPI in one version, a folder, or a tar file. */
 import { basename } from 'node:path';
 import { AGENT_NAMES } from '../../agent/agents.ts';
 import { UserError } from '../userError.ts';
@@ -11,10 +11,10 @@ const NPM =
   /^((?:@[a-z0-9][a-z0-9._~-]*\/)?[a-z0-9][a-z0-9._~-]*)@(\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]{1,60})?)$/;
 const PYPI = /^([A-Za-z0-9][A-Za-z0-9._-]{0,100})==([0-9][0-9A-Za-z.+-]{0,60})$/;
 const TAR = /\.(?:tar|tgz|tar\.gz)$/;
-/** It names files, volumes and words of a configuration. */
+/** A program's name is part of files, volumes and configurations. */
 const NAME = /^[a-z0-9][a-z0-9._-]{0,39}$/;
 
-/** undefined: it reads as no source; perhaps it is an agent that is known. Throws UserError where it almost is one. */
+/** undefined: the text reads as no source; perhaps it is an agent that is known. Throws UserError where it almost is a source. */
 export function programSource(text: string): ProgramSource | undefined {
   const [, registry, wanted = ''] = /^(npm|pypi):(.*)$/s.exec(text) ?? [];
   if (registry === 'npm' || registry === 'pypi') {
@@ -41,5 +41,5 @@ export function checkProgramName(name: string): string {
   return name;
 }
 
-/** What a folder or tar file is called where nobody says it. */
+/** The default name of a folder or tar file. */
 export const nameOfPath = (path: string): string => basename(path).replace(TAR, '').toLowerCase();

@@ -90,7 +90,7 @@ export async function stagePypi({
       ...['--retries', '1', '--timeout', '4'],
       spec,
     ],
-    // Its interpreter was asked before.
+    // The program's interpreter was asked before.
     ANSWER_MS - 3000,
   );
   if (!first.ok) throw pipError('look up', first.errors, asked);
@@ -121,7 +121,7 @@ export async function stagePypi({
   await copyPython(python, home);
   await writeCommands(folder, site, name);
   const compile = ['-m', 'compileall', '-q', '-j', '0', '-s', folder, '-p', inContainer('').slice(0, -1)];
-  // By the hash of the source: times are not kept in the program. What some package cannot compile, it does not need.
+  // By the hash of the source: times are not kept in the program. A file that cannot be compiled is not needed.
   await run([...compile, '--invalidation-mode', 'unchecked-hash', home]);
   const own = packages.find(({ metadata }) => normal(metadata.name) === normal(name))?.metadata;
   const bins = await binsOf(folder);
@@ -147,7 +147,7 @@ export async function stagePypi({
 
 const PIP = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-input'] as const;
 
-/** As PyPI compares names. */
+/** A name as PyPI compares it. */
 const normal = (name: string): string => name.replaceAll(/[-_.]+/g, '-').toLowerCase();
 
 type RunPython = (words: readonly string[]) => ReturnType<typeof runClient>;
@@ -164,7 +164,7 @@ const pipError = (what: string, said: string, asked: PipAsked): UserError =>
     hint: '"pip config list" shows where pip looks; the package must suit the Python of this machine',
   });
 
-/** What no program needs, and what belongs to the machine. */
+/** Parts of Python that no program needs, or that belong to the machine. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   ...['__pycache__', 'site-packages', 'dist-packages', 'test', 'tests', 'idlelib', 'tkinter', 'turtledemo'],
   ...['ensurepip', 'sitecustomize.py'],
@@ -193,7 +193,7 @@ async function copyPython({ executable, prefix, stdlib }: Python, home: string):
   );
 }
 
-/** What a loader says of one file: \`name => path (address)\`, and itself by its path alone. */
+/** The libraries that a loader lists for one file: \`name => path (address)\`, and itself by its path alone. */
 export function librariesIn(listed: string): {
   readonly loader: string | null;
   readonly paths: readonly string[];

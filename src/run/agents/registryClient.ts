@@ -6,7 +6,7 @@ import { startTimer } from '../../base/async/timer.ts';
 import type { Variables } from '../caller.ts';
 import { UserError } from '../userError.ts';
 
-/** Within this a registry has answered the first question, or the cause is told. */
+/** The time within which a registry has answered the first question, or the cause is told. */
 export const ANSWER_MS = 15_000;
 const LONGEST_ANSWER = 16 * 1024 * 1024;
 const FETCH_LIMIT_MS = 30 * 60_000;
@@ -21,7 +21,7 @@ interface ClientRun {
   readonly env: Variables;
   readonly cwd: string;
   readonly limitMs?: number | undefined;
-  /** What helps where the program is not here. */
+  /** The advice where the program is not on this machine. */
   readonly absent: string;
 }
 
@@ -78,7 +78,7 @@ const LOOK_MS = 500;
 /** `total` where it is known: of one package, and not of all that another one needs. */
 export type TellGrowth = (what: string, bytes: number, total?: number) => void;
 
-/** What `work` resolves to; meanwhile it is told twice a second how large the folder has grown. */
+/** The result of `work`; meanwhile `progress` gets the size of the folder twice a second. */
 export async function watched<T>(
   what: string,
   folder: string,

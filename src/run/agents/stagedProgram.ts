@@ -10,7 +10,7 @@ import { UserError } from '../userError.ts';
 export interface Contained {
   readonly name: string;
   readonly version: string;
-  /** As its registry writes a hash; null where none is known. */
+  /** The hash as its registry writes it; null where none is known. */
   readonly integrity: string | null;
 }
 
@@ -19,19 +19,19 @@ export interface StagedProgram {
   /** null: that of its content. */
   readonly version: string | null;
   readonly licence: string;
-  /** null: it runs on every image. */
+  /** null: the program runs on every image. */
   readonly libc: Libc | null;
-  /** What `bin/` of the folder holds. */
+  /** The commands in `bin/` of the folder. */
   readonly bins: readonly string[];
   readonly contains: readonly Contained[];
   /** Packages of npm that it needs beside it. */
   readonly beside: readonly WantedPackage[];
 }
 
-/** Where a file of the folder is in a container. */
+/** The place in a container of a file of the folder. */
 export const inContainer = (path: string): string => `${PROGRAM_FOLDER}/${ADDED_FOLDER}/${path}`;
 
-/** What is typed in a shell. */
+/** A command's name as it is typed in a shell. */
 export const BIN_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** `words` are words of a shell; the arguments follow. */
@@ -43,7 +43,7 @@ export async function writeWrapper(folder: string, path: string, words: readonly
 
 interface Executable {
   readonly kind: 'elf' | 'node' | 'script';
-  /** Of a program for a loader. */
+  /** The libc of a program for a loader. */
   readonly libc: Libc | null;
   readonly architecture: 'amd64' | 'arm64' | 'another' | null;
 }

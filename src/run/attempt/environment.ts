@@ -32,8 +32,8 @@ import type { Turn } from '../schedule/trialQueue.ts';
 import { openAttempt } from './suiteAttempt.ts';
 
 /**
- * Starts a fresh environment, and checks it before anything is paid. One that starts after the attempt has ended is closed again; one that does
- * not pass is removed.
+ * Starts a fresh environment, and checks it before anything is paid. An environment that starts after the attempt has ended is closed again; an
+ * environment that does not pass is removed.
  */
 export async function startEnvironment(
   run: Run,

@@ -25,8 +25,8 @@ export const openAttempt = (
 });
 
 /**
- * An attempt whose suite leads the agent through the task, in several runs of it. They are one attempt in the record: each run counts from where the
- * one before ended. The limits are those of the attempt: what earlier runs used is gone.
+ * An attempt whose suite leads the agent through the task, in several runs of it. The runs are one attempt in the record: each counts from where
+ * the one before ended. The limits are those of the attempt: the use of earlier runs counts.
  */
 export function ledAttempt(
   open: OpenAttempt,

@@ -73,7 +73,7 @@ export function createBudget(
     get limitNano(): NanoDollars | null {
       return limitNano;
     },
-    /** From now on; calls that wait are asked again. A limit below what is spent ends the run as the old one would have. */
+    /** Sets the limit from now on; calls that wait are asked again. A limit below what is spent ends the run as the old one would have. */
     setLimit(value: NanoDollars | null): void {
       limitNano = value;
       limit = value ?? Number.POSITIVE_INFINITY;
@@ -84,7 +84,7 @@ export function createBudget(
     spent: () => spent,
     /** True once no further call fits: nothing new is started. */
     exhausted: () => stopped,
-    /** For calls that cannot wait; reservations do not refuse them, only money already spent does. */
+    /** A reservation for calls that cannot wait; other reservations do not refuse them, only money already spent does. */
     reserveNow: (estimateNano: NanoDollars | null): Settle => take(asked(estimateNano)),
     /**
      * Resolves once the call fits beside those in flight, which mostly cost less than their reservation. Rejects with

@@ -64,7 +64,7 @@ type ReadControl = {
   [C in ControlCommand]: { readonly command: C; readonly value: ControlValues[C] };
 }[ControlCommand];
 
-/** Throws a ControlRefusal. It is read where it is asked and once more by the process: any program can write a row. */
+/** Throws a ControlRefusal. A request is read where it is asked and once more by the process: any program can write a row. */
 export function readControl(command: string, argument: string | null): ReadControl {
   if (!Object.hasOwn(READERS, command))
     throw new ControlRefusal(`this version knows no such request; it knows ${CONTROL_COMMANDS.join(', ')}`);

@@ -110,7 +110,7 @@ export function reserveFile(folder: string, floorBytes: number): Reserve {
   };
 }
 
-/** Why nothing could ever start where this folder is; undefined where there may be room. */
+/** The reason why nothing could ever start where this folder is; undefined where there may be room. */
 export function neverRoom(folder: string, floorBytes: number): string | undefined {
   try {
     const { blocks, bsize } = statfsSync(folder);

@@ -1,6 +1,7 @@
 /**
- * Requests of people to a live run, and the state that it writes down for them. Requests come through the record, because it is the one thing that every terminal,
- * the viewer and this process share, and it outlives all of them. Each is carried out, answered in a sentence, and is an event of the run.
+ * Requests of people to a live run, and the state that it writes down for them. Requests come through the record, because it is the one thing that
+ * every terminal, the viewer and this process share, and it outlives all of them. Each is carried out, answered in a sentence, and is an event of
+ * the run.
  */
 
 import { errorText } from '../../base/text/errorText.ts';
@@ -35,7 +36,7 @@ import {
 import type { Pauses } from './pauses.ts';
 import { type RecordFailure, StopReason } from './stop.ts';
 
-/** How soon a request of a person is seen. */
+/** The time within which a request of a person is seen. */
 const LOOK_MS = 250;
 
 /** Carries out what people ask of the run, until `end`. */
@@ -182,7 +183,7 @@ export function createCancels() {
   };
 }
 
-/** Each returns what was done, or throws a ControlRefusal with the reason why not. */
+/** Handlers that return what was done, or throw a ControlRefusal with the reason why not. */
 type ControlHandlers = {
   readonly [C in ControlCommand]?: (value: ControlValues[C]) => string | Promise<string>;
 };
@@ -268,7 +269,10 @@ const short = (value: string): string => inert(value.slice(0, 200));
 
 const EVERY_MS = 2000;
 
-/** Writes down what `swebatch ctl RUN` shows and no table of the record has. Returns what ends it. A state that cannot be written is left out: it is only looked at. */
+/**
+ * Writes down what `swebatch ctl RUN` shows and no table of the record has. Returns what ends it. A state that cannot be written is left out: it is
+ * only looked at.
+ */
 export function keepLiveState({ store, row, config, arms, events }: Run): () => void {
   let slots = config.workers;
   let last = '';

@@ -9,7 +9,7 @@ import type { RunConfig } from '../../config/configSchema.ts';
 import type { Tell } from '../caller.ts';
 import type { RunEvent } from '../events.ts';
 
-/** For callers without a display. */
+/** Warnings for callers without a display. */
 export const warningTo =
   (tell: Tell) =>
   (text: string): void =>

@@ -1,6 +1,6 @@
 /**
- * When a run pauses and when it goes on. Four things pause it: a person, the breaker, when instances fail for a reason that the next ones would share,
- * a disk that is nearly full, and a container engine that does not answer. Nothing new starts while one of them holds it.
+ * When a run pauses and when it goes on. Four things pause it: a person, the breaker, when instances fail for a reason that the next ones would
+ * share, a disk that is nearly full, and a container engine that does not answer. Nothing new starts while one of them holds it.
  */
 import { nameWithoutModel } from '../../agent/agents.ts';
 import type { RunConfig } from '../../config/configSchema.ts';

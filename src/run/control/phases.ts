@@ -91,7 +91,7 @@ export function trackPhases(sink: PhaseSink, options: PhaseOptions) {
 /** An installed agent between two calls of a model: it may run the tests of the repository. */
 const PROGRAM_S = 1800;
 
-/** How long each phase of an attempt may go without progress before it counts as stalled, in milliseconds; 0 is no deadline. */
+/** The milliseconds that each phase of an attempt may go without progress before it counts as stalled; 0 is no deadline. */
 export function phaseDeadlines(
   stall: RunConfig['stall'],
   { environment, model }: Pick<ArmRuntime, 'environment' | 'model'>,

@@ -9,7 +9,7 @@ import { errorText } from '../../base/text/errorText.ts';
 import type { ExitReason } from '../../outcome.ts';
 import { StorageError } from '../../store/open.ts';
 
-/** Why our own AbortSignal fired. */
+/** The reason why our own AbortSignal fired. */
 export class StopReason extends Error {
   override readonly name = 'StopReason';
   readonly reason: ExitReason;
@@ -60,7 +60,7 @@ export function createStopLadder(options: StopOptions) {
     get stage(): 0 | 1 | 2 | 3 {
       return stage;
     },
-    /** Why nothing new is started; null while the run is on. */
+    /** The reason why nothing new is started; null while the run is on. */
     get why(): { readonly reason: ExitReason; readonly message: string } | null {
       return why;
     },
@@ -124,7 +124,7 @@ export function createRecordFailure(stop: StopLadder) {
   };
   return {
     report,
-    /** For a write in a callback, which cannot throw. */
+    /** Guards a write in a callback, which cannot throw. */
     guard(write: () => void): void {
       try {
         write();
@@ -132,7 +132,7 @@ export function createRecordFailure(stop: StopLadder) {
         report(error);
       }
     },
-    /** For an error after the work: thrown at the end, unless there was one before. */
+    /** Notes an error after the work: thrown at the end, unless there was one before. */
     note(error: unknown): void {
       first ??= error;
     },

@@ -207,7 +207,7 @@ export function createDiscards({ events }: Pick<GradedRun, 'events'>) {
 
 export type StepGrading = ReturnType<typeof createStepGrading>;
 
-/** Gradings while an attempt goes on. What they run in is made when the first is asked for: most suites have none. */
+/** Gradings while an attempt goes on. The factory of their environments is made for the first: most suites have none. */
 export function createStepGrading(run: GradedRun, warn: (text: string) => void) {
   let made: Promise<EnvironmentFactory> | undefined;
   const discards = createDiscards(run);

@@ -66,8 +66,8 @@ export async function createGrader(run: GradedRun, cwd: string) {
   };
 
   /**
-   * A grading that the container engine took with it when it went away is no verdict. It is made again, or stays open for the next evaluation
-   * when the engine does not come back.
+   * A grading that the container engine took with it when it went away is no verdict. The grading is made again, or stays open for the next
+   * evaluation when the engine does not come back.
    */
   async function wasOutage(
     gradable: Gradable,

@@ -91,7 +91,7 @@ export async function openSuite(
   };
 }
 
-/** Failures that say something of the request. What a verifier makes of them is its own matter; every other is an outage. */
+/** Failures that say something of the request. The verifier decides what they mean; every other failure is an outage. */
 const OF_THE_REQUEST = new Set<ModelFailureKind>(['rejected', 'refusal', 'context', 'empty', 'bad_call']);
 
 function openJudge(graded: Graded, factory: ModelFactory, gateway: Gateway, parts: JudgeParts): JudgeSession {
@@ -110,7 +110,7 @@ function openJudge(graded: Graded, factory: ModelFactory, gateway: Gateway, part
     model: { ...plainModel(model), ...(model.wire && { wire: record.through(model.wire) }) },
     limits: { steps: 0, costDollars: 0, tokens: 0 },
     config: gatewayConfigSchema.parse({ translate: true }),
-    // Whoever names a judge means it, whatever name the tests ask for.
+    // The named judge answers, whatever name the tests ask for.
     anyModel: true,
     listener() {
       begun += 1;
@@ -173,7 +173,7 @@ const isAddress = (name: string): boolean => clientVariable(name)?.is === 'addre
 const addressFor = (name: string, origin: string): string =>
   `${origin}${clientVariable(name)?.path ?? '/v1'}`;
 
-/** Its methods may be of a class. */
+/** A model's methods may be of a class. */
 const plainModel = (model: Model): Model => ({
   name: model.name,
   query: model.query.bind(model),
@@ -182,7 +182,7 @@ const plainModel = (model: Model): Model => ({
 
 const keyOf = (body: Uint8Array): string => createHash('sha256').update(body).digest('base64');
 
-/** The key of a request, whoever makes it. */
+/** The key of a request, the same for every asker. */
 const requestKey = (
   { dialect, model: wireModel }: Pick<Wire, 'dialect' | 'model'>,
   request: WireRequest,

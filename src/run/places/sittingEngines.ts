@@ -85,7 +85,7 @@ export async function discardWorkOf(store: Store, run: Pick<RunRow, 'id'>): Prom
   return [...left];
 }
 
-/** A result may be graded later, from what was kept of it. Whatever an attempt without a result left is made anew with the next one. */
+/** A result may be graded later, from what was kept of it. The leavings of an attempt without a result are made anew with the next one. */
 function isNeedless({ name, container, owner }: WorkImage, store: Store): boolean {
   if (owner !== 'dead' || container === '') return false;
   const attempts = worksOfContainer(store, container);
@@ -125,7 +125,7 @@ export async function cleanWork(
 }
 
 interface CleanedPlaces {
-  /** Each once: containers and end states of the engine, and what other kinds of environments have. */
+  /** The places, each once: containers and end states of the engine, and what other kinds of environments have. */
   readonly places: readonly Reaped[];
   /** The default engine has something of this record, or nothing says that another place has. */
   readonly needsDefault: boolean;

@@ -24,7 +24,7 @@ import { groupBySharedLayers } from '../schedule/schedule.ts';
 
 /** The state of a trial's image when the trial may take a slot. */
 export interface ImageAdmission {
-  /** Why the image is not available; the attempt ends with it. */
+  /** The reason why the image is not available; the attempt ends with it. */
   readonly failure: EnvironmentError | undefined;
 }
 
@@ -49,11 +49,11 @@ export function createTrialImages({
   onError,
 }: {
   readonly service: ImageService;
-  /** In the order in which trials start. */
+  /** The trials in the order in which they start. */
   readonly trials: readonly TrialImage[];
   /** Trials of earlier sittings that wait for their grading alone. */
   readonly gradings: readonly TrialImage[];
-  /** All images of the run, done or not. */
+  /** The images of the run, done or not. */
   readonly ofRun: readonly string[];
   readonly grading: boolean;
   readonly ahead: number;

@@ -59,7 +59,7 @@ export const environmentClassFindings = ({ name, environment }: Arm): Promise<Fi
     ],
   );
 
-/** Its key, its price, what its parameters refer to, and its client, which is made once, as a run makes it. A model is checked as far as it is known. */
+/** The model's key, price, references of parameters, and client, which is made once, as a run makes it. A model is checked as far as it is known. */
 export async function modelFindings(
   { name, agent, model }: Pick<Arm, 'name' | 'agent' | 'model'>,
   { env, run }: Pick<PlanFacts, 'env' | 'run'>,

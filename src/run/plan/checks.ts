@@ -129,7 +129,10 @@ export interface TaskRefusal {
 
 export type TaskRow = (Pick<HeldRow, 'instance'> | RowInFile) & { readonly refused?: string };
 
-/** Reasons why a task cannot run here or gets no verdict, each once. A row that stays in its file belongs to a suite without needs, so that only its grading is checked. */
+/**
+ * Reasons why a task cannot run here or gets no verdict, each once. A row that stays in its file belongs to a suite without needs, so that only its
+ * grading is checked.
+ */
 export async function refusalsOf(row: TaskRow, facts: TaskFacts): Promise<readonly TaskRefusal[]> {
   if (row.refused !== undefined) return [{ check: 'dataset', of: 'run', why: row.refused }];
   const isInFile = 'file' in row;

@@ -46,7 +46,7 @@ export const instancesPlanned = (selected: Selected): Iterable<PlannedInstance> 
   },
 });
 
-/** How many different images there are. Only names whose checksum another one has are held. */
+/** The number of different images. Only names whose checksum another one has are held. */
 export function countImages(selected: Selected): number {
   const nameOf = (row: Selected[number]) => imageOf(headOf(row));
   const sums = Uint32Array.from(selected, (row) => crc32(nameOf(row)));
@@ -69,10 +69,10 @@ export interface DryRun {
     readonly model: string;
     readonly stepLimit: number;
     readonly costLimit: number;
-    /** Where its model is asked, and the variable that says so; null where nobody is asked, or no variable says it. */
+    /** The address of its model, and the variable that says so; null where nobody is asked, or no variable says it. */
     readonly address: string | null;
     readonly addressFrom: string | null;
-    /** Where prompt, protocol and limits of its agent came from. */
+    /** The sources of prompt, protocol and limits of its agent. */
     readonly origins: Omit<AgentOrigins, 'arm'>;
   }[];
   /** The file that replaces the default configuration; null where that lies under everything. */
@@ -82,7 +82,7 @@ export interface DryRun {
   readonly epochs: number;
   readonly trials: number;
   readonly slots: number;
-  /** How many different images the instances have. */
+  /** The number of different images that the instances have. */
   readonly images: number;
   /** Null when no arm runs in Docker. */
   readonly imagePlan: DiskAnswer | null;
@@ -97,7 +97,7 @@ export interface DryRun {
 }
 
 export interface PlannedRun extends DryRun {
-  /** Why `startRun` would refuse this run: a key, replies or an engine is not here, or an engine refuses what is asked; empty when nothing is. */
+  /** Reasons for which `startRun` would refuse this run: no key, replies or engine here, or a refusal by an engine; empty when there is none. */
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
 }

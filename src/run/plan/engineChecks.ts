@@ -65,7 +65,7 @@ export function platformFindings(
   ];
 }
 
-/** For each key that asks for a limit, the setting that does not: sizes are text, the others numbers. */
+/** The setting without a limit for each key that asks for one: sizes are text, the others numbers. */
 function limitKeys({ arms, grading }: Pick<PlanFacts, 'arms' | 'grading'>): string[] {
   const own = arms
     .map(({ environment }) => environment)

@@ -21,7 +21,7 @@ export interface DiskPlan {
   /** Null where the engine's disk cannot be seen from here. */
   readonly freeBytes: number | null;
   readonly fits: boolean;
-  /** Why it does not. */
+  /** The reason why the images do not fit. */
   readonly tooMuch: string | null;
   /** The least time that the budget of pulls allows; null without a budget, or within it. */
   readonly pullSeconds: number | null;

@@ -14,7 +14,7 @@ export type CheckedPlan = Pick<ResolvedConfig, 'arms' | 'run' | 'grading'> &
   };
 
 export interface PlanFacts extends CheckedPlan {
-  /** With the keys that stand in the configuration. */
+  /** The variables with the keys that stand in the configuration. */
   readonly env: Variables;
   readonly cwd: string;
   /** Endpoints of the makers themselves are asked too. */

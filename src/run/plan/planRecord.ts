@@ -55,7 +55,7 @@ export interface RunRequest {
     readonly unsupported?: readonly { readonly instance_id: string; readonly reason: string }[];
   };
   readonly selected: readonly LoadedRow[];
-  /** For a sample: every stratum of the dataset, including those without a sampled instance. */
+  /** The strata of a sample: all of the dataset's, including those without a sampled instance. */
   readonly strata?: readonly {
     readonly key: readonly string[];
     readonly size: number;

@@ -51,7 +51,10 @@ export async function preflight(checked: CheckedPlan, caller: Caller, knock: boo
   refuse(problems);
 }
 
-/** Problems that `preflight` would refuse; a wrong configuration throws. `online`: models are asked now, and one that does not answer well throws too. */
+/**
+ * Problems that `preflight` would refuse; a wrong configuration throws. `online`: models are asked now, and one that does not answer well throws
+ * too.
+ */
 export async function wouldRefuse(
   checked: CheckedPlan,
   caller: Pick<Caller, 'env' | 'cwd'>,

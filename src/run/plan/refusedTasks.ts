@@ -19,7 +19,10 @@ interface Unsupported {
 /** A slow engine has its time. A task that is not refused here fails when it starts. */
 const ANSWER_MS = 15_000;
 
-/** The engine, where a task asks for something of it. An engine that does not answer refuses nothing here: that is told later, and a plan can be made without. */
+/**
+ * The engine, where a task asks for something of it. An engine that does not answer refuses nothing here: that is told later, and a plan can be
+ * made without.
+ */
 async function engineFacts(rows: readonly TaskRow[], placed: Placed): Promise<readonly EngineFacts[]> {
   const asks = (row: TaskRow): boolean => {
     if ('file' in row || row.refused !== undefined) return false;

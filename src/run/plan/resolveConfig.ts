@@ -71,7 +71,7 @@ export interface ResolvedConfig {
   readonly origins: LoadedConfig['origins'];
   /** The file that replaces the default configuration; null where the default lies under everything. */
   readonly replacedBy: string | null;
-  /** By the name of the arm: templates of the prompt that nothing names. */
+  /** Templates of the prompt that nothing names, by the name of the arm. */
   readonly unwritten: LoadedConfig['unwritten'];
 }
 
@@ -141,7 +141,7 @@ function withoutCredentials(given: readonly ArmConfig[]) {
   };
 }
 
-/** As the model of an arm: its address and key by its name, and no credential in the record. What cannot be settled is told by the checks. */
+/** The judge gets address and key by its name, as an arm's model; no credential is recorded. The checks tell of a judge that cannot be settled. */
 function settledSuite(given: SuiteConfig, env: Variables): { config: SuiteConfig; keys: Variables } {
   const { judge } = given;
   if (!judge) return { config: given, keys: {} };
@@ -189,8 +189,8 @@ const given = (values: Readonly<Record<string, unknown>>): Record<string, unknow
   );
 
 /**
- * What `-c` names is laid over the default, so that a file of prices says the same as `-c model.prices…`. A file that brings an agent of its own
- * replaces it, as in mini-swe-agent. Throws a UserError with every problem.
+ * The layers of `-c` lie over the default, so that a file of prices says the same as `-c model.prices…`. A file that brings an agent of its own
+ * replaces the default, as in mini-swe-agent. Throws a UserError with every problem.
  */
 export function loadLayers(
   specs: readonly string[],
@@ -265,7 +265,7 @@ function origin(path: string, value: unknown, origins: ResolvedConfig['origins']
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** Without what is undefined. */
+/** The object without what is undefined. */
 const plain = (value: object): Tree => {
   const tree: unknown = JSON.parse(JSON.stringify(value));
   return isTree(tree) ? tree : {};

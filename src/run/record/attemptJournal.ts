@@ -114,9 +114,9 @@ export function openJournal(run: Run, { trial, slot, waitedMs }: Turn, abort: Ab
     phases,
     /** The agent's side of the record: messages, calls, commands. */
     recorder,
-    /** How often infrastructure has ended an attempt of this trial after a model had been asked. */
+    /** The number of times that infrastructure has ended an attempt of this trial after a model had been asked. */
     infraAttemptsBefore: () => trials.infraAttemptsWithCalls(store, trial.id),
-    /** How often the agent has ended its environment in attempts of this trial before. */
+    /** The number of earlier attempts of this trial in which the agent ended its environment. */
     endedByAgentBefore: () => trials.attemptsFlagged(store, trial.id, ENDED_ENVIRONMENT),
     /** A sentence that stays with the attempt. */
     note,
@@ -220,7 +220,7 @@ function configText({ arm: { row, environment }, image }: PlannedTrial): string 
   return JSON.stringify({ ...wholeArm(row), environment: { ...environment, image } });
 }
 
-/** How a trial knows of it, in this sitting and in later ones. */
+/** The flag by which a trial knows of such an end, in this sitting and in later ones. */
 const ENDED_ENVIRONMENT = 'ended_environment';
 
 const ownEnd = ({ byAgent, evidence, message }: Ending, step: number): AttemptSuspicion[] =>
@@ -362,7 +362,7 @@ export function createRecorder(
   };
 
   return {
-    /** For an agent that runs once: all that it says. */
+    /** The callbacks of an agent that runs once. */
     callbacks: callbacksFor(undefined, 0),
     callbacksFor,
     /** The sum of its calls so far. */

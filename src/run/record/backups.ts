@@ -1,6 +1,6 @@
 /**
- * Copies the database every hour and at the end of a sitting. A copy that fails is logged and stops nothing. One that shows the database to
- * be damaged stops the run, because work paid for from then on may be lost.
+ * Copies the database every hour and at the end of a sitting. A copy that fails is logged and stops nothing. A copy that shows the database
+ * to be damaged stops the run, because work paid for from then on may be lost.
  */
 import { backUp, DamagedCopy, newestBackup } from '../../store/backup.ts';
 import { StorageError, type Store } from '../../store/open.ts';

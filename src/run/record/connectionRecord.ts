@@ -7,7 +7,7 @@ import { countConnection, insertConnection } from '../../store/records/connectio
 /** A program that asks without end does not fill the record: of what comes after them only the number is kept. */
 const ROWS = 2000;
 
-/** Names of hosts are words of whoever asked for them, and may hold a secret. `onError`: the record is broken. */
+/** Names of hosts are words of their askers, and may hold a secret. `onError`: the record is broken. */
 export function connectionRecord(
   { store, redactor }: { readonly store: Store; readonly redactor: Redactor },
   attemptId: number,

@@ -84,7 +84,7 @@ async function exportTrajectory(target: ExportTarget, attemptId: number, written
   written.set(attemptId, attempt.final);
 }
 
-/** A trajectory repeats the record. What a run writes by itself is compressed from here on; whoever asks for it gets the plain file. */
+/** A trajectory repeats the record. From this size on a run compresses the files that it writes unasked; a user who asks gets the plain file. */
 const LARGE_CHARS = 1024 * 1024;
 const gzipLater = promisify(gzip);
 
@@ -138,7 +138,7 @@ export async function exportRecord({ store, run, dir }: ExportTarget): Promise<s
 /** Trajectories that lie in the folder as the record has them, and whether each was that of the final attempt. */
 type Written = Map<number, boolean>;
 
-/** `written`: what an exporter wrote while the run worked. */
+/** `written`: the attempts that an exporter wrote while the run worked. */
 export async function exportRun(target: ExportTarget, written: Written = new Map()): Promise<string[]> {
   crashPoint('before_export');
   await exportManifest(target);
@@ -152,7 +152,7 @@ export async function exportRun(target: ExportTarget, written: Written = new Map
 
 /** Rewriting preds.json costs its size each time; a person following a run needs it now and then. */
 const PREDICTIONS_EVERY = 20;
-/** Of what it holds: so the files of a large run are not written thousands of times. */
+/** The share of ended trials until the next writing: so the files of a large run are not written thousands of times. */
 const PREDICTIONS_SHARE = 0.05;
 
 export type Exporter = ReturnType<typeof createExporter>;

@@ -54,7 +54,7 @@ function commonLength(a: readonly string[], b: readonly string[]): number {
   return same;
 }
 
-/** For one attempt: it remembers what each conversation has said so far. */
+/** The record of one attempt: it remembers what each conversation has said so far. */
 export function createProgramRecord(redactor: Redactor) {
   const threads = new Map<string, ThreadSoFar>();
   const request = ({ call }: ProgramCallRecord): Buffer => {
@@ -179,7 +179,7 @@ const headersSchema = z.record(z.string(), z.string());
 const failureOf = (text: string | null): ModelErrorResponse | null =>
   text === null ? null : (failureSchema.parse(JSON.parse(text)) as ModelErrorResponse);
 
-/** The message as the model said it: what the record added to it is left out. */
+/** The message as the model said it, without the record's additions. */
 function messageOf(
   { reply_message: seq }: ProgramCallRow,
   data: ReadonlyMap<number, string>,

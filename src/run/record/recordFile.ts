@@ -1,6 +1,6 @@
 /**
- * A run as one file that brings all of it back: gzip of JSON lines, each a row of the record. What other tools' formats and the files of a run's
- * folder cannot say (earlier attempts, lost calls, verdicts, names of arms) lies beside them or in them.
+ * A run as one file that brings all of it back: gzip of JSON lines, each a row of the record. The file lies beside other tools' formats and the
+ * files of a run's folder, or in them, and says what they cannot (earlier attempts, lost calls, verdicts, names of arms).
  */
 import { Readable } from 'node:stream';
 import { createGunzip, gzipSync } from 'node:zlib';
@@ -32,7 +32,7 @@ export function* recordFile(store: Store, runId: number, arm?: string): Generato
   yield packed(text);
 }
 
-/** The record is of another version of the schema. What lies beside it can be read all the same. */
+/** The record is of another version of the schema. The files beside it can be read all the same. */
 export class OtherSchema extends Error {
   override readonly name = 'OtherSchema';
 }

@@ -19,7 +19,7 @@ interface Estimate {
 
 /** The 75th percentile: an estimate that is a little too long costs less than a long trial that starts last. */
 const QUANTILE = 0.75;
-/** Without history. The value does not affect the order; it only shows in the forecast. */
+/** The estimate without history. The value does not affect the order; it only shows in the forecast. */
 const UNKNOWN: Estimate = { seconds: 600, from: 'none' };
 
 export function expectedQuantile(values: readonly number[], q: number): number {

@@ -17,7 +17,7 @@ export interface Turn {
   readonly slot: number;
   /** Undefined where no image has to be brought. */
   readonly admission: ImageAdmission | undefined;
-  /** How long the trial waited for its image and this slot. */
+  /** The time that the trial waited for its image and this slot. */
   readonly waitedMs: number;
   /** Called once the agent is done, so that the container of the next trial can start. */
   readonly onAgentDone: () => void;
@@ -47,7 +47,7 @@ export function createTrialQueue<Outcome>(
   const { preparation, delays } = work;
   let { workers } = config;
   let limit = Number.POSITIVE_INFINITY;
-  /** How many trials may wait for their images or have a slot. */
+  /** The number of trials that may wait for their images or have a slot. */
   const mayEnter = () => (images ? workers + images.ahead : Number.POSITIVE_INFINITY);
   /** Before a slot: as many trials as may wait for their images beside those in slots. */
   const entrance = new PQueue({ concurrency: mayEnter() });

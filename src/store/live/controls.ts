@@ -1,4 +1,7 @@
-/** Requests of people to a run that works, the answers, and the state that the process writes down of itself. Every change is a compare-and-set: a request is carried out at most once. */
+/**
+ * Requests of people to a run that works, the answers, and the state that the process writes down of itself. Every change is a compare-and-set: a
+ * request is carried out at most once.
+ */
 import { z } from 'zod';
 import type { Store } from '../open.ts';
 import { all, change, first, insert } from '../query.ts';
@@ -24,7 +27,7 @@ export const insertControl = (db: Store, row: NewControl): number => insert(db, 
 export const controlById = (db: Store, id: number): ControlRow | undefined =>
   first(db)`SELECT * FROM controls WHERE id = ${id}`;
 
-/** In the order in which they were asked. */
+/** The controls in the order in which they were asked. */
 export const unansweredControls = (db: Store, runId: number, state: 'open' | 'taken'): ControlRow[] =>
   all(db)`
     SELECT * FROM controls WHERE run_id = ${runId} AND state IN ('open', 'taken') AND state = ${state} ORDER BY id`;

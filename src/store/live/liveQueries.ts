@@ -1,4 +1,4 @@
-/** Slots, counts and the last hour of a run that works, from its record. They are read once a second, so that of 50,000 trials sums alone are read. */
+/** Slots, counts and the last hour of a run that works, from its record. The viewer reads once a second, so of 50,000 trials only sums are read. */
 import { type Store, safeSum } from '../open.ts';
 import { all, cell, column, first, raw } from '../query.ts';
 import type { RunRow } from '../records/runs.ts';
@@ -54,7 +54,7 @@ export const liveCounts = (db: Store, runId: number): LiveCounts =>
     FROM ${raw(WITH_RESULT)} JOIN arms ar ON ar.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
     WHERE t.run_id = ${runId}`!;
 
-/** How long sealed trials took. */
+/** The times that sealed trials took. */
 export const sealedDurations = (db: Store, runId: number): number[] =>
   column(db)`
     SELECT f.elapsed_ms FROM trials t JOIN attempts f ON f.id = t.final_attempt_id

@@ -32,7 +32,7 @@ const slotAt = (ms: number): number => Math.floor(ms / SLOT_MS);
 export const takeRate = (db: Store, ask: RateAsk): number =>
   take(db, ask, MINUTE_MS + LATE_MS, (used) => waitFor(used, ask));
 
-/** Counts the use where nothing has to be waited for. What lies further back than the window is forgotten. */
+/** Counts the use where nothing has to be waited for. Uses older than the window are forgotten. */
 function take(
   db: Store,
   { account, at, tokens }: Pick<RateAsk, 'account' | 'at' | 'tokens'>,

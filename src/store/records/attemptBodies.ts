@@ -189,7 +189,7 @@ type StoredMessage = Omit<MessageRow, 'content' | 'data'> & {
   output_id: number | null;
 };
 
-/** All of them, or those of its messages that `which` says. What some show of `commands` is not read again. */
+/** The attempt's messages, or those that `which` says. Outputs that `commands` hold are not read again. */
 export function messagesOf(
   db: Store,
   attemptId: number,

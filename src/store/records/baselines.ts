@@ -112,14 +112,14 @@ export const pastAttempts = (db: Store, model: string): PastRow[] =>
      FROM attempts a JOIN trials t ON t.id = a.trial_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
      WHERE m.model = ${model} AND a.exit_class ${raw(IS_RESULT)} ORDER BY a.id DESC LIMIT 5000`;
 
-/** How long pulls of images took, newest first. */
+/** The times that pulls of images took, newest first. */
 export const pastPulls = (db: Store): { image: string; ms: number }[] =>
   all(db)<{ image: string; ms: number }>`
     SELECT json_extract(data, '$.image') AS image, json_extract(data, '$.ms') AS ms FROM events WHERE type = 'pulled' ORDER BY seq DESC LIMIT 2000`;
 
 /**
- * A gate begins, or the night that it will judge: until it ends, the run is one whose gate was not finished. One that is open already is gone
- * on with. Returns the id of the verdict.
+ * A gate begins, or the night that it will judge: until it ends, the run is one whose gate was not finished. A verdict that is open already
+ * goes on. Returns the id of the verdict.
  */
 export function beginVerdict(
   db: Store,

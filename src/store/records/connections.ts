@@ -15,7 +15,7 @@ export interface ConnectionRow {
   bytes_out: number;
   started_at: string;
   duration_ms: number;
-  /** How many the row stands for. */
+  /** The number of connections that the row stands for. */
   count: number;
 }
 
@@ -48,7 +48,7 @@ export const connectionLinesOf = (db: Store, attemptId: number): ConnectionLine[
       sum(count) AS count, sum(bytes_in) AS bytesIn, sum(bytes_out) AS bytesOut
     FROM connections WHERE attempt_id = ${attemptId} GROUP BY 1, 2, 3, 4, 5 ORDER BY min(id)`;
 
-/** In the order in which they ended. */
+/** The connections in the order in which they ended. */
 export const connectionsOf = (db: Store, attemptId: number): ConnectionRow[] =>
   all(db)<ConnectionRow>`
     SELECT phase, via, host, port, outcome, reason, bytes_in, bytes_out, started_at, duration_ms, count

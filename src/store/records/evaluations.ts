@@ -77,7 +77,7 @@ const GRADABLE =
 export const gradableTrials = (db: Store, runId: number): Gradable[] =>
   all(db)`${GRADABLE} AND t.run_id = ${runId} ORDER BY t.position`;
 
-/** One of them; undefined for a trial that is none. */
+/** One gradable trial; undefined where the trial is not gradable. */
 export const gradableTrial = (db: Store, runId: number, trialId: number): Gradable | undefined =>
   first(db)`${GRADABLE} AND t.run_id = ${runId} AND t.id = ${trialId}`;
 
@@ -90,7 +90,7 @@ export const abandonedWorks = (db: Store, runId: number): { id: number; work_ima
   all(db)`SELECT a.id, a.work_image FROM attempts a JOIN trials t ON t.id = a.trial_id
      WHERE t.run_id = ${runId} AND a.work_image IS NOT NULL AND a.state = 'ended' AND a.exit_class NOT ${raw(IS_RESULT)}`;
 
-/** All that was kept of the attempts of a run. */
+/** The work that was kept of the attempts of a run. */
 export const worksOf = (db: Store, runId: number): string[] =>
   column(db)`SELECT a.work_image FROM attempts a JOIN trials t ON t.id = a.trial_id
      WHERE t.run_id = ${runId} AND a.work_image IS NOT NULL`;
@@ -116,7 +116,7 @@ export interface FirstResult {
   readonly resolved: boolean | null;
 }
 
-/** By trial. The plus keeps SQLite from looking for the number first: it would read an attempt of every trial. */
+/** The first results by trial. The plus keeps SQLite from looking for the number first: it would read an attempt of every trial. */
 export function firstResultsOf(db: Store, runId: number): Map<number, FirstResult> {
   type Row = Pick<FirstResult, 'exitClass' | 'outcome'>;
   const rows = all(db)<Row & { trialId: number; patchEmpty: number; resolved: number | null }>`
@@ -146,7 +146,7 @@ export const redoneTrials = (db: Store, runId: number): { instanceId: string; ar
        JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
        WHERE t.run_id = ${runId} AND a.exit_class ${raw(IS_RESULT)} AND a.id <> t.final_attempt_id ORDER BY 1`;
 
-/** How the solution of an instance did here; `untouched`: its tests passed where nobody had done anything. */
+/** The result of an instance's solution here; `untouched`: its tests passed where nobody had done anything. */
 export type GoldStanding = 'passes' | 'fails' | 'flaky' | 'untouched';
 
 export interface Calibrated {
@@ -159,7 +159,7 @@ export interface Calibrated {
   readonly resolved: number;
   readonly evaluations: number;
   readonly last_at: string;
-  /** Why the last one did not pass; null where the verdict says enough. */
+  /** The reason why the last one did not pass; null where the verdict says enough. */
   readonly message: string | null;
 }
 

@@ -95,7 +95,7 @@ export const tokenSums = (sum: (column: string) => string): string =>
     .join(', ');
 
 /**
- * Recorded before the request is sent, so that after a crash the record shows which calls may have been billed. Whoever sends it waits for the
+ * Records a call before its request is sent, so that after a crash the record shows which calls may have been billed. The sender waits for the
  * disk too (onDisk.ts), so that this holds after a power cut.
  */
 export const beginCall = (db: Store, call: CallBegan): number =>
@@ -189,7 +189,7 @@ export interface ProgramCallRow {
   failure: string | null;
 }
 
-/** Without what was said. */
+/** The facts of a program's call, without what was said. */
 export type ProgramCallFacts = Pick<
   ProgramCallRow,
   'call' | 'step' | 'label' | 'thread' | 'first_message' | 'reply_message' | 'answer' | 'status'
@@ -201,7 +201,7 @@ export const insertProgramCall = (db: Store, row: ProgramCallRow): number =>
 export const programCallsOf = (db: Store, attemptId: number): ProgramCallRow[] =>
   all(db)`SELECT * FROM program_calls WHERE attempt_id = ${attemptId} ORDER BY call`;
 
-/** In the order in which they came to their ends. */
+/** The calls in the order in which they came to their ends. */
 export const programCallFacts = (db: Store, attemptId: number): ProgramCallFacts[] =>
   all(db)`SELECT call, step, label, thread, first_message, reply_message, answer, status FROM program_calls
      WHERE attempt_id = ${attemptId} ORDER BY rowid`;
@@ -274,7 +274,7 @@ const linesOf = (runId: number) =>
     runId,
   );
 
-/** By attempt. */
+/** The lines by attempt. */
 const attemptLines = (db: Store, runId: number): Iterable<AttemptLine> =>
   each(db)`${linesOf(runId)} ORDER BY 1`;
 
@@ -290,7 +290,7 @@ export function* moneyOfAttempts(db: Store, runId: number): Generator<Sums & { t
   }
 }
 
-/** All attempts of a run together. */
+/** The money of all attempts of a run together. */
 export const runMoney = (
   db: Store,
   run: Pick<RunRow, 'id' | 'imported'>,
@@ -302,7 +302,7 @@ export const runMoney = (
         WHERE t.run_id = ${run.id} AND NOT EXISTS (SELECT 1 FROM model_calls c WHERE c.attempt_id = a.id)) ELSE 0 END AS unknownCalls,
       ${raw(tokenSums((column) => `sum(${column})`))} FROM (${linesOf(run.id)})`!;
 
-/** Where the time went, summed over the attempts of an arm. */
+/** The time of a phase, summed over the attempts of an arm. */
 export interface PhaseTotal {
   readonly arm: string;
   readonly name: string;
@@ -409,7 +409,7 @@ export function moneyOf(
   const places = new Map(trials.map(({ trialId }, place) => [trialId, place]));
   const placeOf = ({ trialId }: AttemptCost): number => places.get(trialId)!;
   const costs = [...attempts.values()].sort((a, b) => placeOf(a) - placeOf(b) || a.number - b.number);
-  // An imported attempt without calls did not record them, so its cost is unknown. One of ours without calls made none.
+  // An imported attempt without calls did not record them, so its cost is unknown. An attempt of ours without calls made none.
   if (!run.imported) for (const cost of costs) if (cost.calls === 0) cost.costNano = 0;
   return { costs, ledger: ledgerOf([...entries.values()], armsOf(db, run.id)) };
 }

@@ -94,7 +94,7 @@ export interface ReportTrial {
   readonly resolvedStrict: boolean | null;
   /** Between 0 and 1; absent where the suite gives none. */
   readonly reward?: number;
-  /** All of them by name, where there are several. */
+  /** The rewards by name, where there are several. */
   readonly rewards?: Readonly<Record<string, number>>;
   readonly gradeSuspicion: readonly Flag[];
   readonly harness: string | null;

@@ -58,7 +58,7 @@ type NewRun = Omit<RunRow, 'id' | 'status' | 'finished_at'>;
 export interface RunPlan {
   readonly run: NewRun;
   readonly arms: readonly Omit<ArmRow, 'id' | 'run_id' | 'position'>[];
-  /** Of a shard with the place in the whole selection, and `places` of that. */
+  /** The rows; a shard's with their place in the whole selection, and `places` of that. */
   readonly instances: readonly (Omit<InstanceRow, 'id' | 'run_id' | 'position'> & {
     readonly position?: number;
   })[];
@@ -240,14 +240,14 @@ export interface StoredManifest {
   readonly shard?: RecordedShard;
   /** The shards that the run was made of, with what each machine said of itself. */
   readonly joined?: { readonly shards: readonly StoredManifest[] };
-  /** By arm. */
+  /** The templates by arm. */
   readonly templates?: Section;
-  /** By arm. */
+  /** The models by arm. */
   readonly models?: Section;
   readonly [more: string]: unknown;
 }
 
-/** For reading: settings that cannot be read are left out. */
+/** The configuration for reading: settings that cannot be read are left out. */
 export const storedConfig = (run: Pick<RunRow, 'config'>): StoredConfig => objectIn(run.config);
 
 export const storedArm = (arm: Pick<ArmRow, 'config'>): StoredArm => objectIn(arm.config);

@@ -78,13 +78,13 @@ export const attemptById = (db: Store, id: number): AttemptRow | undefined =>
 export const attemptsOf = (db: Store, trialId: number): AttemptRow[] =>
   all(db)`SELECT * FROM attempts WHERE trial_id = ${trialId} ORDER BY number`;
 
-/** How often infrastructure has ended an attempt of the trial after a model had been asked. */
+/** The number of times that infrastructure has ended an attempt of the trial after a model had been asked. */
 export const infraAttemptsWithCalls = (db: Store, trialId: number): number =>
   cell(db)<number>`
     SELECT count(*) AS n FROM attempts a WHERE a.trial_id = ${trialId} AND a.state = 'ended' AND a.exit_class = 'infra'
      AND EXISTS (SELECT 1 FROM model_calls c WHERE c.attempt_id = a.id)`;
 
-/** How many ended attempts of the trial carry a flag of this rule. */
+/** The number of ended attempts of the trial that carry a flag of this rule. */
 export const attemptsFlagged = (db: Store, trialId: number, rule: string): number =>
   cell(db)<number>`SELECT count(*) AS n FROM attempts a WHERE a.trial_id = ${trialId} AND a.state = 'ended'
      AND EXISTS (SELECT 1 FROM json_each(a.suspicion) f WHERE json_extract(f.value, '$.rule') = ${rule})`;
@@ -201,7 +201,7 @@ export const releaseTrial = (db: Store, trialId: number): number =>
 export const markNotRun = (db: Store, runId: number, reason: string): number =>
   change(db)`UPDATE trials SET not_run_reason = ${reason} WHERE run_id = ${runId} AND state = 'pending'`;
 
-/** One of them is not wanted any more. */
+/** Marks a pending trial that is not wanted any more. */
 export const leaveOutTrial = (db: Store, trialId: number): number =>
   change(db)`UPDATE trials SET not_run_reason = 'cancelled' WHERE id = ${trialId} AND state = 'pending'`;
 
@@ -338,7 +338,7 @@ export const trialLines = (db: Store, runId: number): TrialLine[] =>
 export const trialLinesOf = (db: Store, runId: number, instanceId: string): TrialLine[] =>
   all(db)`${LINES} WHERE v.run_id = ${runId} AND v.instance_id = ${instanceId} ORDER BY v.position`;
 
-/** How long an attempt took in any run of the results root, for the scheduler's estimates. */
+/** The time of an attempt in any run of the results root, for the scheduler's estimates. */
 export interface PastDuration {
   readonly instanceId: string;
   readonly model: string;

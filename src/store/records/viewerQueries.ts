@@ -185,7 +185,7 @@ export const viewerQueries = (db: Store) => ({
     ${TRIAL} WHERE ${onPage(runId, limit, offset)}
     ORDER BY t.position, t.id`,
   instanceIds: (runId: number) => instanceIdsOf(db, runId),
-  /** How each instance of a page of trials begins to say what is to be done. */
+  /** The beginnings of the tasks of a page of trials. */
   taskBeginnings: (runId: number, limit: number, offset: number) => all(db)<{
     trial: number;
     begins: unknown;

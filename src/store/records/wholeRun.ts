@@ -12,7 +12,7 @@ import { type RunRow, runById } from './runs.ts';
 type Value = string | number | null | Uint8Array;
 export type RecordedRow = readonly [table: string, row: Readonly<Record<string, Value>>];
 
-/** In the order in which they are written, with the columns that hold an id of another row. What a process alone needs (controls, rates) stays. */
+/** The tables in the order of writing, with the columns that hold an id of another row. Tables of a process alone (controls, rates) stay. */
 const OF_RUN = {
   runs: {},
   arms: { run_id: 'runs' },
@@ -110,7 +110,7 @@ export async function putRun(
 class RunWriter {
   readonly #db: Store;
   readonly #name: string;
-  /** By table, the id that a row of this part has now. */
+  /** The ids of rows of this part now, by table. */
   #ids = new Map<string, Map<Value, number>>();
   /** Trials of this part, with their final attempt. */
   #final: [trial: number, attempt: Value][] = [];

@@ -1,4 +1,4 @@
-/** Images that are built from the folders of a task. Their names are hashes of what decides the build, so that equal ones are one image. */
+/** Images that are built from the folders of a task. The images' names are hashes of what decides the build, so that equal ones are one image. */
 import { posix } from 'node:path';
 import { sha256 } from '../../base/sha256.ts';
 import type { BuildRecipe } from '../../environment/places/buildRecipes.ts';
@@ -7,10 +7,10 @@ import type { ComposeImage } from './compose.ts';
 import { harborFiles } from './harborIgnore.ts';
 import { builtImage } from './taskFolder.ts';
 
-/** As the instance has it: what is read again when the image is built. */
+/** A build as the instance has it: its files are read again when the image is built. */
 export interface TaskBuild {
   readonly image: string;
-  /** Below the task. */
+  /** The folder below the task. */
   readonly folder: string;
   readonly timeout_s: number;
   /** Absent: Dockerfile. */
@@ -19,7 +19,7 @@ export interface TaskBuild {
   readonly args?: Readonly<Record<string, string>> | undefined;
   /** The image that gets the copies, where no Dockerfile makes one. */
   readonly from?: string | undefined;
-  /** Of files below environment/. */
+  /** The copies of files below environment/. */
   readonly copies?: readonly { readonly from: string; readonly to: string }[] | undefined;
 }
 

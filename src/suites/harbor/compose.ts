@@ -27,9 +27,9 @@ export const COMPOSE_FILE = 'docker-compose.yaml';
 
 /** The sources of an image. */
 export interface ComposeBuild {
-  /** Below the task's folder; '' is that itself. */
+  /** The folder below the task's; '' is that itself. */
   readonly context: string;
-  /** Below the context. */
+  /** The path below the context. */
   readonly dockerfile: string;
   readonly target?: string | undefined;
   readonly args: Readonly<Record<string, string>>;
@@ -60,7 +60,7 @@ export interface Compose {
   };
   /** Absent where the file describes the agent's container alone. The images come by `images`. */
   readonly services?: Services | undefined;
-  /** By the name of the service. */
+  /** The images by the name of the service. */
   readonly images: ReadonlyMap<string, ComposeImage>;
   /** Fields that are left out though the file has them. */
   readonly notes: readonly string[];
@@ -86,7 +86,10 @@ const HOST_LOGS = '@harbor-logs-';
 const HOST_CONTEXT = '@harbor-context';
 const ENVIRONMENT = 'environment';
 
-/** Variables that Harbor sets for the file (docker.py of harbor 0.26, and older versions); paths of its machine are known by their first character again. */
+/**
+ * Variables that Harbor sets for the file (docker.py of harbor 0.26, and older versions); paths of its machine are known by their first character
+ * again.
+ */
 const harborVariables = ({ image }: { readonly image: string | undefined }): Record<string, string> => ({
   MAIN_IMAGE_NAME: MAIN_IMAGE,
   ...(image !== undefined && { PREBUILT_IMAGE_NAME: MAIN_IMAGE }),
@@ -107,7 +110,7 @@ const harborVariables = ({ image }: { readonly image: string | undefined }): Rec
   ),
 });
 
-/** Why not, for the keys that people ask about. */
+/** The reasons of refusals, for the keys that people ask about. */
 const WHY: Readonly<Record<string, string>> = {
   privileged: 'no container gets rights of the machine',
   cap_add: 'no container gets more rights than the usual ones',
@@ -398,7 +401,7 @@ interface PlacedService {
   readonly logs: string[];
 }
 
-/** Where nothing of others may lie: what the verifier brings, and what it says. */
+/** Folders where nothing of others may lie: what the verifier brings, and what it says. */
 const OF_THE_VERIFIER = ['/tests', '/logs/verifier', '/solution'];
 const isBelow = (path: string, folder: string): boolean =>
   path === folder || path.startsWith(folder === '/' ? '/' : `${folder}/`);
@@ -482,7 +485,7 @@ function placeMount(
   }
   if (type === 'volume') {
     if (source !== undefined && !declared.volumes.has(source)) return say(`the file has no volume ${source}`);
-    // One without a name is its own: it has the name of its place.
+    // A volume without a name has the name of its place.
     placed.volumes.push({ name: source ?? `${name}-${index}`, path, readOnly: read_only });
     return undefined;
   }
@@ -511,7 +514,7 @@ function inTask(path: string, from: string): string | undefined {
   return normal === '..' || normal.startsWith('../') ? undefined : normal;
 }
 
-/** Below environment/, '' for that itself; undefined where it leads out. */
+/** The path below environment/, '' for that itself; undefined where it leads out. */
 function insideOf(path: string): string | undefined {
   const found = inTask(path, ENVIRONMENT);
   if (found === ENVIRONMENT) return '';
@@ -551,7 +554,7 @@ function buildOf(
   return { context, dockerfile, target: build.target, args: build.args };
 }
 
-/** Each after those that it waits for. */
+/** The services, each after those that it waits for. */
 function inOrder(services: ReadonlyMap<string, ReadService>, reasons: string[]): string[] {
   const order: string[] = [];
   const state = new Map<string, 'open' | 'done'>();
@@ -623,7 +626,7 @@ function portsOf({ ports, expose }: ReadService): Pick<Service, 'ports'> {
   return declared.length > 0 ? { ports: declared } : {};
 }
 
-/** `image` is told by whoever knows how the task's images are called. */
+/** The caller adds `image`: it knows the names of the task's images. */
 function containerOf(name: string, service: ReadService, placed: PlacedService, reasons: string[]): Service {
   const { entrypoint, command, environment, user, working_dir, hostname, healthcheck, depends_on } = service;
   const {

@@ -242,7 +242,7 @@ const deploySchema = z.strictObject({
   ...ignored(['restart_policy', 'labels', 'update_config', 'rollback_config', 'placement']),
 });
 
-/** Of the agent's container too. */
+/** Keys of the agent's container too. */
 export const both = (
   variables: z.ZodType<Record<string, string>>,
   environment: z.ZodType<Record<string, string>>,
@@ -279,7 +279,7 @@ export const both = (
   ]),
 });
 
-/** Of services alone: in the agent's container they would change what its work and its tests rest on. */
+/** Keys of services alone: in the agent's container they would change what its work and its tests rest on. */
 export const beside = {
   hostname: optionally(z.string()),
   pids_limit: optionally(numeric),

@@ -125,7 +125,7 @@ export function interpolated(
 }
 
 /**
- * A value of a service's `environment` that is nothing but a variable of this machine, which whoever runs the task may allow: its name behind a
+ * A value of a service's `environment` that is nothing but a variable of this machine, which the task's user may allow: its name behind a
  * sign that no text of a file begins with, and the default where it has one.
  */
 const ASKED = '\0';

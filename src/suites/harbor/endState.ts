@@ -14,12 +14,12 @@ import { isFinalReason } from '../../outcome.ts';
 import type { EndedAttempt, FinishedWork } from '../suite.ts';
 import type { HarborTask } from './readTask.ts';
 
-/** Harbor runs such a verifier in the agent's container while that goes on. What a container reaches can be another only where a list decides it. */
+/** Harbor runs such a verifier in the agent's running container. The reach of a container can change only where a list decides it. */
 const sharesContainer = ({ verifier, network }: HarborTask): boolean =>
   !verifier.separate &&
   (sameNetwork(verifier.network, network) || (isAllowList(network) && verifier.network !== 'public'));
 
-/** Why a task is judged in another container than the one that was worked in, as a clause; undefined where that one may do. */
+/** The reason for a judgement in another container than the one that was worked in, as a clause; undefined where that one may do. */
 export const judgedApart = (task: HarborTask): string | undefined =>
   task.steps || task.verifier.separate || sharesContainer(task)
     ? undefined
@@ -82,7 +82,7 @@ interface LeftForTests extends LeftRunning {
   readonly runs: boolean;
   /** The work is gone afterwards, so this verdict is the only one. */
   readonly only: boolean;
-  /** Why no image has all of it, as a clause. */
+  /** The reason why no image has all of it, as a clause. */
   readonly unkept?: string | undefined;
   /** The work may not be judged here either. */
   readonly refused?: boolean;

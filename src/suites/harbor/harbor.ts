@@ -1,5 +1,5 @@
 /**
- * Harbor task folders (docs/datasets.md). Their own tests judge the end state of the agent's container, and write a reward. The tests go into a
+ * Harbor task folders (docs/datasets.md). A task's own tests judge the end state of the agent's container, and write a reward. The tests go into a
  * container that is made after the agent's is gone, or beside it between two steps: from the image that its end state was kept as, or from
  * that of the task for a patch from a file.
  */

@@ -9,7 +9,7 @@ const SCOPE = /^(?:steps\/[^/]+\/)?(?:tests|solution)$/;
 interface Pattern {
   readonly leavesOut: boolean;
   readonly foldersAlone: boolean;
-  /** Of a path below the folder of the file. */
+  /** The pattern of a path below the folder of the file. */
   readonly regex: LinearRegex;
 }
 
@@ -50,7 +50,7 @@ function regexOf(pattern: string): LinearRegex {
   return linearRegex(`${source}$`, 's');
 }
 
-/** At its end; one behind a backslash stays. */
+/** The line without blanks at its end; a blank behind a backslash stays. */
 function withoutBlanks(line: string): string {
   let end = line.length;
   while (end > 0 && line[end - 1] === ' ' && line[end - 2] !== '\\') end -= 1;
@@ -105,7 +105,7 @@ function leftOutOf(task: string): LeavesOut {
   };
 }
 
-/** As Harbor takes them. A folder that an image is built from goes there as it is. */
+/** The files as Harbor takes them. A folder that an image is built from goes there as it is. */
 export function harborFiles(task: string, folder: string): ReturnType<typeof taskFiles> {
   const isBuilt = taskText(task, `${folder}/Dockerfile`) !== undefined;
   return taskFiles(task, folder, isBuilt ? undefined : leftOutOf(task));

@@ -1,4 +1,4 @@
-/** One Harbor task folder becomes an instance. What cannot be read or honoured becomes a reason; nothing here throws for a task. */
+/** One Harbor task folder becomes an instance. A part that cannot be read or honoured becomes a reason; nothing here throws for a task. */
 
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -39,7 +39,7 @@ const imageOfFolder = (named: string | undefined, files: readonly TaskFile[]): s
 
 const HARBOR = 'harbor';
 
-// The facts of a task for a run and a grading. They are part of the instance, so that the record says what was run.
+// The facts of a task for a run and a grading. The facts are part of the instance, so that the record says what was run.
 
 const network = z.union([z.enum(['none', 'public']), z.object({ allow: z.array(z.string()).readonly() })]);
 const text = z.string();
@@ -63,7 +63,7 @@ const verifier = z.object({
   env: variables,
   variables: wanted,
   collect: z.array(z.object({ command: text, timeout_s: z.number(), user: text.optional() })),
-  /** Absent: it runs where the agent ran. */
+  /** A container of the verifier's own; absent: it runs where the agent ran. */
   separate: z
     .object({
       image: text,
@@ -84,7 +84,7 @@ const step = z.object({
   network: network.optional(),
   /** One command, run before the agent begins with the step. */
   healthcheck: text.optional(),
-  /** By the names of rewards: below one of them the steps that follow are not begun. */
+  /** The least rewards by name: below one of them the steps that follow are not begun. */
   min_rewards: z.record(text, z.number()).optional(),
   artifacts,
   verifier,
@@ -98,12 +98,12 @@ const harborTaskSchema = z.object({
   files_sha256: text,
   workdir: text.optional(),
   network,
-  /** Until the agent begins, where it is another, and one of both is a list of hosts. */
+  /** The network until the agent begins, where it is another, and one of both is a list of hosts. */
   setup_network: network.optional(),
   room,
   env: variables,
   variables: wanted,
-  /** Of its solution, without a default. */
+  /** Variables of its solution, without a default. */
   solution_variables: wanted,
   /** A folder of its container. */
   skills_dir: text.optional(),
@@ -127,7 +127,7 @@ const harborTaskSchema = z.object({
     .default([]),
   /** The command that its container starts by itself, where its Compose file says so. */
   entry: z.object({ program: z.array(text).optional(), command: z.array(text).optional() }).optional(),
-  /** Of its container, by that file. */
+  /** The user of its container, by that file. */
   user: text.optional(),
   /** Containers beside it. */
   services: servicesSchema.optional(),
@@ -136,7 +136,7 @@ const harborTaskSchema = z.object({
   verifier,
   /** Absent for a task of one step. The verifier above is then that of no step. */
   steps: z.array(step).optional(),
-  /** How the rewards of its steps become one. */
+  /** The way in which the rewards of its steps become one. */
   strategy: z.enum(['mean', 'final']).optional(),
 });
 export type HarborTask = z.infer<typeof harborTaskSchema>;
@@ -233,12 +233,12 @@ function composeOf({
 
 interface TaskImages {
   readonly main: string | undefined;
-  /** By the name of the service. */
+  /** The images of services, by name. */
   readonly services: ReadonlyMap<string, string>;
   readonly builds: readonly TaskBuild[];
 }
 
-/** How the images of a task are called: named by it, or built. What an image is called beside its build is no other image. */
+/** The names of a task's images: named by it, or built. A name beside a build stands for the built image. */
 function imagesOf({ path: task, environment, toml }: Folder, compose: Compose | undefined): TaskImages {
   const { docker_image: named, build_timeout_sec } = toml.environment;
   if (!compose) return { main: imageOfFolder(named, environment), services: new Map(), builds: [] };
@@ -446,7 +446,7 @@ function overOf(below: Pick<HarborTask, 'env' | 'variables'>, above: Pick<Harbor
   };
 }
 
-/** Beside what task.toml says, which goes before it. */
+/** The task with its Compose file; task.toml goes before it. */
 function composed(folder: Folder, { main, services }: Compose, { services: images }: TaskImages) {
   const { environment } = folder.toml;
   const { entrypoint: program, command } = main;
@@ -513,7 +513,10 @@ function harborTask(
   };
 }
 
-/** The healthcheck of a task as one command, run once after the start: it ends when the environment is ready, or fails. Failures in the start period do not count, as in Docker. */
+/**
+ * The healthcheck of a task as one command, run once after the start: it ends when the environment is ready, or fails. Failures in the start period
+ * do not count, as in Docker.
+ */
 function healthcheckScript(check: NonNullable<TomlEnvironment['healthcheck']>): string {
   const { command, interval_sec, timeout_sec, start_period_sec, start_interval_sec, retries } = check;
   return [

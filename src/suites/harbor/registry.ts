@@ -28,7 +28,7 @@ async function download(url: string): Promise<string> {
   return response.text();
 }
 
-/** As Harbor chooses: `head`, else the highest number, else the last by name (registry/client/base.py). */
+/** The version that Harbor chooses: `head`, else the highest number, else the last by name (registry/client/base.py). */
 export function newestVersion(versions: readonly string[]): string {
   if (versions.includes('head')) return 'head';
   const numbered = versions.filter((version) => /^v?\d+(\.\d+)*$/.test(version));

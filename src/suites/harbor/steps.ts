@@ -22,13 +22,13 @@ import { mainOf, reportOf, ungradable, verification, verifierFrame, type Wanted 
 export interface TaskStep extends AgentPart {
   /** Files that go into the work tree before it begins, by paths below that. Throws when the folder has changed. */
   readonly files: () => readonly { path: string; content: Uint8Array; executable: boolean }[];
-  /** The one of these files that is run then. */
+  /** The file that is run then. */
   readonly setup?: string;
   /** Hosts that the container reaches before its agent, and while it works; absent where no list of hosts decides that. */
   readonly networks?: { readonly setup: Network; readonly agent: Network };
   /** Must pass before the agent begins. */
   readonly healthcheck?: string | undefined;
-  /** undefined: the next step begins whatever came of this one. */
+  /** undefined: the next step begins after any result of this one. */
   readonly verify?: Verify | undefined;
 }
 
@@ -84,7 +84,7 @@ export async function workThroughSteps(
   throw new Error('a task of several steps has none');
 }
 
-/** Files of the step, its setup, its healthcheck. Whoever broke the container in an earlier step has ended it. */
+/** Files of the step, its setup, its healthcheck. An agent that broke the container in an earlier step has ended it. */
 async function prepare(step: TaskStep, attempt: LedAttempt, index: number): Promise<void> {
   const { environment, signal } = attempt;
   const failed = (what: string) =>
@@ -144,8 +144,8 @@ async function keep(
   return verified;
 }
 
-// The grading of such a task: each step in the state that the agent left it in, in containers of its own. Where a step decides whether the next begins,
-// that happens while the attempt goes on, and its verdict is kept.
+// The grading of such a task: each step in the state that the agent left it in, in containers of its own. Where a step decides whether the next
+// begins, that happens while the attempt goes on, and its verdict is kept.
 
 interface SteppedTask extends Omit<Wanted, 'testFolders'> {
   readonly steps: readonly HarborStep[];
@@ -208,7 +208,7 @@ const shown = (rewards: Readonly<Record<string, number>>): string =>
     .map(([name, value]) => `${name} ${value}`)
     .join(', ');
 
-/** How a step is verified before the next one begins; undefined for one without a least reward. */
+/** The verification of a step before the next one begins; undefined for one without a least reward. */
 export function verifierOfStep(task: SteppedTask, step: HarborStep): Verify | undefined {
   const least = step.min_rewards;
   if (!least) return undefined;
@@ -245,7 +245,7 @@ async function verified(task: SteppedTask, kept: KeptStep, request: GradeRequest
   return { name, ...verdictOf(result), log: result.log, result };
 }
 
-/** As missing it would be out of the count, and whoever worked there chose that end. */
+/** The verdict of an ended container: as missing it would be out of the count, and the agent chose that end. */
 const ENDED: StepVerdict = {
   outcome: 'invalid',
   rewards: null,
@@ -343,7 +343,7 @@ export async function gradeSteps(task: SteppedTask, request: GradeRequest): Prom
 
 type Rewards = Readonly<Record<string, number>>;
 
-/** As Python adds floats since 3.12: with what rounding lost, by Neumaier. */
+/** The sum as Python adds floats since 3.12: with what rounding lost, by Neumaier. */
 function pythonSum(values: readonly number[]): number {
   let sum = 0;
   let lost = 0;
@@ -373,7 +373,7 @@ export function combinedRewards(
   return Object.fromEntries([...names].map((name) => [name, mean(name)]));
 }
 
-/** Why the steps that follow are not begun; undefined where they are. A reward that is missing is below every limit. */
+/** The reason why the steps that follow are not begun; undefined where they are. A reward that is missing is below every limit. */
 export function gateFailure(rewards: Rewards | null, least: Rewards): string | undefined {
   for (const [name, limit] of Object.entries(least)) {
     const reward = rewards !== null && Object.hasOwn(rewards, name) ? rewards[name] : undefined;

@@ -9,7 +9,7 @@ import { harborFiles } from './harborIgnore.ts';
 import type { TaskToml } from './taskToml.ts';
 
 export interface StepFolder {
-  /** Below the task's folder: steps/NAME. */
+  /** The path below the task's folder: steps/NAME. */
   readonly path: string;
   readonly instruction: string | undefined;
   readonly tests: readonly TaskFile[];
@@ -21,7 +21,7 @@ export interface Folder {
   readonly toml: TaskToml;
   readonly environment: readonly TaskFile[];
   readonly tests: readonly TaskFile[];
-  /** In the order of task.toml. */
+  /** The steps in the order of task.toml. */
   readonly steps: readonly StepFolder[];
   /** Conversations that agents are to begin with, by their paths below the folder. */
   readonly trajectories: readonly string[];

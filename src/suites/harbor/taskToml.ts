@@ -103,7 +103,7 @@ const stepSchema = z.strictObject({
   name: z.string().refine(isStepName, 'is no name of a folder'),
   agent: agentSchema.prefault({}),
   verifier: verifierSchema.prefault({}),
-  /** Below it the steps that follow are not begun; a number is that of "reward". */
+  /** The least reward, below which the steps that follow are not begun; a number is that of "reward". */
   min_reward: z.union([z.number(), z.record(z.string(), z.number())]).optional(),
   healthcheck: healthcheckSchema.optional(),
   artifacts: artifactsSchema,
@@ -184,7 +184,7 @@ export function readTaskToml(text: string): ReadToml {
 
 // Wishes of a task that cannot be honoured here. A task that has one is refused before anything starts, and never run without it.
 
-/** As Harbor reads them (harbor/utils/env.py): a value that is nothing but `${NAME}` or `${NAME:-default}`. Any other is what it says. */
+/** A template as Harbor reads it (harbor/utils/env.py): nothing but `${NAME}` or `${NAME:-default}`. Any other value is what it says. */
 const TEMPLATE = /^\$\{([^}:]+)(?::-(.*))?\}$/;
 
 /** Variables that are known before anybody gives one of this machine: defaults and literals of `env`. */
@@ -301,7 +301,7 @@ function problemOf(
   reached: ReadonlySet<string>,
 ): string | undefined {
   const { transport, url, command, headers } = server;
-  // Their values are of the machine that runs the task, which no task gets.
+  // Values of headers are of the machine that runs the task, and no task gets them.
   if (Object.keys(headers).length > 0) return 'wants headers of this machine';
   if (transport === 'stdio') return command ? undefined : 'names no command';
   if (!url) return 'names no url';
@@ -321,7 +321,7 @@ const reachedIn = (compose: Compose | undefined): ReadonlySet<string> =>
     ),
   );
 
-/** As clauses; none where all servers can be had. `network` is the agent's. */
+/** The refusals as clauses; none where all servers can be had. `network` is the agent's. */
 function mcpRefusals(
   servers: readonly TomlMcpServer[],
   network: Network,
@@ -337,7 +337,7 @@ function mcpRefusals(
   ];
 }
 
-/** Of a task that is not refused. */
+/** The servers of a task that is not refused. */
 export const mcpServersIn = (servers: readonly TomlMcpServer[]) =>
   servers.map(({ name, transport, url = '', command = '', args }) =>
     transport === 'stdio' ? { name, transport, command, args } : { name, transport, url },
@@ -358,7 +358,7 @@ export function networkOf(environment: TomlEnvironment, phase: Policy = {}): Net
   return mode === 'public' ? 'public' : 'none';
 }
 
-/** Of the agent of a step. */
+/** The network of the agent of a step. */
 export const networkOfStep = (
   { environment, agent }: Pick<TaskToml, 'environment' | 'agent'>,
   own: Policy,

@@ -1,4 +1,7 @@
-/** One verification: in the agent's end state, or in a container of its own that gets the files the task names. Its tests run with a deadline, and leave a reward. */
+/**
+ * One verification: in the agent's end state, or in a container of its own that gets the files the task names. The task's tests run with a
+ * deadline, and leave a reward.
+ */
 import { posix } from 'node:path';
 import { compact } from '../../base/compact.ts';
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
@@ -39,11 +42,11 @@ import { readTask } from './readTask.ts';
 
 export interface Wanted {
   readonly instance: Instance;
-  /** With the verifier and the artifacts that count. */
+  /** The task with the verifier and the artifacts that count. */
   readonly task: HarborTask;
-  /** Below the task, in the order in which they are put in: the later ones go over the earlier. */
+  /** The folders below the task, in the order in which they are put in: the later ones go over the earlier. */
   readonly testFolders: readonly string[];
-  /** Where it begins: the agent's end state, else the task's own image. */
+  /** The image of its beginning: the agent's end state, else the task's own. */
   readonly image: string;
   readonly specHash: string;
   readonly harness: GradingFrame['harness'];
@@ -61,7 +64,7 @@ export const OPEN_FOLDERS = [LOGS, AGENT_LOGS, ARTIFACTS] as const;
 const TRAJECTORY = `${AGENT_LOGS}/trajectory.json`;
 const PATCH_TIMEOUT_S = 600;
 const PREPARE_TIMEOUT_S = 120;
-/** Beside the tests: the start, the collection, the files. */
+/** The time for work beside the tests: the start, the collection, the files. */
 const AROUND_S = 1800;
 
 /** Harbor lets the image's ENTRYPOINT run, and gives it this to do: its docker-compose-base.yaml replaces the CMD alone. */
@@ -74,7 +77,7 @@ const roomNeeds = ({ cpus, memory_mb, storage_mb, gpus }: HarborTask['room']): C
   diskMb: storage_mb,
 });
 
-/** Of the container that the agent works in and leaves, and of the one that its end state is judged in. */
+/** The needs of the container that the agent works in and leaves, and of the one that its end state is judged in. */
 export const mainNeeds = ({
   room,
   env,
@@ -121,7 +124,7 @@ export async function ungradable(frame: GradingFrame, errorMessage: string): Pro
 
 /**
  * The verdict, beside what the agent changed of the programs and libraries that its tests run, and beside what the tests say of the task's own
- * image where they leave no reward here: whoever broke the verifier has failed it.
+ * image where they leave no reward here: an agent that broke the verifier has failed it.
  */
 export async function verification(wanted: Wanted, request: GradeRequest): Promise<EvaluationResult> {
   const { work } = request;
@@ -130,7 +133,7 @@ export async function verification(wanted: Wanted, request: GradeRequest): Promi
   const found = await verifiedOnce(wanted, request, { changes });
   const { outcome, engineLost, repeatAlone } = found.result;
   if (engineLost || outcome === 'ungradable') return found.result;
-  // It is repeated first; what it is then counts.
+  // The grading is repeated first; the second result counts.
   if (!request.alone && outcome !== 'resolved') {
     if (repeatAlone) return found.result;
     if (mayPass(found)) return { ...found.result, repeatAlone: true };
@@ -197,7 +200,7 @@ async function besideOwnPrograms(
     ...touched(true, says),
     runLog,
     durationMs,
-    // As missing it would be out of the count, and whoever worked there chose that.
+    // As missing it would be out of the count, and the agent chose that.
     outcome: 'invalid',
     resolved: false,
     resolvedStrict: false,
@@ -207,7 +210,7 @@ async function besideOwnPrograms(
   };
 }
 
-/** How tests come to leave no reward that counts. */
+/** The ways in which tests come to leave no reward that counts. */
 type Broken =
   /** Nobody can write one: its folder cannot be made. */
   | 'folders'
@@ -225,7 +228,7 @@ interface Verified {
   readonly broken: Broken | undefined;
 }
 
-/** Of an environment that did not come to be, though it did when the agent began, or whose engine answered with an error. */
+/** Failures of an environment that did not start, though it did when the agent began, or whose engine answered with an error. */
 const UNEXPLAINED: ReadonlySet<string | null> = new Set(['start_failed', 'setup_failed', 'internal_error']);
 
 /** The machine may have caused it: beside other work, or while a registry was away. */
@@ -234,8 +237,8 @@ const mayPass = ({ result, broken }: Verified): boolean =>
   (broken === undefined ? UNEXPLAINED.has(result.infraReason) : broken !== 'replaced');
 
 /**
- * Tests that leave no verdict are run once more in the image of the task, where nobody has worked. What happens there too is the task's or the
- * machine's; what does not is the doing of whoever worked, and as missing it would be out of the count.
+ * Tests that leave no verdict are run once more in the image of the task, where nobody has worked. A failure there too is the task's or the
+ * machine's; a failure only in the worked container is the agent's doing, and as missing it would be out of the count.
  */
 async function besideOwnImage(
   wanted: Wanted,
@@ -295,7 +298,7 @@ const namesIn = (texts: readonly Uint8Array[]): ReadonlySet<string> =>
 /** Read by shells and the loader, and no program. */
 const OF_SETTINGS = /^\/(?:etc|root|home\/[^/]+)\/(?:[^/]+\.d\/)?[^/]+$/;
 
-/** Its instruction, and what its author did. */
+/** The task's instruction, and its author's solution. */
 const askedBy = (instance: Instance, { folder }: HarborTask): string =>
   [
     instance.problem_statement,
@@ -489,7 +492,7 @@ const leadsOut = ({ path, kind, target = '' }: PlacedFile, source: string): bool
   );
 };
 
-/** Without what lets a program run as another user. */
+/** The permissions, without those that let a program run as another user. */
 const PERMISSIONS = 0o777;
 
 async function collected(
@@ -534,7 +537,7 @@ async function collected(
   return whole;
 }
 
-/** Where the tests look for them: in folders that hold nothing else, and in which whoever runs the tests may write. */
+/** The artifacts go where the tests look for them: in folders of their own, in which the tests' user may write. */
 async function placeArtifacts(
   environment: Environment,
   id: string,
@@ -571,14 +574,14 @@ async function placeArtifacts(
 
 type VerifierRun = Pick<HarborTask['verifier'], 'timeout_s' | 'env' | 'variables' | 'user' | 'separate'>;
 
-/** Where somebody worked: what was at the place of the tests before, and whether that was touched. */
+/** The container of the work: its content at the place of the tests before, and whether that was touched. */
 interface Worked {
   readonly image: string;
   readonly touched: boolean;
 }
 type VerifierEnd = GradingEnd & {
   readonly broken?: Broken;
-  /** Beside the one that counts. `isNone`: nobody can write it there. */
+  /** The reward beside the one that counts. `isNone`: nobody can write it there. */
   readonly otherReward?: { readonly says: string; readonly isNone: boolean };
 };
 
@@ -914,7 +917,7 @@ async function rewardOf(environment: Environment): Promise<ReadReward & { readon
   }
 }
 
-/** A second one that says something else. A script that ends with reward.txt has another opinion than whoever wrote reward.json. */
+/** A second reward that says something else. A script that ends with reward.txt may disagree with reward.json. */
 async function otherReward(environment: Environment, reward: number): Promise<VerifierEnd['otherReward']> {
   const read = (path: string) => filesIn(environment, path, MAX_REWARD_BYTES, true).catch(() => []);
   if (!(await read(REWARD_JSON)).some(({ path, kind }) => path === REWARD_JSON && kind === undefined))
@@ -933,7 +936,7 @@ const no = (message: string): ReadReward => ({ ok: false, message });
 const shown = (value: unknown): string => JSON.stringify(value)?.slice(0, 80) ?? 'nothing';
 const inRange = (value: number): boolean => value >= 0 && value <= 1;
 
-/** The one called "reward" counts, else the only one, else the mean of all. Others may be counts of anything. */
+/** The reward called "reward" counts, else the only one, else the mean of all. Others may be counts of anything. */
 export function mainOf(rewards: Readonly<Record<string, number>>): ReadReward {
   const named = Object.hasOwn(rewards, MAIN) ? { [MAIN]: rewards[MAIN]! } : rewards;
   const bad = Object.entries(named).find(([, value]) => !inRange(value));

@@ -48,7 +48,7 @@ function columns(raw: RawRow): RawRow {
 /** Words of others are kept: only those with "pass" or "fail" in them count. */
 type LiveStatuses = ReadonlyMap<string, string>;
 
-/** As its evaluation reads a log of pytest: an expected failure counts as a failure there. */
+/** The statuses as its evaluation reads a log of pytest: an expected failure counts as a failure there. */
 export function livePytest(log: string): LiveStatuses {
   const found = new Map<string, string>();
   for (const line of log.split('\n')) {
@@ -188,7 +188,7 @@ with open('parser.py', encoding='utf-8') as source:
 with open('log.txt', encoding='utf-8', errors='replace', newline='') as log:
     answer = namespace['parser'](log.read()) or {}`;
 
-/** In a fresh container of the row's image, or of an image of Python where that has none. */
+/** Runs a row's parser in a fresh container of the row's image, or of an image of Python where that has none. */
 export const runRowParser = (
   source: string,
   log: string,

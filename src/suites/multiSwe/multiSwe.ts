@@ -1,6 +1,6 @@
 /**
- * Multi-SWE-bench: no id column, issues apart from the task, tests as maps. Its image brings the script that applies the fix and runs the
- * tests. The run with the fix is compared with the runs that its row records, without any patch and with the tests alone.
+ * Multi-SWE-bench: no id column, issues apart from the task, tests as maps. The task's image brings the script that applies the fix and
+ * runs the tests. The run with the fix is compared with the runs that the row records, without any patch and with the tests alone.
  */
 
 import { z } from 'zod';
@@ -34,7 +34,7 @@ const FIXED = ['fixed_tests', 'f2p_tests', 's2p_tests', 'n2p_tests'] as const;
 function columns(raw: RawRow): RawRow {
   const { org, number } = raw;
   const repo = stringOf(raw.repo);
-  // A row that was converted before names its repository with its owner. Its makers write an id into some of their files.
+  // A row that was converted before names its repository with its owner. The makers of the dataset write an id into some of their files.
   if (repo.includes('/')) return raw;
   const issues = Array.isArray(raw.resolved_issues) ? raw.resolved_issues.filter(isRecord) : [];
   const statement = issues.length > 0 ? issues : [raw];
@@ -87,7 +87,7 @@ const contradicts = ({ passed, failed, skipped }: TestSets): string | undefined 
   [...passed].find((name) => failed.has(name) || skipped.has(name)) ??
   [...failed].find((name) => skipped.has(name));
 
-/** Why the run with the fix is not what the row asks for; undefined when it is. */
+/** The reason why the run with the fix is not what the row asks for; undefined when it is. */
 function broken(row: MultiRow, fix: ReadonlyMap<string, Status>): string | undefined {
   const said = (run: MultiRow['run_result']) =>
     statuses(run.passed_tests, run.failed_tests, run.skipped_tests);

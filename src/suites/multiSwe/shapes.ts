@@ -9,7 +9,7 @@ export interface TestSets {
   readonly skipped: Set<string>;
 }
 
-/** From the text of a run to the names of its tests. Pure, and linear in the length of the log. */
+/** A shape reads the text of a run for the names of its tests. Pure, and linear in the length of the log. */
 export type Shape = (log: string) => TestSets;
 
 const emptySets = (): TestSets => ({ passed: new Set(), failed: new Set(), skipped: new Set() });
@@ -328,7 +328,7 @@ const ctestLower: Shape = eachStripped((given, sets) => {
   ctestNames(rest, sets, rest.lastIndexOf('  passed '), failed < 0 ? undefined : rest.slice(0, failed));
 });
 
-// Which shape the logs of each repository of Multi-SWE-bench have. One that is not here is not gradable, whatever its log says.
+// The shape of logs of each repository of Multi-SWE-bench. Any other repository is not gradable, whatever its log says.
 
 const SHAPES: readonly (readonly [shape: Shape, repos: string])[] = [
   [maven, 'apache/dubbo fasterxml/jackson-core fasterxml/jackson-databind fasterxml/jackson-dataformat-xml'],

@@ -152,7 +152,7 @@ const emptyInstance = (id: string) => ({
   extra: {},
 });
 
-// Images of SWE-bench Pro from the two Dockerfiles that its repository keeps for each instance. They become one file of two stages, so that
+// Images of SWE-bench Pro from the two Dockerfiles that its repository keeps for each instance. Both become one file of two stages, so that
 // one build makes the image, and an engine builds equal base stages once.
 
 const BASE = 'swebatch-base';
@@ -161,7 +161,7 @@ const MIRROR = /^(FROM\s+(?:--\S+\s+)*)\d+\.dkr\.ecr\.[\w.-]+\/docker-hub\/(?:li
 /** `FROM base_<repository>___<date>` and the same as a tag of Scale's registry: what the base Dockerfile makes. */
 const OF_BASE = /^(FROM\s+(?:--\S+\s+)*)(?:\S+:)?base_\S+/i;
 const FROM = /^FROM\s/i;
-/** They install whole systems. */
+/** The builds install whole systems. */
 const TIMEOUT_S = 2 * 3600;
 
 function withoutName(from: string): string {
@@ -202,7 +202,7 @@ function proBuilds(instance: Instance): readonly ImageBuild[] {
   return [{ image: instance.image, files, timeoutS: TIMEOUT_S }];
 }
 
-// Its run_script.sh and its parser.py are data of the row. They run in the container, and nothing of them is ported. An instance is resolved when every
+// The row's run_script.sh and parser.py run in the container, and nothing of them is ported. An instance is resolved when every
 // expected test is among those that the parser calls PASSED.
 
 const WORKSPACE = '/workspace';

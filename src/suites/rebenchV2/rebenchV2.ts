@@ -47,7 +47,7 @@ export const rebenchV2: Suite = {
   grading,
 };
 
-/** Its dates are milliseconds. */
+/** The dataset's dates are milliseconds. */
 function columns(raw: RawRow): RawRow {
   const { created_at } = raw;
   if (typeof created_at !== 'number' || !Number.isFinite(created_at)) return raw;

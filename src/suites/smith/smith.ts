@@ -102,7 +102,7 @@ function solution(instance: Instance) {
   };
 }
 
-// The grading by the package. It wants no more of the row than its columns; profiles of Go also look into the repository for the files of tests.
+// The grading by the package needs the row's columns only; profiles of Go also look into the repository for the files of tests.
 
 const PACKAGE = 'swesmith 0.0.9';
 /** Packages that its profiles and its grading load; all that both name would be 460 MB. */
@@ -188,7 +188,7 @@ export async function smithVerdict(instance: Instance, log: string, request: Ask
   return { ok: true, verdict: { resolved, status }, log, applied: true };
 }
 
-// Its eval.sh, after the patch by the commands that the package tries, and the files of tests as they were.
+// The eval.sh of SWE-smith runs on the patch, applied by the commands that the package tries, with the files of tests as they were.
 
 const FOLDER = '/swebatch-smith';
 const [BEGIN, PATCH, RESTORE, TESTS] = ['begin.sh', 'patch.diff', 'restore.sh', 'eval.sh'].map(

@@ -27,7 +27,9 @@ import { classifyLog, MARK } from '../../grading/readLog.ts';
 import { type GradeSpec, resolveGradeSpec } from '../../grading/specs/spec.ts';
 import type { Suite } from '../suite.ts';
 
-/** Top-level packages of the repositories of SWE-bench: those that its images must be able to import, where the name differs from the repository's. */
+/**
+ * Top-level packages of the repositories of SWE-bench: those that its images must be able to import, where the name differs from the repository's.
+ */
 const PACKAGES: Readonly<Record<string, string>> = {
   'astropy/astropy': 'astropy',
   'django/django': 'django',
@@ -214,7 +216,10 @@ export function withRestore(script: string, commands: readonly string[]): string
   return [...lines.slice(0, start), ...commands, ...lines.slice(start)].join('\n');
 }
 
-/** Lays the files into the container. What cannot be fetched is told, and the tests run without it, as in the harness. Returns the commands that copy them. */
+/**
+ * Lays the files into the container. A file that cannot be fetched is told, and the tests run without it, as in the harness. Returns the
+ * commands that copy them.
+ */
 async function stageAssets(
   environment: Environment,
   { spec: { assets }, fetchAsset: fetchOne = fetchAsset, ownAsset, signal }: EvaluationRequest,

@@ -1,7 +1,7 @@
 /**
- * Task repositories of SWE-bench 5 (swebench/task/repo.py of its package, 5.0.2): a folder for each task, from which its datasets are published. What
- * stands in files there are columns of a row, so a task is graded as a row is. Its image is built from its Dockerfile, and binary files that its
- * tests need lie in the folder.
+ * Task repositories of SWE-bench 5 (swebench/task/repo.py of its package, 5.0.2): a folder for each task, from which its datasets are published.
+ * The files there are columns of a row, so a task is graded as a row is. The task's image is built from its Dockerfile, and binary files that
+ * its tests need lie in the folder.
  */
 
 import { existsSync, readdirSync } from 'node:fs';
@@ -48,7 +48,7 @@ const REQUIRED = [
   'log_parser',
   'eval_type',
 ];
-/** They install whole systems. */
+/** The builds install whole systems. */
 const BUILD_S = 2 * 3600;
 
 export const taskRepository: Suite = {
@@ -73,7 +73,7 @@ function factsIn(task: string): Readonly<Record<string, unknown>> {
   return facts;
 }
 
-/** That of a task whose file cannot be read is not known: it is in every split, so that it is told. */
+/** A task whose file cannot be read has no known split: it is in every split, so that it is told. */
 function splitOf(task: string): string | undefined {
   try {
     const { split } = factsIn(task);
@@ -175,7 +175,7 @@ function testsIn(path: string): z.infer<typeof testsSchema> {
   return read.data;
 }
 
-/** A Dockerfile may copy from its task's folder. One that copies nothing gets nothing, so that no change of the tests makes another image. */
+/** A Dockerfile may copy from its task's folder. Any other gets no files, so that no change of the tests makes another image. */
 function contextOf(files: readonly TaskFile[]): readonly TaskFile[] {
   const dockerfile = files.find(({ path }) => path === DOCKERFILE)!;
   return /^[ \t]*(?:COPY|ADD)\s/im.test(Buffer.from(dockerfile.content).toString('utf8'))

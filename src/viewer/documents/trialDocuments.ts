@@ -114,7 +114,7 @@ export function trialDocuments(
     .map((row) => trialDocument(dead ? stopped(row) : row, money.get(row.trial) ?? NO_MONEY, graded));
 }
 
-/** Its process is gone. */
+/** The trial of a run whose process is gone. */
 const stopped = (row: ShownTrial): ShownTrial =>
   row.state === 'running' || row.state === 'leased'
     ? { ...row, state: 'pending', attempt_state: row.attempt_state && 'ended', not_run_reason: 'interrupted' }

@@ -244,7 +244,7 @@ function follow(selector: string, until = performance.now() + WAIT_MS): void {
   else if (performance.now() < until) requestAnimationFrame(() => follow(selector, until));
 }
 
-/** What is open closes first; then a box loses the focus; then the page above comes. */
+/** The open part closes first; then a box loses the focus; then the page above comes. */
 function onEscape(target: HTMLElement, toggleHelp: (open: boolean) => void): void {
   const open = find('details.menu[open], details.picker[open]');
   if (find('.help')) toggleHelp(false);
@@ -272,7 +272,7 @@ function useKeys(toggleHelp: (open: boolean) => void): void {
       else if (event.key === ']') follow('[data-next]');
       else if (MOVES.has(event.key) && isNowhere(target)) handOver(event);
     };
-    // What lies over the page closes when somebody clicks beside it.
+    // Menus over the page close at a click beside them.
     const onClick = (event: MouseEvent) => {
       for (const menu of document.querySelectorAll<HTMLDetailsElement>(
         'details.menu[open], details.picker[open]',

@@ -102,7 +102,7 @@ export const Facts = ({ facts }: { facts: readonly Fact[] }) => (
   </dl>
 );
 
-/** What a text holds as JSON; itself where it is none. */
+/** The value of a text of JSON; any other text itself. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

@@ -1,4 +1,7 @@
-/** What the page remembers: addresses behind the hash, so that every view is a link that works from a server, from files and from a mail; and what a person set. */
+/**
+ * The page's memory: addresses behind the hash, so that every view is a link that works from a server, from files and from a mail; and a
+ * person's settings.
+ */
 import { useSyncExternalStore } from 'preact/compat';
 import { addressParts } from '../documents/first.ts';
 
@@ -53,7 +56,7 @@ export function setQuery(changes: Readonly<Record<string, string | undefined>>):
   window.dispatchEvent(new Event(CHANGED));
 }
 
-/** What a person set stays for the next visit. Files opened from a mail refuse storage: there it lasts as long as the page. */
+/** A person's settings stay for the next visit. Files opened from a mail refuse storage: there they last as long as the page. */
 
 const inMemory = new Map<string, string>();
 

@@ -133,7 +133,7 @@ export function stepFacts(actions: readonly StepAction[]): StepFacts {
   return { kind, files, command: own.slice(0, SHOWN), digest: digestOf(own) };
 }
 
-/** They say "no" with exit code 1: a search without a hit and two files that differ are answers. */
+/** Commands that say "no" with exit code 1: a search without a hit and two files that differ are answers. */
 const ANSWER_BY_CODE = new Set('grep egrep fgrep zgrep rg ag ack diff cmp test [ [[ which pgrep'.split(' '));
 const BEFORE_A_COMMAND = /^(?:time|sudo|nice|timeout|env|command|!|\d+[smh]?|-[a-z]+|\w+=\S*)$/;
 

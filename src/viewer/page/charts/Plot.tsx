@@ -29,7 +29,7 @@ export function Plot({
     };
   }, [options, data, libraries]);
   if (failed) return <p className="quiet">The chart cannot be drawn: {failed}.</p>;
-  // Its height is kept free, so that nothing moves when it comes.
+  // The chart's height is kept free, so that nothing moves when it comes.
   return (
     <div
       ref={target}

@@ -113,11 +113,11 @@ function slotOf(path: string): Slot {
 }
 
 declare global {
-  /** What the HTML of a server has asked for already. */
+  /** The request that the HTML of a server has made already. */
   var swebatchFirst: Promise<Response> | undefined;
 }
 
-/** Takes what the address needs first out of one answer; without it each document is asked for. */
+/** Takes the first documents of an address out of one answer; without it each document is asked for. */
 async function readFirst(answer: Promise<Response>): Promise<void> {
   try {
     const response = await answer;

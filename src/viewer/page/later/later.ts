@@ -39,7 +39,7 @@ export function useLibraries(): { libraries: Libraries | undefined; failed: stri
         (read) => isWanted && setFound({ libraries: read, failed: '' }),
         (error: unknown) => isWanted && setFound({ libraries: undefined, failed: String(error) }),
       );
-    // What is in sight is painted first: to read them takes longer than to draw a page.
+    // The page in sight is painted first: to read the libraries takes longer than to draw a page.
     const frame = requestAnimationFrame(() => setTimeout(() => void ask()));
     return () => {
       isWanted = false;

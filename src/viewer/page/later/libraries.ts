@@ -1,6 +1,6 @@
 /**
- * What draws diffs and charts: 230 KB, which nobody needs before such a thing is in sight. It is a script of its own, `assets/later.js`,
- * which imports nothing from the page and leaves its exports as `swebatchLater`. A file that holds one run has it inside.
+ * Libraries that draw diffs and charts: 230 KB, which nobody needs before such a thing is in sight. They are a script of their own,
+ * `assets/later.js`, which imports nothing from the page and leaves its exports as `swebatchLater`. A file that holds one run has it inside.
  */
 
 import { Diff2HtmlUI } from 'diff2html/lib-esm/ui/js/diff2html-ui-base.js';

@@ -134,7 +134,7 @@ export function Head({ doc }: { doc: AttemptDocument }) {
 
 type ConnectionLines = NonNullable<AttemptDocument['attempt']['connections']>;
 
-/** What the containers of the attempt reached, and wanted to. */
+/** The addresses that the attempt's containers reached, or wanted to. */
 function Connections({ lines }: { lines: ConnectionLines }) {
   const refused = lines.reduce((sum, line) => sum + (line.outcome === 'refused' ? line.count : 0), 0);
   const all = lines.reduce((sum, line) => sum + line.count, 0);

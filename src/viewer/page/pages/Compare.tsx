@@ -147,7 +147,7 @@ function Picker({ all, names }: { all: readonly Side[]; names: readonly string[]
 
 type SideReport = ComparedDocument['sides'][number];
 
-/** What each side is by itself, as `report` says it; what both have in common follows below. */
+/** Each side by itself, as `report` says it; the comparison of both follows below. */
 function Summary({ sides }: { sides: readonly SideReport[] }) {
   const columns: readonly PlainColumn<SideReport>[] = [
     { header: 'Run', cell: (side) => `${['A: ', 'B: '][sides.indexOf(side)] ?? ''}${plain(side.label)}` },

@@ -10,7 +10,7 @@ import { FilteredTable } from '../tables/FilteredTable.tsx';
 import { plain } from '../text/foreignText.ts';
 import { integer } from '../text/numbers.ts';
 
-/** What tells trials of one instance apart is shown where there are several. */
+/** Columns that tell trials of one instance apart are shown where there are several values. */
 const WHERE_SEVERAL = new Set(['arm', 'epoch', 'reward']);
 const severalIn = (rows: readonly TrialDocument[], { value }: Column<TrialDocument>) =>
   new Set(rows.map(value)).size > 1;
@@ -21,7 +21,7 @@ const usualColumns = (rows: readonly TrialDocument[]): Set<string> =>
     ).map((column) => column.id),
   );
 
-/** What those rows came to, arm by arm and by the rule of `report`: over instances where there are several epochs. */
+/** The scores of the rows, arm by arm and by the rule of `report`: over instances where there are several epochs. */
 function scoresOf(rows: readonly TrialDocument[]): string[] {
   return [...Map.groupBy(rows, (row) => row.arm)].flatMap(([arm, own], _i, arms = []) => {
     const scored = own.map(({ instance_id: instanceId, verdict }) => ({
@@ -49,7 +49,7 @@ export function InstancesPage({ run }: { run: string }) {
   const trials = useTrials(found.id, all || isNarrowed);
   const picked = query.get('cols') ?? kept('columns');
   const rows = trials.data;
-  // What a trial's page needs to know of this list, to lead to the neighbours in it.
+  // The query of this list, from which a trial's page leads to the neighbours in it.
   const list = useMemo(() => {
     const rest = new URLSearchParams(query);
     rest.delete('cols');

@@ -45,7 +45,7 @@ const COLUMNS: readonly (readonly [header: string, text: (arm: ArmReport) => str
   ['Killed for memory', ({ oomKills }) => (oomKills > 0 ? integer(oomKills) : DASH), 'by environment.memory'],
 ];
 
-/** Its model and, where it is not the built-in one, its agent: as far as its name does not say them. */
+/** The arm's model and, where it is not the built-in one, its agent: as far as its name does not say them. */
 const aboutOf = ({ arm, model, agent }: ArmReport): string =>
   [model === arm ? null : model, agent].filter((part) => part !== null).join(', ');
 
@@ -75,7 +75,7 @@ export function ArmTable({ run: { report, summary } }: { run: RunDocument }) {
   );
 }
 
-/** What helps, by why a trial is missing from the score. */
+/** The command that helps, by why a trial is missing from the score. */
 const NEXT: Readonly<Record<string, (run: string) => string>> = {
   not_graded: (run) => `swebatch evaluate ${run} grades it`,
   infra: (run) => `swebatch resume ${run} tries it again`,

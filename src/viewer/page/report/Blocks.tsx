@@ -20,7 +20,7 @@ export const Blocks = ({ blocks, name = plain }: BlocksProps) => (
   </div>
 );
 
-/** Who changed is what a comparison is read for. */
+/** A comparison is read for the instances that changed. */
 const OPEN = new Set(['Broken', 'Fixed']);
 
 function Ids({ block, name }: { block: Block & { kind: 'ids' }; name: (id: string) => ReactNode }) {
@@ -100,7 +100,7 @@ function One({ block, name }: { block: Block; name: (id: string) => ReactNode })
     case 'lines':
       return <pre className="output">{plain(block.lines.join('\n'))}</pre>;
     case 'bars':
-      // Its numbers stand in a table nearby.
+      // The numbers of the bars stand in a table nearby.
       return null;
   }
 }

@@ -1,4 +1,4 @@
-/** What each arm came to, in the largest type of the page, and the share of each group of instances. */
+/** The score of each arm, in the largest type of the page, and the share of each group of instances. */
 import type { CSSProperties } from 'preact/compat';
 import { percent } from '../../../base/text/numbers.ts';
 import { scoreText } from '../../../report/measure/score.ts';

@@ -90,7 +90,7 @@ const slug = (word: string): string => word.replace(/[^a-z_]/g, '');
 interface CellsProps {
   readonly groups: readonly CellGroup[];
   readonly colour: Colour;
-  /** What tells a trial from others of its run. */
+  /** The name that tells a trial from others of its run. */
   readonly nameOf: (cell: MapCell) => string;
 }
 

@@ -41,7 +41,7 @@ function Controls({ run, slots }: { run: string; slots: readonly Slot[] }) {
   const [workers, setWorkers] = useState('');
   const [budget, setBudget] = useState('');
   const [asked, setAsked] = useState('');
-  // What has ended in the meantime is chosen no longer.
+  // A trial that has ended in the meantime is chosen no longer.
   const trial = slots.some((slot) => String(slot.trial) === asked) ? asked : '';
   const ask = async (command: string, argument: string | null) => {
     setBusy(true);

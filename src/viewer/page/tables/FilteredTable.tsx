@@ -23,16 +23,16 @@ export function useSort(initial = '') {
 
 interface FilteredTableProps<Row> extends Omit<DataTableProps<Row>, 'sort' | 'onSort'> {
   fields: Fields<Row>;
-  /** What the table is narrowed by without typing. */
+  /** Choices that narrow the table without typing. */
   facets?: readonly Facet<Row>[];
-  /** What a word without a field is looked for in. A constant function: the filter is made anew for another one. */
+  /** The text that is searched for a word without a field. A constant function: the filter is made anew for another one. */
   words: (row: Row) => string;
   /** An example of the syntax. */
   hint: string;
   csvName: string;
   /** Rows before the filter; more than `rows` while some are still on their way. */
   total?: number;
-  /** What the count of rows is followed by. */
+  /** The text after the count of rows. */
   counted?: (rows: readonly Row[]) => string;
   /** Further controls beside the filter box. */
   controls?: ReactNode;

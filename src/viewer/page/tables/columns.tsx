@@ -11,7 +11,7 @@ import { cost, DASH, duration, reward, short, time, tokens, words } from '../tex
 export interface Column<Row> {
   readonly id: string;
   readonly header: string;
-  /** What is sorted, filtered and exported. */
+  /** The value that is sorted, filtered and exported. */
   readonly value: (row: Row) => FieldValue;
   readonly cell?: (row: Row) => ReactNode;
   /** Of the first column: shown beside what leads to the row, as far as there is room. */

@@ -21,7 +21,7 @@ export function Diff({ text, label, split = false }: { text: string; label: stri
       stickyFileHeaders: false,
       highlight: text.length < TOO_LONG / 4,
     });
-    // What scrolls sideways must be reachable by keyboard.
+    // Parts that scroll sideways must be reachable by keyboard.
     for (const part of target.current.querySelectorAll<HTMLElement>('.d2h-file-diff,.d2h-file-side-diff'))
       part.tabIndex = 0;
   }, [text, tooLong, split, libraries]);

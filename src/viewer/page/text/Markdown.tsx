@@ -1,4 +1,4 @@
-/** What a model wrote as Markdown: headings, lists, emphasis and code. No links, no pictures, no markup of its own. */
+/** A model's text as Markdown: headings, lists, emphasis and code. No links, no pictures, no markup of its own. */
 import type { ReactNode } from 'preact/compat';
 import { plain } from './foreignText.ts';
 

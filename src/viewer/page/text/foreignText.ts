@@ -36,7 +36,7 @@ export function ansiSpans(text: string): Span[] {
   for (let changes = 0; at < clean.length && changes < MOST_CHANGES; changes += PART) {
     const end = endOfPart(clean, at, PART);
     spans.push(...anser.ansiToJson(clean.slice(at, end), COLOURS).map(spanOf));
-    // It notes "bold" once for each time it is told, and gives all of them to every span.
+    // Anser notes "bold" once for each time it is told, and gives all of them to every span.
     if (anser.decorations) anser.decorations = [...new Set(anser.decorations)];
     at = end;
   }
@@ -62,7 +62,7 @@ export function countIn(text: string, word: string): number {
 
 const BEGINS = '<output>';
 const ENDS = '</output>';
-/** What may stand before it: the exit code. */
+/** The longest text before the output: the exit code. */
 const AT_MOST_BEFORE = 60;
 
 /** The output inside of an observation of mini-swe-agent, without what is wrapped around it; undefined where it has another form. */

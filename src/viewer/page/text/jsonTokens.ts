@@ -10,7 +10,7 @@ const TOO_LONG = 100_000;
 
 type Colouring = 'json' | 'diff' | 'none';
 
-/** What the text is; JSON only when all of it is. */
+/** The colouring of a text; JSON only when all of it is JSON. */
 export function colouringOf(text: string): Colouring {
   if (text.length > TOO_LONG) return 'none';
   const start = text.trimStart();

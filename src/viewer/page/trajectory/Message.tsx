@@ -24,7 +24,7 @@ const ROLES = new Map([
 const isTask = (row: OutlineRow): boolean => row.role === 'user' && row.step === null;
 const LONG = 400;
 
-/** What is the same in every trajectory stands folded, unless it is short. */
+/** A text that is the same in every trajectory stands folded, unless it is short. */
 export const isFolded = (row: OutlineRow): boolean =>
   (row.role === 'system' || isTask(row)) && row.chars > LONG;
 
@@ -115,7 +115,7 @@ interface ConversationProps {
   message: MessageDocument;
   /** Shown by its first line and its size. */
   folded?: boolean;
-  /** What is searched: what is folded says whether it holds it. */
+  /** The searched text: a folded part says whether it holds it. */
   asked?: string;
 }
 

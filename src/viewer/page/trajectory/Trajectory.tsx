@@ -404,7 +404,7 @@ interface OutlineProps {
   show: (index: number) => void;
 }
 
-/** What a reader looks for first. */
+/** The steps that a reader looks for first. */
 const FILTERS: readonly (readonly [name: string, test: (line: StepLine) => boolean])[] = [
   ['edits', ({ does }) => does.kind === 'edit' || does.kind === 'submit'],
   ['tests', ({ does }) => does.kind === 'test'],

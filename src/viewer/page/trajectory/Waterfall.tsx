@@ -10,7 +10,7 @@ const LANE = 24;
 const LEFT = 90;
 
 export function Waterfall({ doc: whole }: { doc: AttemptDocument }) {
-  // What was waited before the attempt began lies before its clock.
+  // The wait before the attempt began lies before its clock.
   const queued = whole.phases.find((phase) => phase.offset_ms < 0)?.duration_ms ?? 0;
   const doc = useMemo(
     () => ({ ...whole, phases: whole.phases.filter((phase) => phase.offset_ms >= 0) }),
