@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { percent } from '../base/text/numbers.ts';
-import { exitClassOf, COUNTED_CLASSES } from '../outcome.ts';
+import { COUNTED_CLASSES, exitClassOf } from '../outcome.ts';
 import { beginningOf, hasKeys, readForeignFile, usable } from './foreignFile.ts';
 import {
   type ForeignInstance,

@@ -6,7 +6,7 @@
 import { join } from 'node:path';
 import { pathName } from '../base/text/fileName.ts';
 import type { Prediction } from '../formats/predictions.ts';
-import { type ExitClass, COUNTED_CLASSES } from '../outcome.ts';
+import { COUNTED_CLASSES, type ExitClass } from '../outcome.ts';
 
 /** The source of a prediction; rows of the store fit. */
 interface PredictionSource {

@@ -99,7 +99,9 @@ const how = flags({
   evaluate: evaluateFlag,
   emitEmpty: { type: 'boolean', describe: 'write "" into predictions for trials that were not decided' },
   redoExisting: toggle('run sealed trials once more; all attempts are kept'),
-  allowConfigChange: toggle('continue with a changed configuration; the report tells trials before and after it apart'),
+  allowConfigChange: toggle(
+    'continue with a changed configuration; the report tells trials before and after it apart',
+  ),
   dryRun: toggle(
     'show the plan only: instances, images, disk, expected cost and time, detectable difference',
   ),

@@ -2,7 +2,7 @@
 
 import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
-import { type ExitReason, COUNTED_CLASSES } from '../../outcome.ts';
+import { COUNTED_CLASSES, type ExitReason } from '../../outcome.ts';
 import { budgetIn } from '../../run/control/controlRequest.ts';
 import type { RunEvent, RunListener } from '../../run/events.ts';
 import { type LiveRun, type LiveSlot, remainingMs } from '../../run/liveRun.ts';

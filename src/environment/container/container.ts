@@ -12,16 +12,16 @@ import { parseDuration } from '../../base/text/units.ts';
 import { completeEnvironment } from '../capabilities.ts';
 import {
   type CapturedPatch,
+  type CaptureOptions,
   type Doorway,
   type Environment,
   EnvironmentError,
   type EnvironmentInfo,
   FilesTooLargeError,
   isLoss,
-  type CaptureOptions,
   type PlacedFile,
-  type StartRequest,
   type ReasonNotKept,
+  type StartRequest,
 } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { type Channel, createChannel } from '../exec/channel.ts';

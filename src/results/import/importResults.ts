@@ -25,7 +25,7 @@ import {
 import { readForeignRun, recogniseSource, whatIsKnown } from '../../formats/formats.ts';
 import { HALF_CHARACTERS } from '../../formats/predictions.ts';
 import { SourceError } from '../../formats/sourceError.ts';
-import { exitClassOf, type Outcome, COUNTED_CLASSES } from '../../outcome.ts';
+import { COUNTED_CLASSES, exitClassOf, type Outcome } from '../../outcome.ts';
 import { scoredTrials } from '../../report/measure/score.ts';
 import type { Caller } from '../../run/caller.ts';
 import { requireDataset } from '../../run/datasets.ts';

@@ -4,13 +4,13 @@
  */
 
 import {
+  COUNTED_CLASSES,
   type ExitClass,
   type ExitReason,
   exitClassOf,
   type Outcome,
   type PatchSource,
   type PatchState,
-  COUNTED_CLASSES,
 } from '../../outcome.ts';
 import { type Store, safeSum } from '../open.ts';
 import { all, assignments, cell, change, first, insert, raw } from '../query.ts';
