@@ -254,7 +254,8 @@ async function tryOnce(plain: PlainExec, one: OneCommand): Promise<CommandEnd> {
   });
   if (!process) return { kind: 'unstarted' };
   const end = await untilTold(plain, one, process);
-  if (!process.wordComesLast) process.destroy();
+  // The streams stay open until the engine has said its word: cut off while a background process writes, it says 126
+  // (observed: tests/environment/suites/output.ts).
   // Nobody asks for the exit code of a swept command.
   const known = end.kind === 'exit' && !one.swept ? await confirmed(plain, one, process, end) : end;
   process.destroy();

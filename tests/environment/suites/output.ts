@@ -102,6 +102,21 @@ for b in '😀é€'.encode():
     );
 
     test.skipIf(!bench.can.separateOutput)(
+      'also when it goes on writing there: the engine, cut off, would say 126 of a command that ended with 0',
+      async () => {
+        const env = await bench.start();
+        const writes =
+          'exec 7>&1; (while sleep 0.01; do echo late >&7 || exit; done) >/dev/null 2>&1 & echo now';
+        for (let i = 0; i < 3; i += 1)
+          expect(await env.execute(writes)).toMatchObject({
+            output: expect.stringMatching(/^(now\n|late\n)+$/),
+            exitCode: 0,
+          });
+        expect((await env.execute('echo mine')).output).toBe('mine\n');
+      },
+    );
+
+    test.skipIf(!bench.can.separateOutput)(
       'also after many background processes that held theirs and have ended',
       async () => {
         const env = await bench.start();
