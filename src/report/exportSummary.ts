@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { writeAtomically } from '../base/files/atomicWrite.ts';
 import { pathInside } from '../base/files/pathInside.ts';
-import type { RunData } from '../store/records/reportQueries.ts';
+import type { RunData } from '../store/records/runData.ts';
 import { type Summary, type SummaryOptions, summarize } from './measure/summary.ts';
 import { jsonText } from './render/document.ts';
 import { renderHtml, renderMarkdown } from './render/renderers.ts';

@@ -15,7 +15,7 @@ import { reportData } from '../run/standing.ts';
 import { UserError } from '../run/userError.ts';
 import type { Store } from '../store/open.ts';
 import { baselineRun } from '../store/records/baselines.ts';
-import type { RunData } from '../store/records/reportQueries.ts';
+import type { RunData } from '../store/records/runData.ts';
 import { armsOf, findRun, listRuns, type RunRow } from '../store/records/runs.ts';
 import { openSource, unknownSource } from './import/openSource.ts';
 

@@ -25,7 +25,7 @@ import { COUNTED_CLASSES } from '../outcome.ts';
 import { type ArmScore, armScores } from '../report/measure/score.ts';
 import type { Store } from '../store/open.ts';
 import { gradedSoFar } from '../store/records/evaluations.ts';
-import { scoreRows } from '../store/records/reportQueries.ts';
+import { scoreRows } from '../store/records/runData.ts';
 import {
   armsOf,
   type RunRow,

@@ -1,7 +1,7 @@
 /** The standing of a run: that of the record, unless the process that would have to correct it is gone. */
 import { dirname } from 'node:path';
 import type { Store } from '../store/open.ts';
-import { loadRunData, type RunData } from '../store/records/reportQueries.ts';
+import { loadRunData, type RunData } from '../store/records/runData.ts';
 import type { RunRow, RunStatus } from '../store/records/runs.ts';
 import { workerOn } from './control/lock.ts';
 
@@ -45,7 +45,7 @@ export function reportData(store: Store, runId: number): RunData | undefined {
 }
 
 /** The data of a dead run: its trials run no more either. */
-export function settled(root: string, data: RunData): RunData {
+function settled(root: string, data: RunData): RunData {
   const status = data.run.status as RunStatus;
   if (!isDead(root, { name: data.run.name, status, created_at: data.run.createdAt })) return data;
   return {

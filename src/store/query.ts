@@ -128,3 +128,9 @@ export function storedList<T>(text: unknown, isItem: (item: unknown) => item is 
   const value = typeof text === 'string' ? storedJson(text) : [];
   return Array.isArray(value) ? value.filter(isItem) : [];
 }
+
+/** Changes whenever another connection commits: what live updates poll. */
+export const dataVersion = (db: Store): number => db.pragma('data_version', { simple: true }) as number;
+
+/** Changes with this connection's own writes too. */
+export const version = (db: Store): string => `${dataVersion(db)} ${cell(db)`SELECT total_changes()`}`;

@@ -7,8 +7,9 @@ import { pathInside } from '../base/files/pathInside.ts';
 import { html } from '../base/text/inert.ts';
 import { formatCost } from '../money.ts';
 import { scoreText } from '../report/measure/score.ts';
-import { openStore } from '../store/open.ts';
-import { type ViewerQueries, viewerQueries } from '../store/records/viewerQueries.ts';
+import { openStore, type Store } from '../store/open.ts';
+import { instanceIdsOf, runByName, shownRuns } from '../store/records/runs.ts';
+import { attemptEnds } from '../store/records/trialPages.ts';
 import type { AttemptDocument, MessageChunk, PackedChunk, RawChunk } from './documents/attemptDocuments.ts';
 import { lenientJson } from './documents/lenient.ts';
 import type { RunDocument, RunList } from './documents/resources.ts';
@@ -28,7 +29,7 @@ interface BundleOptions {
 }
 
 /** Every path a page can ask for, in the order in which it would. */
-function* pathsOf(queries: ViewerQueries, documents: Documents): Generator<string> {
+function* pathsOf(store: Store, documents: Documents): Generator<string> {
   yield 'runs';
   const instances = new Set<string>();
   const { runs } = documents.read('runs') as RunList;
@@ -37,8 +38,8 @@ function* pathsOf(queries: ViewerQueries, documents: Documents): Generator<strin
     yield `runs/${id}/map/0`;
     const { trialPages } = documents.read(`runs/${id}`) as RunDocument;
     for (let page = 0; page < trialPages; page += 1) yield `runs/${id}/trials/${page}`;
-    for (const name of queries.instanceIds(id)) instances.add(name);
-    for (const attempt of queries.attemptIds(id)) yield* attemptPaths(documents, attempt.id);
+    for (const name of instanceIdsOf(store, id)) instances.add(name);
+    for (const attempt of attemptEnds(store, id)) yield* attemptPaths(documents, attempt.id);
   }
   for (const id of instances) yield `history/${id}`;
   const sides = runs.flatMap(({ id, arms }) => arms.map((_arm, i) => `${id}.${i}`));
@@ -62,24 +63,23 @@ function* attemptPaths(documents: Documents, id: number): Generator<string> {
 function withDocuments<T>(
   results: string,
   options: { runs?: readonly string[] | undefined; now?: (() => Date) | undefined },
-  work: (documents: Documents, queries: ViewerQueries) => T,
+  work: (documents: Documents, store: Store) => T,
 ): T {
   using store = openStore(databaseOf(results), { readonly: true });
-  const queries = viewerQueries(store);
   const ids = options.runs?.map((name) => {
-    const run = queries.runNamed(name);
+    const run = runByName(store, name);
     if (run) return run.id;
-    const names = queries.runs().map((one) => one.name);
+    const names = shownRuns(store).map((one) => one.name);
     throw new Error(`there is no run "${name}" in ${results}; it holds ${names.join(', ') || 'none'}`);
   });
   // One snapshot: a run that writes meanwhile must not make the files disagree with each other.
   store.exec('BEGIN');
-  const documents = createDocuments(queries, {
+  const documents = createDocuments(store, {
     title: basename(resolve(results)),
     madeAt: (options.now?.() ?? new Date()).toISOString(),
     ...(ids ? { onlyRuns: new Set(ids) } : {}),
   });
-  return work(documents, queries);
+  return work(documents, store);
 }
 
 export function writeBundle(
@@ -88,7 +88,7 @@ export function writeBundle(
   options: BundleOptions = {},
 ): { files: number; bytes: number } {
   const page = readPage(options.pageDir);
-  return withDocuments(results, options, (documents, queries) => {
+  return withDocuments(results, options, (documents, store) => {
     let [files, bytes] = [0, 0];
     const write = (name: string, body: string | Buffer) => {
       const path = pathInside(dir, name);
@@ -103,9 +103,9 @@ export function writeBundle(
       write(file.name, isIndex ? withMode(file.body.toString('utf8'), 'static', csp) : file.body);
     }
     const { runs } = documents.read('runs') as RunList;
-    const attempts = runs.reduce((sum, run) => sum + queries.attemptIds(run.id).length, 0);
+    const attempts = runs.reduce((sum, run) => sum + attemptEnds(store, run.id).length, 0);
     const keepsRaw = attempts <= RAW_UP_TO;
-    for (const path of pathsOf(queries, documents)) {
+    for (const path of pathsOf(store, documents)) {
       // Ids come from datasets and imports: only plain ones become file names. Raw messages lie beside the others.
       if (!SAFE_PATH.test(path)) continue;
       const document = path.includes('/messages/')
@@ -153,8 +153,8 @@ interface ExportOptions {
 export function exportHtml(results: string, run: string, options: ExportOptions = {}): string {
   const page = readPage(options.pageDir);
   const maxBytes = options.maxBytes ?? 1_200_000;
-  return withDocuments(results, { runs: [run], now: options.now }, (documents, queries) => {
-    const id = queries.runNamed(run)!.id;
+  return withDocuments(results, { runs: [run], now: options.now }, (documents, store) => {
+    const id = runByName(store, run)!.id;
     const packed = new Map<string, string>();
     const pack = (path: string): [path: string, body: string] => [
       path,

@@ -1,7 +1,8 @@
 /** The record that a live server reads. Before the first run there is none: then the page is empty and says what to do, and fills by itself. */
 import { basename, join, resolve } from 'node:path';
-import { openStore, StorageError } from '../store/open.ts';
-import { viewerQueries } from '../store/records/viewerQueries.ts';
+import { openStore, StorageError, type Store } from '../store/open.ts';
+import { dataVersion } from '../store/query.ts';
+import { newestEvent } from '../store/records/attemptBodies.ts';
 import { createDocuments, type RunList } from './documents/resources.ts';
 
 export const databaseOf = (results: string): string =>
@@ -16,6 +17,10 @@ export function openRecord(results: string) {
     return opened;
   };
   look();
+  const asked = (question: (store: Store) => number): number | undefined => {
+    const record = look();
+    return record && question(record.store);
+  };
   return {
     documents: {
       read: (path: string) => {
@@ -28,8 +33,8 @@ export function openRecord(results: string) {
       },
     },
     /** Another text whenever something was written, or the record appeared. */
-    version: () => `${look()?.queries.dataVersion() ?? 'none'}`,
-    newestEvent: () => look()?.queries.newestEvent()?.seq ?? 0,
+    version: () => `${asked(dataVersion) ?? 'none'}`,
+    newestEvent: () => asked(newestEvent) ?? 0,
     close: () => opened?.store.close(),
   };
 }
@@ -38,8 +43,7 @@ export function openRecord(results: string) {
 function openIfThere(results: string, title: string) {
   try {
     const store = openStore(databaseOf(results), { readonly: true });
-    const queries = viewerQueries(store);
-    return { store, queries, documents: createDocuments(queries, { title }) };
+    return { store, documents: createDocuments(store, { title }) };
   } catch (error) {
     if (error instanceof StorageError && error.code === 'missing') return undefined;
     throw error;

@@ -9,7 +9,7 @@ import { openSource } from '../../src/results/import/openSource.ts';
 import { exportForeign } from '../../src/run/record/exportForeign.ts';
 import { requireRun } from '../../src/run/resultsRoot.ts';
 import { openStore } from '../../src/store/open.ts';
-import { loadRunData } from '../../src/store/records/reportQueries.ts';
+import { loadRunData } from '../../src/store/records/runData.ts';
 import { tempDir } from '../support/cli.ts';
 import { figures, recordedEnds } from '../support/foreign/recordedEnds.ts';
 import { harborModels } from '../support/python/harborModels.ts';

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { summarize } from '../../src/report/measure/summary.ts';
 import { exportForeign } from '../../src/run/record/exportForeign.ts';
 import { requireRun } from '../../src/run/resultsRoot.ts';
-import { loadRunData } from '../../src/store/records/reportQueries.ts';
+import { loadRunData } from '../../src/store/records/runData.ts';
 import { tempDir } from '../support/cli.ts';
 import { recordedEnds } from '../support/foreign/recordedEnds.ts';
 import { fromPypi } from '../support/python/fromPypi.ts';

@@ -13,7 +13,7 @@ import { summarize } from '../../src/report/measure/summary.ts';
 import { renderMarkdown, renderTerminal } from '../../src/report/render/renderers.ts';
 import { summaryDocument } from '../../src/report/render/summaryDocument.ts';
 import { newcombe10 } from '../../src/report/statistics/paired.ts';
-import { loadRunData } from '../../src/store/records/reportQueries.ts';
+import { loadRunData } from '../../src/store/records/runData.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from './recordedRun.ts';
 
 const options = { test: 'exact', seed: 1, draws: 200 } as const;

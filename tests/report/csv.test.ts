@@ -1,7 +1,7 @@
 // A spreadsheet gets values, never formulas.
 import { expect, test } from 'vitest';
 import { trialsCsv } from '../../src/report/render/trialsCsv.ts';
-import { loadRunData } from '../../src/store/records/reportQueries.ts';
+import { loadRunData } from '../../src/store/records/runData.ts';
 import { openMemory, recordRun } from './recordedRun.ts';
 
 test('one line a trial; unknown is empty, formulas are text, quotes are doubled', () => {

@@ -16,7 +16,7 @@ import { predsJson, predsJsonl } from '../../src/formats/predictions.ts';
 import { exportSummary } from '../../src/report/exportSummary.ts';
 import { partsOf, predictionsOf } from '../../src/report/predictionsOf.ts';
 import { attemptRecords, predictionRows } from '../../src/store/records/attemptBodies.ts';
-import { loadRunData } from '../../src/store/records/reportQueries.ts';
+import { loadRunData } from '../../src/store/records/runData.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from './recordedRun.ts';
 
 const folders: string[] = [];

@@ -19,7 +19,7 @@ import { historyOf } from '../../src/report/measure/history.ts';
 import { renderMarkdown, renderTerminal } from '../../src/report/render/renderers.ts';
 import { gateExit } from '../../src/results/night/gateRun.ts';
 import { remeasure } from '../../src/results/night/judgeRun.ts';
-import { loadRunData, type RunData } from '../../src/store/records/reportQueries.ts';
+import { loadRunData, type RunData } from '../../src/store/records/runData.ts';
 import { runByName } from '../../src/store/records/runs.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from './recordedRun.ts';
 

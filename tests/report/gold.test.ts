@@ -4,7 +4,7 @@ import { goldScore, summarize } from '../../src/report/measure/summary.ts';
 import { renderTerminal } from '../../src/report/render/renderers.ts';
 import { summaryDocument } from '../../src/report/render/summaryDocument.ts';
 import type { GoldStanding } from '../../src/store/records/evaluations.ts';
-import { loadRunData } from '../../src/store/records/reportQueries.ts';
+import { loadRunData } from '../../src/store/records/runData.ts';
 import { openMemory, recordRun } from './recordedRun.ts';
 
 const trial = (instanceId: string, resolved: boolean, valid = true) => ({ instanceId, valid, resolved });

@@ -7,7 +7,7 @@ import { paperDocument, paperOf, renderLatex } from '../../src/report/render/pap
 import { renderMarkdown, renderTerminal } from '../../src/report/render/renderers.ts';
 import { sidesOfRun } from '../../src/results/compareSources.ts';
 import { requireRun } from '../../src/run/resultsRoot.ts';
-import { loadRunData } from '../../src/store/records/reportQueries.ts';
+import { loadRunData } from '../../src/store/records/runData.ts';
 import { openMemory, recordRun } from './recordedRun.ts';
 
 const IDS = Array.from({ length: 14 }, (_, n) => `a__a-${n}`);

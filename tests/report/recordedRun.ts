@@ -1,5 +1,5 @@
 // A run in a real database, written through the store's own functions; tests say what happened to each trial.
-import { type ExitReason, exitClassOf, type Outcome, COUNTED_CLASSES } from '../../src/outcome.ts';
+import { COUNTED_CLASSES, type ExitReason, exitClassOf, type Outcome } from '../../src/outcome.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import { insertCommand, insertMessage } from '../../src/store/records/attemptBodies.ts';
 import { insertEvaluation } from '../../src/store/records/evaluations.ts';

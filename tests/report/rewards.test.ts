@@ -14,7 +14,7 @@ import { trialsCsv } from '../../src/report/render/trialsCsv.ts';
 import { newcombe10 } from '../../src/report/statistics/paired.ts';
 import { wilson } from '../../src/report/statistics/proportions.ts';
 import { meanReward, pairedRewards } from '../../src/report/statistics/rewards.ts';
-import { loadRunData, type RunData } from '../../src/store/records/reportQueries.ts';
+import { loadRunData, type RunData } from '../../src/store/records/runData.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from './recordedRun.ts';
 
 const ids = (n: number) => Array.from({ length: n }, (_, i) => `a__a-${i + 1}`);

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { summarize } from '../../src/report/measure/summary.ts';
 import { renderTerminal } from '../../src/report/render/renderers.ts';
 import { summaryDocument } from '../../src/report/render/summaryDocument.ts';
-import { loadRunData } from '../../src/store/records/reportQueries.ts';
+import { loadRunData } from '../../src/store/records/runData.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from './recordedRun.ts';
 
 const good: Happened = { outcome: 'resolved' };

@@ -7,7 +7,7 @@ import type { Store } from '../../src/store/open.ts';
 import { all, insert, raw } from '../../src/store/query.ts';
 import { attemptRecord } from '../../src/store/records/attemptBodies.ts';
 import { endCall } from '../../src/store/records/modelCalls.ts';
-import { loadRunData } from '../../src/store/records/reportQueries.ts';
+import { loadRunData } from '../../src/store/records/runData.ts';
 import { imagesOfRun, removeRun } from '../../src/store/records/runs.ts';
 import {
   beginAttempt,

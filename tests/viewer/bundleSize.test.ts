@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { viewerQueries } from '../../src/store/records/viewerQueries.ts';
 import { writeBundle } from '../../src/viewer/bundle.ts';
 import type { PackedChunk } from '../../src/viewer/documents/attemptDocuments.ts';
 import { createDocuments } from '../../src/viewer/documents/resources.ts';
@@ -21,7 +20,7 @@ test('a bundle holds every message and its raw form in a fraction of their bytes
     const { bytes, files } = writeBundle(dir, out, { pageDir: join(dir, 'page') });
     const names = readdirSync(out, { recursive: true, encoding: 'utf8' });
     expect(names.filter((name) => statSync(join(out, name)).isFile())).toHaveLength(files);
-    const documents = createDocuments(viewerQueries(store), { title: '' });
+    const documents = createDocuments(store, { title: '' });
     let plain = 0;
     const chunks = names.filter((name) => /attempts\/\d+\/messages\//.test(name));
     expect(chunks.length).toBeGreaterThan(4);

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { sha256 } from '../../src/base/sha256.ts';
-import { viewerQueries } from '../../src/store/records/viewerQueries.ts';
 import { DOCUMENTS_VERSION } from '../../src/viewer/documents/documents.ts';
 import { createDocuments } from '../../src/viewer/documents/resources.ts';
 import { addRun, openFixture } from './fixture.ts';
@@ -27,7 +26,7 @@ test('a change of a path or a field raises the version of the documents', () => 
     const [run, other] = [1, 2].map((day) =>
       addRun(store, { name: `night${day}`, instances: 4, steps: 2, seed: 1, day }),
     );
-    const documents = createDocuments(viewerQueries(store), { title: '' });
+    const documents = createDocuments(store, { title: '' });
     const { rows } = documents.read(`runs/${run}/trials/0`) as {
       rows: { attempt: number; instance_id: string }[];
     };

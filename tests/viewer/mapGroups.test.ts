@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readLiveRun } from '../../src/run/liveRun.ts';
-import type { ReportTrial } from '../../src/store/records/reportQueries.ts';
+import type { ReportTrial } from '../../src/store/records/runData.ts';
 import { runById } from '../../src/store/records/runs.ts';
-import { viewerQueries } from '../../src/store/records/viewerQueries.ts';
 import {
   costSizes,
   groupCells,
@@ -100,7 +99,7 @@ describe('the documents behind it', () => {
     const dir = mkdtempSync(join(tmpdir(), 'swebatch-map-'));
     const store = openFixture(dir);
     try {
-      work((path) => createDocuments(viewerQueries(store), { title: 't' }).read(path), store);
+      work((path) => createDocuments(store, { title: 't' }).read(path), store);
     } finally {
       store.close();
       rmSync(dir, { recursive: true, force: true });

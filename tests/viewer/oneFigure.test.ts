@@ -13,7 +13,7 @@ import { summaryDocument } from '../../src/report/render/summaryDocument.ts';
 import { compare } from '../../src/results/compareSources.ts';
 import { openResults } from '../../src/results/openResults.ts';
 import { openStore } from '../../src/store/open.ts';
-import { scoreRows } from '../../src/store/records/reportQueries.ts';
+import { scoreRows } from '../../src/store/records/runData.ts';
 import type { ComparedDocument } from '../../src/viewer/documents/compared.ts';
 import type { RunDocument, RunList } from '../../src/viewer/documents/resources.ts';
 import { startViewer, type Viewer } from '../../src/viewer/server.ts';

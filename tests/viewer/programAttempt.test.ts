@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Store } from '../../src/store/open.ts';
-import { viewerQueries } from '../../src/store/records/viewerQueries.ts';
 import type { AttemptDocument, MessageChunk } from '../../src/viewer/documents/attemptDocuments.ts';
 import { createDocuments } from '../../src/viewer/documents/resources.ts';
 import { failureOf } from '../../src/viewer/steps/alignedAttempts.ts';
@@ -26,7 +25,7 @@ afterEach(() => {
 });
 
 const read = () => {
-  const documents = createDocuments(viewerQueries(store), { title: 't' });
+  const documents = createDocuments(store, { title: 't' });
   const doc = documents.read('attempts/1') as AttemptDocument;
   const { messages } = documents.read('attempts/1/messages/0') as MessageChunk;
   return { doc, text: [...trajectoryLines(doc, byThread(doc, messages)), ...programLines(doc)].join('\n') };

@@ -6,7 +6,6 @@ import { watchLines } from '../../src/cli/terminal/watchRun.ts';
 import { readLiveRun } from '../../src/run/liveRun.ts';
 import type { Store } from '../../src/store/open.ts';
 import { runById } from '../../src/store/records/runs.ts';
-import { viewerQueries } from '../../src/store/records/viewerQueries.ts';
 import type { AttemptDocument, MessageChunk } from '../../src/viewer/documents/attemptDocuments.ts';
 import { createDocuments, type Documents } from '../../src/viewer/documents/resources.ts';
 import { clockTime, trajectoryLines } from '../../src/viewer/trajectoryLines.ts';
@@ -26,7 +25,7 @@ beforeEach(() => {
   addRun(store, { name: 'nightly', instances: 3, steps: 6 });
   live = addRun(store, { name: 'going', instances: 30, steps: 4, doneUntil: 10 });
   evil = addHostileRun(store).attempt;
-  documents = createDocuments(viewerQueries(store), { title: 't' });
+  documents = createDocuments(store, { title: 't' });
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 

@@ -7,11 +7,10 @@ import { isNamed, type NamedTrials, requireInstances } from '../../run/namedTria
 import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
 import { storedJson } from '../../store/query.ts';
-import { commandsOf, messagesOf } from '../../store/records/attemptBodies.ts';
+import { commandsOf, engineStays, messagesOf } from '../../store/records/attemptBodies.ts';
 import { type ConnectionLine, connectionsOf } from '../../store/records/connections.ts';
 import type { RunRow } from '../../store/records/runs.ts';
 import { attemptsOf, type TrialLine, trialLines, trialLinesOf } from '../../store/records/trials.ts';
-import { viewerQueries } from '../../store/records/viewerQueries.ts';
 import type { AttemptDocument, MessageChunk } from '../../viewer/documents/attemptDocuments.ts';
 import { targetText } from '../../viewer/documents/documents.ts';
 import { KEPT_WORK, keptWork } from '../../viewer/documents/keptWork.ts';
@@ -69,9 +68,9 @@ export function showInstance(store: Store, named: NamedTrials, args: Asked): voi
   const messages = messagesOf(store, attempt.id);
   if (args.json) {
     const connections = connectionsOf(store, attempt.id);
-    const engines = viewerQueries(store).engineStays(attempt.id);
+    const engines = engineStays(store, attempt.id);
     const { submission, captured_patch, ...plain } = attempt;
-    const documents = createDocuments(viewerQueries(store), { title: '' });
+    const documents = createDocuments(store, { title: '' });
     printJson({
       run: run.name,
       instance_id: line.instance_id,
@@ -89,7 +88,7 @@ export function showInstance(store: Store, named: NamedTrials, args: Asked): voi
     return;
   }
   if (args.patch) {
-    const documents = createDocuments(viewerQueries(store), { title: '' });
+    const documents = createDocuments(store, { title: '' });
     const isKept = keptWork(documents.read(`attempts/${attempt.id}`) as AttemptDocument) !== null;
     const patch = (isKept ? attempt.captured_patch : attempt.model_patch) ?? '';
     if (isKept) say(`${patch.length} bytes, ${KEPT_WORK}: the prediction is empty (run.patch)`);
@@ -104,7 +103,7 @@ export function showInstance(store: Store, named: NamedTrials, args: Asked): voi
 
 /** The attempt as the viewer knows it: every message with its step, time and cost, the calls of tools, the patch at the end. */
 function conversation(store: Store, attemptId: number, full: boolean): string {
-  const documents = createDocuments(viewerQueries(store), { title: '' });
+  const documents = createDocuments(store, { title: '' });
   const attempt = documents.read(`attempts/${attemptId}`) as AttemptDocument;
   const maxLines = full ? 0 : LONG;
   const messages = Array.from({ length: attempt.chunks }).flatMap(

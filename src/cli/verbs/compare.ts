@@ -25,7 +25,6 @@ import type { RunOutcome } from '../../run/run.ts';
 import { UserError } from '../../run/userError.ts';
 import { openStore, StorageError, type Store } from '../../store/open.ts';
 import { instanceIdsOf } from '../../store/records/runs.ts';
-import { viewerQueries } from '../../store/records/viewerQueries.ts';
 import type { AttemptDocument, EvaluationDocument } from '../../viewer/documents/attemptDocuments.ts';
 import { createDocuments } from '../../viewer/documents/resources.ts';
 import type { HistoryRow } from '../../viewer/documents/trialDocuments.ts';
@@ -274,7 +273,7 @@ async function askedSides(
 function sideOf(instance: string, { found, epoch, store, ...asked }: Asked): ReportedSide {
   const { from } = found;
   if (!from) throw new UserError(`${asked.label} holds verdicts alone, no trajectories`);
-  const documents = createDocuments(viewerQueries(store()), { title: '' });
+  const documents = createDocuments(store(), { title: '' });
   const all = documents.read(`history/${instance}`) as HistoryRow[] | undefined;
   if (!all) throw new UserError(`no run here has an instance "${instance}"`);
   const row = all.find(

@@ -12,7 +12,7 @@ import { countsOf, isDead, statusOf } from '../../run/standing.ts';
 import { UserError } from '../../run/userError.ts';
 import { slotsAtWork } from '../../store/live/liveQueries.ts';
 import type { Store } from '../../store/open.ts';
-import { scoreRows } from '../../store/records/reportQueries.ts';
+import { scoreRows } from '../../store/records/runData.ts';
 import { listRuns, shardName, shardOf, spentNano } from '../../store/records/runs.ts';
 import { lastSigns, type TrialLine, trialLines } from '../../store/records/trials.ts';
 import { defineVerb, flags, json, namedRun, oneOf, output, toggle } from '../flags/verb.ts';

@@ -11,7 +11,7 @@ import { namedTrials } from '../../run/namedTrials.ts';
 import { openForReading, resultsRoot } from '../../run/resultsRoot.ts';
 import { countsOf, statusOf } from '../../run/standing.ts';
 import type { Store } from '../../store/open.ts';
-import { scoreRows } from '../../store/records/reportQueries.ts';
+import { scoreRows } from '../../store/records/runData.ts';
 import {
   armsOf,
   partOfWhole,

@@ -4,7 +4,7 @@
  */
 import type { ForeignOutcome } from '../../formats/foreignFormat.ts';
 import { readVerdictSheet, type VerdictSheet } from '../../formats/verdicts.ts';
-import type { RunData } from '../../store/records/reportQueries.ts';
+import type { RunData } from '../../store/records/runData.ts';
 import { partOfWhole, shardName } from '../../store/records/runs.ts';
 import { agentOf, type Facts, factsOfRun } from '../measure/runFacts.ts';
 import { awaitsVerdict, isGraded, type Missing, rewardOf, standingOf } from '../measure/score.ts';

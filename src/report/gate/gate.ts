@@ -5,7 +5,7 @@
 
 import { compact } from '../../base/compact.ts';
 import { percent } from '../../base/text/numbers.ts';
-import type { RunData } from '../../store/records/reportQueries.ts';
+import type { RunData } from '../../store/records/runData.ts';
 import type { Comparison } from '../compare/compareSides.ts';
 import type { FellOut, Side } from '../compare/side.ts';
 import { summarize } from '../measure/summary.ts';

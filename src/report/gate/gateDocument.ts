@@ -3,7 +3,7 @@
 import { compact } from '../../base/compact.ts';
 import { html } from '../../base/text/inert.ts';
 import { percent } from '../../base/text/numbers.ts';
-import type { RunData } from '../../store/records/reportQueries.ts';
+import type { RunData } from '../../store/records/runData.ts';
 import type { InstanceHistory } from '../measure/history.ts';
 import { isGraded, type Standing, standingOf } from '../measure/score.ts';
 import { block, type Document, pointsInWords, pValue, reward } from '../render/document.ts';

@@ -1,6 +1,6 @@
 /** The use of an arm's money: every attempt counts, also those that were retried. Unknown is never 0. */
 import type { AttemptCost, LedgerLine } from '../../store/records/modelCalls.ts';
-import type { RunData } from '../../store/records/reportQueries.ts';
+import type { RunData } from '../../store/records/runData.ts';
 import { quantile } from '../statistics/means.ts';
 import { costPerResolved, perResolved } from '../statistics/resampling.ts';
 

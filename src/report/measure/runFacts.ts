@@ -5,7 +5,7 @@
 
 import { isRecord, recordOf } from '../../base/isRecord.ts';
 import { lineDiff } from '../../base/text/lineDiff.ts';
-import type { RunData } from '../../store/records/reportQueries.ts';
+import type { RunData } from '../../store/records/runData.ts';
 import type { StoredArm, StoredManifest } from '../../store/records/runs.ts';
 
 const FACT_GROUPS = [

@@ -5,7 +5,7 @@
 
 import { percent } from '../../base/text/numbers.ts';
 import { COUNTED_CLASSES } from '../../outcome.ts';
-import type { ReportTrial, ScoreRow } from '../../store/records/reportQueries.ts';
+import type { ReportTrial, ScoreRow } from '../../store/records/runData.ts';
 import { range, rate } from '../render/document.ts';
 import { type EpochEstimate, epochEstimate } from '../statistics/epochs.ts';
 import { mean, sum } from '../statistics/means.ts';

@@ -4,7 +4,7 @@
  */
 
 import type { GoldStanding } from '../../store/records/evaluations.ts';
-import type { ReportArm, ReportTrial, RunData } from '../../store/records/reportQueries.ts';
+import type { ReportArm, ReportTrial, RunData } from '../../store/records/runData.ts';
 import type { StoredManifest } from '../../store/records/runs.ts';
 import { passTable } from '../statistics/epochs.ts';
 import { mean, quantile, sum } from '../statistics/means.ts';

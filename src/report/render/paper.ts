@@ -1,7 +1,7 @@
 /** A run for a paper: one sentence and one row of a table for each arm, as text, Markdown or LaTeX. */
 import { inert } from '../../base/text/inert.ts';
 import { percent, plural } from '../../base/text/numbers.ts';
-import type { RunData } from '../../store/records/reportQueries.ts';
+import type { RunData } from '../../store/records/runData.ts';
 import type { Comparisons } from '../compare/compareSides.ts';
 import { agentOf } from '../measure/runFacts.ts';
 import type { ArmSummary, Summary } from '../measure/summary.ts';

@@ -2,7 +2,7 @@
 import { type CsvValue, toCsv } from '../../base/text/inert.ts';
 import { nanoToDollars } from '../../money.ts';
 import type { AttemptCost } from '../../store/records/modelCalls.ts';
-import type { RunData } from '../../store/records/reportQueries.ts';
+import type { RunData } from '../../store/records/runData.ts';
 import { flagsOf, type ScoredTrial, scoredTrials } from '../measure/score.ts';
 
 interface Row extends ScoredTrial {

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { compact } from '../../base/compact.ts';
 import { stripChars } from '../../base/python/text.ts';
 import { plural } from '../../base/text/numbers.ts';
-import type { RunData } from '../../store/records/reportQueries.ts';
+import type { RunData } from '../../store/records/runData.ts';
 import { type Missing, type ScoredTrial, scoredTrials } from '../measure/score.ts';
 
 interface ReviewInput {

@@ -25,7 +25,7 @@ import {
   predictionRows,
 } from '../../store/records/attemptBodies.ts';
 import { redoneTrials } from '../../store/records/evaluations.ts';
-import type { RunData } from '../../store/records/reportQueries.ts';
+import type { RunData } from '../../store/records/runData.ts';
 import { predictionsOf } from '../predictionsOf.ts';
 import { rate } from '../render/document.ts';
 import { proportion } from '../statistics/proportions.ts';

@@ -40,7 +40,7 @@ import type { Store } from '../../store/open.ts';
 import { insert } from '../../store/query.ts';
 import { insertMessage } from '../../store/records/attemptBodies.ts';
 import { insertEvaluation } from '../../store/records/evaluations.ts';
-import type { RunData } from '../../store/records/reportQueries.ts';
+import type { RunData } from '../../store/records/runData.ts';
 import {
   armsOf,
   insertRun,

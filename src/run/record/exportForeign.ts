@@ -9,7 +9,7 @@ import { type ScoredTrial, scoredTrials, scoreOf } from '../../report/measure/sc
 import type { Store } from '../../store/open.ts';
 import { type AttemptRecord, attemptRecords, predictionRows } from '../../store/records/attemptBodies.ts';
 import { type EndedCallRow, endedCalls } from '../../store/records/modelCalls.ts';
-import type { ReportArm, RunData } from '../../store/records/reportQueries.ts';
+import type { ReportArm, RunData } from '../../store/records/runData.ts';
 import { instancesOf } from '../../store/records/runs.ts';
 import { reportData } from '../standing.ts';
 import type { ExportTarget } from './exportRun.ts';

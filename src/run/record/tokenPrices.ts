@@ -2,7 +2,7 @@
 import type { Usage } from '../../model/model.ts';
 import { costOf, isFreeName } from '../../model/prices.ts';
 import type { PricesOf, TokenPrices } from '../../report/measure/accounting.ts';
-import type { RunData } from '../../store/records/reportQueries.ts';
+import type { RunData } from '../../store/records/runData.ts';
 
 /** Small enough for the lowest tier of providers that charge long requests more. */
 const SAMPLE = 1000;

@@ -7,10 +7,10 @@ import type { TrajectorySource } from '../../formats/trajectory.ts';
 import type { ExitClass, ExitReason } from '../../outcome.ts';
 import { pack, unpackBytes, unpackText, withContent, withoutContent } from '../longText.ts';
 import type { Store } from '../open.ts';
-import { all, change, column, first, insert, put, raw, storedJson } from '../query.ts';
+import { all, cell, change, column, first, insert, put, raw, storedJson } from '../query.ts';
 import { fromParts, inOutputParts } from '../repeatedOutput.ts';
 import { inTurn } from '../writing.ts';
-import { type ProgramCallFacts, programCallFacts } from './modelCalls.ts';
+import { moneyOfAttempt, type ProgramCallFacts, programCallFacts } from './modelCalls.ts';
 import { type StoredArm, storedArm } from './runs.ts';
 
 /** The prediction of a trial's final attempt, of any exit class. */
@@ -44,20 +44,22 @@ export interface AttemptRecord extends TrajectorySource {
 }
 
 export function attemptRecord(db: Store, attemptId: number): AttemptRecord | undefined {
-  // Costs of this attempt alone: joined by its id, SQLite would add up those of the whole database first.
-  const row = first(db)<Omit<AttemptRecord, 'final' | 'config'> & { final: number; config: string }>`
+  type Row = Omit<AttemptRecord, 'final' | 'config'> & { final: number; config: string };
+  const row = first(db)<Row>`
     SELECT a.id AS attemptId, a.number, t.final_attempt_id = a.id AS final, r.name AS run, m.name AS arm,
       i.instance_id AS instanceId, t.epoch, a.started_at AS startedAt, a.ended_at AS endedAt, a.exit_reason AS exitReason,
       a.exit_class AS exitClass, a.exit_status AS exitStatus, a.error_message AS errorMessage, a.submission, a.steps,
-      CASE WHEN c.calls IS NULL THEN 0 ELSE c.cost_nano END AS costNano, coalesce(c.unknown_calls, 0) AS unknownCalls,
       coalesce(a.config, m.config) AS config
     FROM attempts a JOIN trials t ON t.id = a.trial_id JOIN arms m ON m.id = t.arm_id
     JOIN instances i ON i.id = t.instance_pk JOIN runs r ON r.id = t.run_id
-    LEFT JOIN (SELECT * FROM attempt_costs WHERE attempt_id = ${attemptId}) c ON true WHERE a.id = ${attemptId}`;
+    WHERE a.id = ${attemptId}`;
   if (!row) return undefined;
+  const { costNano, unknownCalls } = moneyOfAttempt(db, attemptId) ?? { costNano: 0, unknownCalls: 0 };
   const commands = commandsOf(db, attemptId);
   return {
     ...row,
+    costNano,
+    unknownCalls,
     final: row.final === 1,
     config: storedArm(row),
     messages: messagesOf(db, attemptId, undefined, commands),
@@ -207,6 +209,20 @@ export function messagesOf(
   });
 }
 
+/** Those of its messages with numbers in a range. */
+export const messagesBetween = (db: Store, attemptId: number, from: number, to: number): MessageRow[] =>
+  messagesOf(db, attemptId, raw('seq >= ? AND seq < ?', from, to));
+
+/** The model's answers, where the record holds no commands: records of other tools. */
+export const answersOf = (db: Store, attemptId: number): MessageRow[] =>
+  messagesOf(db, attemptId, raw(`role = 'assistant'`));
+
+export type MessageHead = Pick<MessageRow, 'seq' | 'role' | 'created_at'> & { chars: number; head: string };
+
+export const messageHeads = (db: Store, attemptId: number): MessageHead[] =>
+  all(db)`
+    SELECT seq, role, length(content) AS chars, substr(content, 1, 64) AS head, created_at FROM message_texts WHERE attempt_id = ${attemptId} ORDER BY seq`;
+
 function outputOf(db: Store, commandId: number): Buffer | undefined {
   const row = first(db)<{ output: Uint8Array; output_bytes: number | null }>`
     SELECT output, output_bytes FROM commands WHERE id = ${commandId}`;
@@ -237,23 +253,32 @@ export function insertCommand(db: Store, row: CommandRow): number {
   return inTurn(db, () => insert(db, 'commands', stored));
 }
 
-export type StoredCommand<Row> = Row & { output_bytes: number | null };
-
-export function wholeCommand<Row extends Pick<CommandRow, 'output'>>(stored: StoredCommand<Row>): Row {
-  const { output_bytes, ...row } = stored;
-  return { ...row, output: unpackBytes(row.output, output_bytes) } as unknown as Row;
-}
-
 export const linkCommand = (db: Store, commandId: number, messageSeq: number): number =>
   inTurn(db, () => change(db)`UPDATE commands SET message_seq = ${messageSeq} WHERE id = ${commandId}`);
 
-export const commandsOf = (db: Store, attemptId: number): (CommandRow & { id: number })[] =>
-  all(db)<StoredCommand<CommandRow & { id: number }>>`
-    SELECT * FROM commands WHERE attempt_id = ${attemptId} ORDER BY step, idx, id`.map(
-    wholeCommand<CommandRow & { id: number }>,
+type KeptCommand = CommandRow & { id: number };
+
+/** All of them, or those that `which` says. */
+const commandsThat = (db: Store, attemptId: number, which = raw('true')): KeptCommand[] =>
+  all(db)<KeptCommand & { output_bytes: number | null }>`
+    SELECT * FROM commands WHERE attempt_id = ${attemptId} AND ${which} ORDER BY step, idx, id`.map(
+    ({ output_bytes, ...row }) => ({ ...row, output: unpackBytes(row.output, output_bytes) }),
   );
 
-export interface PhaseRow {
+export const commandsOf = (db: Store, attemptId: number): KeptCommand[] => commandsThat(db, attemptId);
+
+/** Those that messages with numbers in a range show. */
+export const commandsBetween = (db: Store, attemptId: number, from: number, to: number): KeptCommand[] =>
+  commandsThat(db, attemptId, raw('message_seq >= ? AND message_seq < ?', from, to));
+
+type Shown = 'step' | 'message_seq' | 'exit_code' | 'timed_out' | 'duration_ms' | 'command';
+
+/** `command`: its beginning. */
+export const commandHeads = (db: Store, attemptId: number) =>
+  all(db)<Pick<CommandRow, Shown>>`
+    SELECT step, message_seq, exit_code, timed_out, duration_ms, substr(command, 1, 6000) AS command FROM commands WHERE attempt_id = ${attemptId} ORDER BY step, idx`;
+
+interface PhaseRow {
   attempt_id: number;
   seq: number;
   name: string;
@@ -263,6 +288,14 @@ export interface PhaseRow {
 
 export const beginPhase = (db: Store, row: Omit<PhaseRow, 'duration_ms'>): number =>
   inTurn(db, () => put(db, 'phases', row));
+
+export const phasesOf = (db: Store, attemptId: number): Omit<PhaseRow, 'attempt_id'>[] =>
+  all(db)`SELECT seq, name, offset_ms, duration_ms FROM phases WHERE attempt_id = ${attemptId} ORDER BY seq`;
+
+/** Where it was, in a run on several engines. */
+export const engineStays = (db: Store, attemptId: number) =>
+  all(db)<{ engine: string; beganAt: string; endedAt: string | null; how: string | null }>`
+    SELECT engine, began_at AS beganAt, ended_at AS endedAt, how FROM leases WHERE attempt_id = ${attemptId} ORDER BY id`;
 
 /** How long a trial waited for its slot before the attempt began. The time lies before the attempt's clock and counts against no limit. */
 export const recordQueue = (db: Store, attemptId: number, waitedMs: number): number =>
@@ -281,7 +314,7 @@ export const endPhase = (db: Store, attemptId: number, seq: number, durationMs: 
     UPDATE phases SET duration_ms = ${durationMs} WHERE attempt_id = ${attemptId} AND seq = ${seq}`,
   );
 
-export interface EventRow {
+interface EventRow {
   seq: number;
   run_id: number;
   at: string;
@@ -291,3 +324,16 @@ export interface EventRow {
 
 export const insertEvent = (db: Store, runId: number, at: string, type: string, data: object): number =>
   inTurn(db, () => insert(db, 'events', { run_id: runId, at, type, data: JSON.stringify(data) }));
+
+/** The newest of a run first. */
+export const newestEvents = (db: Store, runId: number, limit: number) =>
+  all(db)<Omit<EventRow, 'run_id'>>`
+    SELECT seq, at, type, data FROM events WHERE run_id = ${runId} ORDER BY seq DESC LIMIT ${limit}`;
+
+export const newestOf = (db: Store, runId: number, types: readonly string[]) =>
+  first(db)<Omit<EventRow, 'run_id'>>`
+    SELECT seq, at, type, data FROM events WHERE run_id = ${runId} AND type IN (SELECT value FROM json_each(${JSON.stringify(types)}))
+    ORDER BY seq DESC LIMIT 1`;
+
+/** Of all runs. */
+export const newestEvent = (db: Store): number => cell(db)`SELECT ifnull(max(seq), 0) FROM events`;

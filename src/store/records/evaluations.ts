@@ -3,7 +3,7 @@
 import type { ExitClass, Outcome } from '../../outcome.ts';
 import type { Store } from '../open.ts';
 import { all, change, column, first, insert, raw } from '../query.ts';
-import { IS_RESULT, newestVerdict } from './trials.ts';
+import { IS_RESULT, newestVerdict, plausibleReward } from './trials.ts';
 
 export interface EvaluationRow {
   id: number;
@@ -53,6 +53,21 @@ export function verdictsOf(db: Store, runId: number): Map<number, EvaluationRow>
     SELECT e.* FROM trial_results v JOIN evaluations e ON e.id = v.evaluation_id WHERE v.run_id = ${runId}`;
   return new Map(rows.map((r) => [r.trial_id!, r]));
 }
+
+export type ShownEvaluation = Omit<
+  EvaluationRow,
+  'run_id' | 'trial_id' | 'instance_id' | 'model' | 'spec_hash' | 'image_digest'
+>;
+
+const EVALUATION =
+  raw(`id, attempt_id, harness, outcome, resolved, resolved_strict, ${plausibleReward('evaluations')}, rewards, report, apply_method, exit_code,
+  infra_reason, suspicion, error_message, network, source, started_at, duration_ms, patch_sha256`);
+
+export const evaluationsOf = (db: Store, trialId: number): Omit<ShownEvaluation, 'log'>[] =>
+  all(db)`SELECT ${EVALUATION} FROM evaluations WHERE trial_id = ${trialId} ORDER BY id`;
+
+export const evaluationById = (db: Store, id: number): ShownEvaluation | undefined =>
+  first(db)`SELECT ${EVALUATION}, log FROM evaluations WHERE id = ${id}`;
 
 export interface Gradable {
   trial_id: number;

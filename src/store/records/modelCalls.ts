@@ -8,7 +8,7 @@ import { all, assignments, change, each, first, insert, raw, storedList } from '
 import { inTurn } from '../writing.ts';
 import { type ArmRow, armsOf, type RunRow } from './runs.ts';
 
-export interface ModelCallRow {
+interface ModelCallRow {
   id: number;
   attempt_id: number;
   step: number;
@@ -57,7 +57,7 @@ export type EndedCallRow = ModelCallRow & { state: 'ok' | 'failed' | 'aborted' }
 export type CallEnded = Omit<EndedCallRow, 'id' | keyof CallBegan>;
 
 /** Money and tokens of several calls. `costNano` null: nothing is known; `unknownCalls` > 0: a lower bound. */
-export interface LedgerSums {
+interface LedgerSums {
   readonly calls: number;
   readonly costNano: number | null;
   readonly unknownCalls: number;
@@ -86,7 +86,7 @@ export const costWithoutCalls = (attempt: string): string =>
      WHERE w.id = ${attempt} AND wr.imported) THEN NULL ELSE 0 END`;
 
 /** Select list of the token counts of LedgerSums; `sum` says how a column becomes one number. */
-export const tokenSums = (sum: (column: string) => string): string =>
+const tokenSums = (sum: (column: string) => string): string =>
   ['input', 'cacheRead', 'cacheWrite', 'output', 'reasoning']
     .map((kind) => {
       const column = `${kind.replace(/[A-Z]/, (letter) => `_${letter.toLowerCase()}`)}_tokens`;
@@ -124,6 +124,35 @@ export const endedCalls = (db: Store, attemptId: number): EndedCallRow[] =>
   all(
     db,
   )`SELECT * FROM model_calls WHERE attempt_id = ${attemptId} AND state <> 'in_flight' AND label IS NOT ${GRADING} ORDER BY id`;
+
+const CALL = [
+  'step',
+  'try',
+  'state',
+  'started_at',
+  'latency_ms',
+  'status_code',
+  'error_code',
+  'model_answered',
+  'finish_reason',
+  'input_tokens',
+  'cache_read_tokens',
+  'cache_write_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+  'cost_nano',
+] as const satisfies readonly (keyof ModelCallRow)[];
+export type CallRow = Pick<ModelCallRow, (typeof CALL)[number]>;
+
+/** Calls of the agent itself. */
+export const callsOf = (db: Store, attemptId: number) =>
+  all(db)<CallRow>`
+    SELECT ${raw(CALL.join(', '))} FROM model_calls WHERE attempt_id = ${attemptId} AND label IS NOT ${GRADING} ORDER BY step, try, id`;
+
+/** Calls of an installed program; the built-in agent has none. */
+export const callsOfProgram = (db: Store, attemptId: number) =>
+  all(db)<CallRow & { call: number }>`
+    SELECT ${raw(CALL.join(', '))}, call FROM model_calls WHERE attempt_id = ${attemptId} AND call IS NOT NULL ORDER BY id`;
 
 /** Calls of tests that a dead process left. Returns how many there were. */
 export const abandonGradingCalls = (db: Store, runId: number): number =>
@@ -245,6 +274,7 @@ export function sumAttempt(db: Store, attemptId: number): void {
 /** A row of attempt_ledger. */
 interface AttemptLine {
   readonly attempt_id: number;
+  readonly trial_id: number;
   readonly model: string;
   readonly calls: number;
   readonly failed_calls: number;
@@ -266,9 +296,9 @@ const OF_RUN = raw(
 
 const linesOf = (runId: number) =>
   raw(
-    `SELECT l.* FROM ${OF_RUN.text} JOIN attempt_ledger l ON l.attempt_id = k.attempt_id WHERE t.run_id = ?
+    `SELECT l.*, t.id AS trial_id FROM ${OF_RUN.text} JOIN attempt_ledger l ON l.attempt_id = k.attempt_id WHERE t.run_id = ?
     UNION ALL
-    SELECT * FROM (SELECT ${LINE.text} FROM ${OF_RUN.text} JOIN model_calls c ON c.attempt_id = a.id
+    SELECT * FROM (SELECT ${LINE.text}, t.id AS trial_id FROM ${OF_RUN.text} JOIN model_calls c ON c.attempt_id = a.id
       WHERE t.run_id = ? AND k.attempt_id IS NULL GROUP BY 1, 2)`,
     runId,
     runId,
@@ -280,15 +310,19 @@ const attemptLines = (db: Store, runId: number): Iterable<AttemptLine> =>
 
 /** The cost of each attempt of a run that asked a model. */
 export function* moneyOfAttempts(db: Store, runId: number): Generator<Sums & { trialId: number }> {
-  const trials = all(db)<{ id: number; trial: number }>`
-    SELECT a.id, a.trial_id AS trial FROM trials t JOIN attempts a ON a.trial_id = t.id WHERE t.run_id = ${runId}`;
-  const trialOf = new Map(trials.map(({ id, trial }) => [id, trial]));
   for (const line of attemptLines(db, runId)) {
     const sums = nothing();
     add(sums, line);
-    yield { ...sums, trialId: trialOf.get(line.attempt_id)! };
+    yield { ...sums, trialId: line.trial_id };
   }
 }
+
+/** The money of one attempt; undefined where it asked no model. By its id: joined, SQLite would add up those of the whole database first. */
+export const moneyOfAttempt = (db: Store, attemptId: number) =>
+  first(db)<LedgerSums & { failedCalls: number }>`
+    SELECT c.cost_nano AS costNano, c.unknown_calls AS unknownCalls, c.calls,
+       (SELECT count(*) FROM model_calls f WHERE f.attempt_id = c.attempt_id AND f.state <> 'ok') AS failedCalls,
+       ${raw(tokenSums((column) => `c.${column}`))} FROM attempt_costs c WHERE c.attempt_id = ${attemptId}`;
 
 /** The money of all attempts of a run together. */
 export const runMoney = (

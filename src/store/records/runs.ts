@@ -122,6 +122,34 @@ export const hasRuns = (db: Store): boolean => first(db)`SELECT 1 FROM runs LIMI
 
 export const listRuns = (db: Store): RunRow[] => all(db)`SELECT * FROM runs ORDER BY id`;
 
+/** Without the texts, which are large. */
+export type ShownRun = Omit<RunRow, 'config' | 'manifest' | 'emit_empty'> & {
+  /** "2/5"; null for a whole run. */
+  readonly shard: string | null;
+};
+
+const RUN = raw(
+  `id, name, status, created_at, finished_at, dataset_source, dataset_revision, dataset_hash, config_hash, budget_nano, imported,
+  iif(json_valid(manifest), (manifest ->> '$.shard.number') || '/' || (manifest ->> '$.shard.of'), NULL) AS shard`,
+);
+
+/** The newest first. */
+export const shownRuns = (db: Store): ShownRun[] => all(db)`SELECT ${RUN} FROM runs ORDER BY id DESC`;
+
+export const shownRun = (db: Store, id: number): ShownRun | undefined =>
+  first(db)`SELECT ${RUN} FROM runs WHERE id = ${id}`;
+
+/** A manifest may name every instance of a large dataset: one of more bytes than `most` is left out. */
+export const runTexts = (db: Store, id: number, most: number) =>
+  first(db)<Pick<RunRow, 'config' | 'manifest'>>`
+    SELECT config, iif(octet_length(manifest) > ${most}, '', manifest) AS manifest FROM runs WHERE id = ${id}`!;
+
+/** Changes when a finished run changes (a regrade, a resume), and is cheap to read: the key of cached summaries. */
+export const runSignature = (db: Store, id: number): string =>
+  cell(db)`
+    SELECT (SELECT count(*) FROM trials WHERE run_id = r.id AND state = 'sealed') || ' ' ||
+       ifnull((SELECT max(id) FROM evaluations WHERE run_id = r.id), '') FROM runs r WHERE r.id = ${id}`;
+
 /** The arms of all runs. */
 export const allArms = (db: Store): ArmRow[] => all(db)`SELECT * FROM arms ORDER BY id`;
 

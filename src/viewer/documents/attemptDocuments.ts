@@ -6,15 +6,31 @@ import { isRecord } from '../../base/isRecord.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { shownExit } from '../../base/text/exitCodeTold.ts';
 import { namesOfMessages, threadsOf } from '../../formats/trajectory.ts';
-import type { AttemptRow } from '../../store/records/trials.ts';
-import type {
-  CallRow,
-  ProgramCallFacts,
-  ShownEvaluation,
-  ShownMessage,
-  ViewedCommand,
-  ViewerQueries,
-} from '../../store/records/viewerQueries.ts';
+import type { Store } from '../../store/open.ts';
+import {
+  answersOf,
+  type CommandRow,
+  commandHeads,
+  commandsBetween,
+  engineStays,
+  type MessageHead,
+  type MessageRow,
+  messageHeads,
+  messagesBetween,
+  phasesOf,
+} from '../../store/records/attemptBodies.ts';
+import { connectionLinesOf } from '../../store/records/connections.ts';
+import { evaluationById, evaluationsOf, type ShownEvaluation } from '../../store/records/evaluations.ts';
+import {
+  type CallRow,
+  callsOf,
+  callsOfProgram,
+  gradingMoney,
+  type ProgramCallFacts,
+  programCallFacts,
+} from '../../store/records/modelCalls.ts';
+import { trialHead } from '../../store/records/trialPages.ts';
+import { type AttemptRow, attemptById, attemptsOf } from '../../store/records/trials.ts';
 import { answersByCode, parts, type StepAction, type StepFacts, stepFacts } from '../steps/stepFacts.ts';
 import { MESSAGES_PER_CHUNK } from './documents.ts';
 import { keptWork } from './keptWork.ts';
@@ -51,16 +67,16 @@ export type OutlineRow = AttemptDocument['outline'][number];
 export type ThreadDocument = AttemptDocument['threads'][number];
 
 export function attemptDocument(record: ViewedRecord, attemptId: number) {
-  const attempt = record.attempt(attemptId);
-  const head = attempt && record.trialHead(attempt.trial_id);
+  const { db } = record;
+  const attempt = attemptById(db, attemptId);
+  const head = attempt && trialHead(db, attempt.trial_id);
   if (!attempt || !head) return undefined;
   const row = readRow(head.row);
-  const { outline, threads } = outlineOf(record, attemptId);
-  const engines = record.engineStays(attemptId);
-  const judge = record.grading(attemptId);
-  const connections = record.connections(attemptId);
-  const evaluations = record
-    .evaluationsOf(head.trial)
+  const { outline, threads } = outlineOf(db, attemptId);
+  const engines = engineStays(db, attemptId);
+  const judge = gradingMoney(db, attemptId);
+  const connections = connectionLinesOf(db, attemptId);
+  const evaluations = evaluationsOf(db, head.trial)
     .map((evaluation) => evaluationSummary(evaluation, attempt))
     .map((summary, i, list) => ({
       ...summary,
@@ -98,7 +114,7 @@ export function attemptDocument(record: ViewedRecord, attemptId: number) {
       failToPass: row.FAIL_TO_PASS,
       passToPass: row.PASS_TO_PASS.length,
     },
-    attempts: record.attemptsOf(head.trial).map((a) => ({
+    attempts: attemptsOf(db, head.trial).map((a) => ({
       id: a.id,
       number: a.number,
       final: a.id === head.final_attempt_id,
@@ -139,10 +155,10 @@ export function attemptDocument(record: ViewedRecord, attemptId: number) {
       ...(engines.length > 0 && { engines }),
     },
     patch,
-    why: whyOf(head.run, ended, patch, current && evaluationDocument(record, current.id), kept),
+    why: whyOf(head.run, ended, patch, current && evaluationDocument(db, current.id), kept),
     submission: readBytes(attempt.submission),
     captured,
-    phases: record.phases(attemptId),
+    phases: phasesOf(db, attemptId),
     outline,
     /** The agent's own first; empty for the built-in agent. */
     threads,
@@ -158,19 +174,19 @@ function range(chunk: number): [from: number, to: number] {
 export type MessageChunk = ReturnType<typeof messageChunk>;
 export type MessageDocument = MessageChunk['messages'][number];
 
-export function messageChunk(queries: ViewerQueries, attemptId: number, chunk: number) {
+export function messageChunk(db: Store, attemptId: number, chunk: number) {
   const [from, to] = range(chunk);
-  const commands = Map.groupBy(queries.commands(attemptId, from, to), (command) => command.message_seq);
+  const commands = Map.groupBy(commandsBetween(db, attemptId, from, to), (command) => command.message_seq);
   return {
     attempt: attemptId,
     from,
-    messages: queries
-      .messages(attemptId, from, to)
-      .map((row) => messageDocument(row, commands.get(row.seq) ?? [])),
+    messages: messagesBetween(db, attemptId, from, to).map((row) =>
+      messageDocument(row, commands.get(row.seq) ?? []),
+    ),
   };
 }
 
-function messageDocument(row: ShownMessage, commands: readonly ViewedCommand[]) {
+function messageDocument(row: MessageRow, commands: readonly CommandRow[]) {
   return {
     seq: row.seq,
     role: row.role,
@@ -208,14 +224,16 @@ export interface PackedChunk {
   }[];
 }
 
-export function rawChunk(queries: ViewerQueries, attemptId: number, chunk: number) {
+export function rawChunk(db: Store, attemptId: number, chunk: number) {
   const [from, to] = range(chunk);
   return {
     attempt: attemptId,
     from,
-    messages: queries
-      .messages(attemptId, from, to)
-      .map((row) => ({ seq: row.seq, createdAt: row.created_at, data: row.data })),
+    messages: messagesBetween(db, attemptId, from, to).map((row) => ({
+      seq: row.seq,
+      createdAt: row.created_at,
+      data: row.data,
+    })),
   };
 }
 
@@ -247,10 +265,10 @@ function evaluationSummary(
 
 export type EvaluationDocument = NonNullable<ReturnType<typeof evaluationDocument>>;
 
-export function evaluationDocument(queries: ViewerQueries, id: number) {
-  const row = queries.evaluation(id);
+export function evaluationDocument(db: Store, id: number) {
+  const row = evaluationById(db, id);
   if (!row) return undefined;
-  const attempt = row.attempt_id === null ? undefined : queries.attempt(row.attempt_id);
+  const attempt = row.attempt_id === null ? undefined : attemptById(db, row.attempt_id);
   const whole = unpack(row.log);
   const omitted = whole === null ? 0 : Math.max(0, whole.length - LOG_LIMIT);
   const half = LOG_LIMIT / 2;
@@ -278,14 +296,12 @@ function unpack(log: Buffer | null): string | null {
   }
 }
 
-type Head = ReturnType<ViewerQueries['messageOutline']>[number];
-
 /** The tries behind the answers, by the messages that they are. */
 type Behind = ReadonlyMap<number, readonly CallRow[]>;
 
 /** The n-th message of the built-in agent's model is the n-th step that was answered. */
-function behindSteps(queries: ViewerQueries, attemptId: number, heads: readonly Head[]): Behind {
-  const byStep = Map.groupBy(queries.calls(attemptId), (call) => call.step);
+function behindSteps(db: Store, attemptId: number, heads: readonly MessageHead[]): Behind {
+  const byStep = Map.groupBy(callsOf(db, attemptId), (call) => call.step);
   const answered = [...byStep.values()].filter((calls) => calls.some((call) => call.state === 'ok'));
   const turns = heads.filter(({ role }) => role === 'assistant');
   return new Map(turns.map(({ seq }, turn) => [seq, answered[turn] ?? []]));
@@ -300,7 +316,7 @@ const behindCalls = (program: readonly ProgramCallFacts[], byCall: Map<number, r
   );
 
 function threadDocuments(
-  heads: readonly Head[],
+  heads: readonly MessageHead[],
   program: readonly ProgramCallFacts[],
   byCall: Map<number, readonly CallRow[]>,
 ) {
@@ -332,19 +348,14 @@ function fencedActions(content: string): StepAction[] {
 type Commands = ReadonlyMap<number | null, readonly { command: string }[]>;
 
 /** The kind of each answer: by the commands that ran after it, else by what it asks for. */
-function actionsBehind(
-  queries: ViewerQueries,
-  attemptId: number,
-  heads: readonly Head[],
-  commands: Commands,
-) {
+function actionsBehind(db: Store, attemptId: number, heads: readonly MessageHead[], commands: Commands) {
   const actionsOf = (seq: number | null): StepAction[] =>
     (commands.get(seq) ?? []).map(({ command }) => ({ name: 'bash', text: command }));
   const facts = new Map<number, { does: StepFacts; asks: boolean }>();
   const note = (seq: number, own: readonly StepAction[]) =>
     facts.set(seq, { does: stepFacts(own), asks: answersByCode(own.at(-1)?.text ?? '') });
   if ([...commands.keys()].every((seq) => seq === null)) {
-    for (const { seq, content, data } of queries.answers(attemptId)) {
+    for (const { seq, content, data } of answersOf(db, attemptId)) {
       const { toolCalls } = readMessage(data);
       note(seq, toolCalls.length > 0 ? toolCalls : fencedActions(content));
     }
@@ -366,14 +377,14 @@ function actionsBehind(
 const observes = (role: string): boolean => role === 'user' || role === 'tool';
 
 /** Joins messages, calls and commands into one light row a message. Commands say themselves which observation shows them. */
-function outlineOf(queries: ViewerQueries, attemptId: number) {
-  const heads = queries.messageOutline(attemptId);
-  const program = queries.programCalls(attemptId);
-  const rows = program.length > 0 ? queries.callsOfProgram(attemptId) : [];
+function outlineOf(db: Store, attemptId: number) {
+  const heads = messageHeads(db, attemptId);
+  const program = programCallFacts(db, attemptId);
+  const rows = program.length > 0 ? callsOfProgram(db, attemptId) : [];
   const byCall: Map<number, readonly CallRow[]> = Map.groupBy(rows, ({ call }) => call);
-  const behind = program.length > 0 ? behindCalls(program, byCall) : behindSteps(queries, attemptId, heads);
-  const commands = Map.groupBy(queries.commandOutline(attemptId), (command) => command.message_seq);
-  const does = actionsBehind(queries, attemptId, heads, commands);
+  const behind = program.length > 0 ? behindCalls(program, byCall) : behindSteps(db, attemptId, heads);
+  const commands = Map.groupBy(commandHeads(db, attemptId), (command) => command.message_seq);
+  const does = actionsBehind(db, attemptId, heads, commands);
   const names = namesOfMessages(heads, program);
   // An import knows no times of messages and gives all of them that of the attempt.
   const timed = heads.some((head) => head.created_at !== heads[0]!.created_at);

@@ -6,6 +6,7 @@ import { sideOfArm } from '../../report/compare/side.ts';
 import { RESAMPLING_SEED, summarize } from '../../report/measure/summary.ts';
 import { fixedTest } from '../../results/compareSources.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
+import { armsOf, shownRun } from '../../store/records/runs.ts';
 import { fewNamed } from './documents.ts';
 import type { ViewedRecord } from './trialDocuments.ts';
 
@@ -21,7 +22,7 @@ export function sidesIn(record: ViewedRecord, names: readonly string[]): ArmOfRu
     return { run: Number(run), arm: Number(arm) };
   });
   const isThere = ({ run, arm }: ArmOfRun) =>
-    record.run(run) !== undefined && record.arms(run)[arm] !== undefined;
+    shownRun(record.db, run) !== undefined && armsOf(record.db, run)[arm] !== undefined;
   return sides.length >= 1 && sides.every(isThere) ? sides : undefined;
 }
 

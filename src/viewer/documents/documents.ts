@@ -4,7 +4,7 @@
  * Here is what several of them share. Names that come from models or datasets are in lists of pairs, so that a test called
  * `__proto__` stays a test.
  */
-import type { ShownTrial } from '../../store/records/viewerQueries.ts';
+import type { ShownTrial } from '../../store/records/trialPages.ts';
 
 /**
  * A page that is open while the program behind it changes, or that nobody built anew, must not misread what it gets: both say which

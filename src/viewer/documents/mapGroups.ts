@@ -1,6 +1,6 @@
 /** Trials on the page of a run: groups, sizes by cost, and what is missing. */
 import { isGraded, standingOf } from '../../report/measure/score.ts';
-import type { RunData } from '../../store/records/reportQueries.ts';
+import type { RunData } from '../../store/records/runData.ts';
 
 /** Trials of a run in few bytes. */
 export interface RunMap {

@@ -5,8 +5,13 @@ import { summaryDocument } from '../../report/render/summaryDocument.ts';
 import { readLiveRun, remainingMs } from '../../run/liveRun.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
 import { countsOf, statusOf } from '../../run/standing.ts';
-import { runById } from '../../store/records/runs.ts';
-import type { ShownRun, ViewerQueries } from '../../store/records/viewerQueries.ts';
+import type { Store } from '../../store/open.ts';
+import { newestEvents, newestOf } from '../../store/records/attemptBodies.ts';
+import { runMoney } from '../../store/records/modelCalls.ts';
+import { scoreRows } from '../../store/records/runData.ts';
+import { armsOf, runById, runTexts, type ShownRun, shownRun, shownRuns } from '../../store/records/runs.ts';
+import { attemptEnds, trialsPlanned } from '../../store/records/trialPages.ts';
+import { attemptById } from '../../store/records/trials.ts';
 import { attemptDocument, evaluationDocument, messageChunk, rawChunk } from './attemptDocuments.ts';
 import { comparedDocument, sidesIn } from './compared.ts';
 import { endingOf, fewNamed, TRIALS_PER_PAGE } from './documents.ts';
@@ -33,14 +38,14 @@ export interface RunList {
 
 /** `onlyRuns` is set for files: only these runs are shown. */
 export function createDocuments(
-  queries: ViewerQueries,
+  db: Store,
   options: { title: string; onlyRuns?: ReadonlySet<number>; madeAt?: string },
 ): Documents {
-  const record = viewedRecord(queries);
-  const summaryOf = record.kept((id) => runSummary(record, record.run(id)!));
+  const record = viewedRecord(db);
+  const summaryOf = record.kept((id) => runSummary(record, shownRun(db, id)!));
   const runOf = record.kept((id) => runDocument(record, summaryOf(id)));
   function* summaries() {
-    for (const { id } of record.runs()) if (options.onlyRuns?.has(id) ?? true) yield summaryOf(id);
+    for (const { id } of shownRuns(db)) if (options.onlyRuns?.has(id) ?? true) yield summaryOf(id);
   }
   const runs = (): RunList => ({
     title: options.title,
@@ -64,19 +69,19 @@ export function createDocuments(
     if (part !== undefined && n === undefined) return undefined;
     switch (part === undefined ? kind : `${kind}/${part}`) {
       case 'runs':
-        return record.run(id) && runOf(id);
+        return shownRun(db, id) && runOf(id);
       case 'runs/trials':
-        return record.run(id) && trialPage(record, id, n!);
+        return shownRun(db, id) && trialPage(record, id, n!);
       case 'runs/map':
-        return n === 0 && record.run(id) ? runMap(record, id) : undefined;
+        return n === 0 && shownRun(db, id) ? runMap(record, id) : undefined;
       case 'attempts':
         return attemptDocument(record, id);
       case 'attempts/messages':
-        return record.attempt(id) && messageChunk(record, id, n!);
+        return attemptById(db, id) && messageChunk(db, id, n!);
       case 'attempts/raw':
-        return record.attempt(id) && rawChunk(record, id, n!);
+        return attemptById(db, id) && rawChunk(db, id, n!);
       case 'evaluations':
-        return evaluationDocument(record, id);
+        return evaluationDocument(db, id);
       default:
         return undefined;
     }
@@ -115,13 +120,13 @@ function runMap(record: ViewedRecord, runId: number): RunMap {
     row.steps,
     row.attempt,
   ]);
-  return { run: runId, total: record.trialsPlanned(runId)!.n, words, cells };
+  return { run: runId, total: trialsPlanned(record.db, runId), words, cells };
 }
 
 export type RunSummary = ReturnType<typeof runSummary>;
 
 function runSummary(record: ViewedRecord, run: ShownRun) {
-  const trials = record.scoreRows(run.id);
+  const trials = scoreRows(record.db, run.id);
   const scores = armScores(trials);
   const status = statusOf(record.root, run);
   return {
@@ -136,7 +141,7 @@ function runSummary(record: ViewedRecord, run: ShownRun) {
     datasetRevision: run.dataset_revision,
     datasetHash: run.dataset_hash,
     configHash: run.config_hash,
-    arms: record.arms(run.id).map(({ name, model }) => ({
+    arms: armsOf(record.db, run.id).map(({ name, model }) => ({
       name,
       model,
       score: scores.find(({ arm }) => arm === name) ?? null,
@@ -146,7 +151,7 @@ function runSummary(record: ViewedRecord, run: ShownRun) {
     flagged: scores.reduce((sum, { flagged }) => sum + flagged, 0),
     /** Trials by the class of their end. */
     classes: { running: 0, not_run: 0, ...countsOf(record.root, run, classesOf(trials)) },
-    money: record.runMoney({ id: run.id, imported: run.imported }),
+    money: runMoney(record.db, run),
     budgetNano: run.budget_nano,
   };
 }
@@ -159,7 +164,9 @@ type RunData = NonNullable<ReturnType<ViewedRecord['reportData']>>;
 function seriesOf(record: ViewedRecord, runId: number, data: RunData) {
   const finals = new Map(data.trials.map((trial) => [trial.attemptId, trial]));
   const costs = new Map(data.costs.map(({ attemptId, costNano }) => [attemptId, costNano]));
-  const ended = record.attemptEnds(runId).sort((a, b) => (a.at < b.at ? -1 : 1));
+  const ended = attemptEnds(record.db, runId)
+    .flatMap(({ id, at }) => (at === null ? [] : { id, at }))
+    .sort((a, b) => (a.at < b.at ? -1 : 1));
   let [costNano, sealed, resolved] = [0, 0, 0];
   const points = ended.map(({ id, at }, i) => {
     const trial = finals.get(id);
@@ -180,7 +187,7 @@ const FREE = ['resumed', 'run_started', 'run_ended'];
 
 /** The newest of these events says whether the run is held. */
 function breakerOf(record: ViewedRecord, runId: number) {
-  const last = record.newestOf(runId, [...HELD, ...FREE]);
+  const last = newestOf(record.db, runId, [...HELD, ...FREE]);
   if (!last) return null;
   return { open: HELD.includes(last.type), reason: pauseReason(last.data), at: last.at };
 }
@@ -204,7 +211,7 @@ function runDocument(record: ViewedRecord, summary: RunSummary) {
     report: fewNamed(report),
     words: fewNamed(summaryDocument(report, data.verdicts)),
     missing: missingParts(data),
-    ...record.runTexts(id, LONGEST_MANIFEST)!,
+    ...runTexts(record.db, id, LONGEST_MANIFEST),
     trialPages: Math.max(1, Math.ceil(summary.planned / TRIALS_PER_PAGE)),
     now: nowOf(record, summary),
     series: summary.imported ? [] : seriesOf(record, id, data),
@@ -212,7 +219,7 @@ function runDocument(record: ViewedRecord, summary: RunSummary) {
       .map(([name, own]) => ({ name, ms: own.reduce((sum, { totalMs }) => sum + totalMs, 0) }))
       .sort((a, b) => b.ms - a.ms),
     breaker: breakerOf(record, id),
-    events: record.events(id, 50),
+    events: newestEvents(record.db, id, 50),
   };
 }
 

@@ -1,7 +1,20 @@
 /** Documents about trials: their verdicts and money, page by page, and the history of an instance. */
+import { dirname } from 'node:path';
 import { standingOf } from '../../report/measure/score.ts';
-import { isDead, settled } from '../../run/standing.ts';
-import type { ShownTrial, ViewerQueries } from '../../store/records/viewerQueries.ts';
+import { isDead, reportData } from '../../run/standing.ts';
+import type { Store } from '../../store/open.ts';
+import { version } from '../../store/query.ts';
+import { moneyOfAttempt, moneyOfAttempts } from '../../store/records/modelCalls.ts';
+import { runSignature, shownRun } from '../../store/records/runs.ts';
+import {
+  hasVerdict,
+  type ShownTrial,
+  taskBeginnings,
+  trialsOfInstance,
+  trialsOnPage,
+  trialsPlanned,
+} from '../../store/records/trialPages.ts';
+import { attemptsOf } from '../../store/records/trials.ts';
 import { type MoneyDocument, TRIALS_PER_PAGE, type TrialDocument } from './documents.ts';
 import { readFlags } from './lenient.ts';
 
@@ -30,12 +43,13 @@ function addMoney(parts: readonly MoneyDocument[]): MoneyDocument {
 export type ViewedRecord = ReturnType<typeof viewedRecord>;
 
 /** Readings of a whole run are kept until the run changes. */
-export function viewedRecord(queries: ViewerQueries) {
+export function viewedRecord(db: Store) {
+  const root = dirname(db.name);
   const keyOf = (id: number): string => {
-    const run = queries.run(id);
+    const run = shownRun(db, id);
     if (!run || run.status === 'running' || run.status === 'paused')
-      return `${queries.version()} ${run && isDead(queries.root, run)}`;
-    return `${run.status} ${run.finished_at} ${JSON.stringify(queries.runSignature(id))}`;
+      return `${version(db)} ${run && isDead(root, run)}`;
+    return `${run.status} ${run.finished_at} ${runSignature(db, id)}`;
   };
   const kept = <T>(read: (runId: number) => T): ((runId: number) => T) => {
     const known = new Map<number, { key: string; value: T }>();
@@ -49,21 +63,18 @@ export function viewedRecord(queries: ViewerQueries) {
     };
   };
   return {
-    ...queries,
+    db,
+    root,
     kept,
-    money: (attempt: number): MoneyDocument => ({ ...NO_MONEY, ...queries.cost(attempt) }),
+    money: (attempt: number): MoneyDocument => ({ ...NO_MONEY, ...moneyOfAttempt(db, attempt) }),
     /** By trial, of all its attempts: a retry costs too. */
     moneyOfTrials: kept((id) => {
-      const run = queries.run(id)!;
       const found = new Map<number, MoneyDocument>();
-      for (const { trialId, ...money } of queries.moneyOf(run))
+      for (const { trialId, ...money } of moneyOfAttempts(db, id))
         found.set(trialId, addMoney([found.get(trialId) ?? NO_MONEY, money]));
       return found;
     }),
-    reportData: (id: number) => {
-      const data = queries.runData(id);
-      return data && settled(queries.root, data);
-    },
+    reportData: (id: number) => reportData(db, id),
   };
 }
 
@@ -104,14 +115,14 @@ export function trialDocuments(
   limit: number,
   offset = 0,
 ): TrialDocument[] {
-  const run = record.run(runId);
+  const run = shownRun(record.db, runId);
   const dead = run !== undefined && isDead(record.root, run);
   // The whole run decides, not these rows, so that all pages of a run that is being graded agree.
-  const graded = record.anyVerdict(runId) !== undefined;
+  const graded = hasVerdict(record.db, runId);
   const money = record.moneyOfTrials(runId);
-  return record
-    .trials(runId, limit, offset)
-    .map((row) => trialDocument(dead ? stopped(row) : row, money.get(row.trial) ?? NO_MONEY, graded));
+  return trialsOnPage(record.db, runId, limit, offset).map((row) =>
+    trialDocument(dead ? stopped(row) : row, money.get(row.trial) ?? NO_MONEY, graded),
+  );
 }
 
 /** The trial of a run whose process is gone. */
@@ -125,11 +136,11 @@ export type TrialPage = ReturnType<typeof trialPage>;
 export function trialPage(record: ViewedRecord, runId: number, page: number) {
   const [limit, offset] = [TRIALS_PER_PAGE, page * TRIALS_PER_PAGE];
   const tasks = new Map(
-    record.taskBeginnings(runId, limit, offset).map(({ trial, begins }) => [trial, firstLine(begins)]),
+    taskBeginnings(record.db, runId, limit, offset).map(({ trial, begins }) => [trial, firstLine(begins)]),
   );
   return {
     run: runId,
-    total: record.trialsPlanned(runId)!.n,
+    total: trialsPlanned(record.db, runId),
     rows: trialDocuments(record, runId, limit, offset).map((row): TrialDocument => {
       const task = tasks.get(row.trial);
       return task ? { ...row, task } : row;
@@ -152,11 +163,11 @@ function firstLine(text: unknown): string {
 export type HistoryRow = ReturnType<typeof history>[number];
 
 export const history = (record: ViewedRecord, instanceId: string) =>
-  record.history(instanceId).map(({ run, created_at, ...row }) => ({
+  trialsOfInstance(record.db, instanceId).map(({ run, created_at, ...row }) => ({
     ...trialDocument(
       row,
-      addMoney(record.attemptsOf(row.trial).map(({ id }) => record.money(id))),
-      record.anyVerdict(row.run_id) !== undefined,
+      addMoney(attemptsOf(record.db, row.trial).map(({ id }) => record.money(id))),
+      hasVerdict(record.db, row.run_id),
     ),
     run,
     runId: row.run_id,

@@ -21,7 +21,7 @@ import {
   writeSubmission,
 } from '../../../src/report/submission/writeSubmission.ts';
 import type { Store } from '../../../src/store/open.ts';
-import { loadRunData } from '../../../src/store/records/reportQueries.ts';
+import { loadRunData } from '../../../src/store/records/runData.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from '../recordedRun.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'swebatch-submission-'));

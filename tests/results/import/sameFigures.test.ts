@@ -17,7 +17,6 @@ import {
 } from '../../../src/run/record/exportRun.ts';
 import { requireRun } from '../../../src/run/resultsRoot.ts';
 import { openStore, type Store } from '../../../src/store/open.ts';
-import { viewerQueries } from '../../../src/store/records/viewerQueries.ts';
 import { verifyRun } from '../../../src/store/verifyRun.ts';
 import { createDocuments } from '../../../src/viewer/documents/resources.ts';
 import { type Happened, recordRun } from '../../report/recordedRun.ts';
@@ -119,7 +118,7 @@ const plain = (value: unknown): unknown =>
 /** Documents of the viewer, by what they are about. */
 function documentsOf(root: string): unknown {
   using store = openStore(join(root, 'swebatch.db'), { readonly: true });
-  const documents = createDocuments(viewerQueries(store), { title: 't' });
+  const documents = createDocuments(store, { title: 't' });
   const attempts = store
     .prepare('SELECT id FROM attempts')
     .pluck()

@@ -2,7 +2,7 @@
 import { summarize } from '../../../src/report/measure/summary.ts';
 import { requireRun } from '../../../src/run/resultsRoot.ts';
 import type { Store } from '../../../src/store/open.ts';
-import { loadRunData } from '../../../src/store/records/reportQueries.ts';
+import { loadRunData } from '../../../src/store/records/runData.ts';
 import { openMemory, recordRun } from '../../report/recordedRun.ts';
 
 const IDS = Array.from({ length: 7 }, (_, n) => `a__a-${n}`);

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Store } from '../../../src/store/open.ts';
-import { viewerQueries } from '../../../src/store/records/viewerQueries.ts';
 import type { AttemptDocument } from '../../../src/viewer/documents/attemptDocuments.ts';
 import { createDocuments } from '../../../src/viewer/documents/resources.ts';
 import { addRun, openFixture } from '../fixture.ts';
@@ -20,8 +19,7 @@ afterEach(() => {
   store.close();
   rmSync(dir, { recursive: true, force: true });
 });
-const outline = () =>
-  (createDocuments(viewerQueries(store), { title: 't' }).read('attempts/1') as AttemptDocument).outline;
+const outline = () => (createDocuments(store, { title: 't' }).read('attempts/1') as AttemptDocument).outline;
 
 test('each message has its time; an import, which gives all the same, shows none', () => {
   expect(new Set(outline().map(({ at }) => at)).size).toBeGreaterThan(2);

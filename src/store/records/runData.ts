@@ -1,5 +1,5 @@
 /**
- * The data of a run for reports and comparisons. The cores in src/report work only on these types, so the data can come from a database,
+ * The data of a run for reports, comparisons and the viewer. The cores in src/report work only on these types, so the data can come from a database,
  * from files or from a test. Patches, messages and logs are large; attemptBodies.ts reads them.
  */
 import { recordOf } from '../../base/isRecord.ts';
@@ -188,18 +188,20 @@ function overheadOf(db: Store, armId: number): Pick<ReportArm, 'overheadTokens'>
   return middle === undefined ? {} : { overheadTokens: Math.round(middle) };
 }
 
-// Without the view trial_results: what belongs to an arm or an instance is the same text for many trials, and is read once. The length of a patch is
-// in the head of its row: a comparison with '' would read it.
+/** What decides the score of a trial. The length of a patch is in the head of its row: a comparison with '' would read it. */
+const SCORED = `t.arm_id AS armId, t.instance_pk AS instancePk, t.epoch, t.state, t.not_run_reason AS notRunReason, f.exit_reason AS exitReason,
+    f.exit_class AS exitClass, octet_length(f.model_patch) = 0 AS patchEmpty, e.outcome, e.resolved, ${plausibleReward('e')}, e.rewards`;
+
+// Without the view trial_results: what belongs to an arm or an instance is the same text for many trials, and is read once.
 const TRIALS =
-  raw(`SELECT t.id AS trialId, t.arm_id AS armId, t.instance_pk AS instancePk, t.epoch, t.state, t.position, f.id AS attemptId,
-    (SELECT count(*) FROM attempts a WHERE a.trial_id = t.id) AS attempts, f.exit_reason AS exitReason, f.exit_class AS exitClass,
-    f.exit_detail AS exitDetail, f.exit_status AS exitStatus, t.not_run_reason AS notRunReason, coalesce(f.steps, 0) AS steps,
-    f.elapsed_ms AS elapsedMs, f.working_ms AS workingMs, f.patch_source AS patchSource, f.patch_state AS patchState,
-    f.patch_sha256 AS patchSha256, octet_length(f.model_patch) = 0 AS patchEmpty, f.id IS NOT NULL AND octet_length(f.model_patch) IS NULL AS patchUnknown,
+  raw(`SELECT ${SCORED}, t.id AS trialId, t.position, f.id AS attemptId, (SELECT count(*) FROM attempts a WHERE a.trial_id = t.id) AS attempts,
+    f.exit_detail AS exitDetail, f.exit_status AS exitStatus, coalesce(f.steps, 0) AS steps, f.elapsed_ms AS elapsedMs, f.working_ms AS workingMs,
+    f.patch_source AS patchSource, f.patch_state AS patchState, f.patch_sha256 AS patchSha256,
+    f.id IS NOT NULL AND octet_length(f.model_patch) IS NULL AS patchUnknown,
     octet_length(f.model_patch) = 0 AND length(f.captured_patch) > 0 AND f.work_image IS NULL
       AND coalesce(e.outcome, 'empty_patch') = 'empty_patch' AS workUnused,
-    f.suspicion, coalesce(f.oom_kills, 0) AS oomKills, f.history, f.image_digest AS imageDigest, e.outcome, e.resolved,
-    e.resolved_strict AS resolvedStrict, ${plausibleReward('e')}, e.rewards, e.suspicion AS gradeSuspicion, e.harness, e.spec_hash AS specHash
+    f.suspicion, coalesce(f.oom_kills, 0) AS oomKills, f.history, f.image_digest AS imageDigest,
+    e.resolved_strict AS resolvedStrict, e.suspicion AS gradeSuspicion, e.harness, e.spec_hash AS specHash
   FROM ${WITH_RESULT}`);
 
 /** The columns that decide the score of a trial, for lists that show many runs. */
@@ -218,8 +220,7 @@ export function scoreRows(db: Store, runId: number): ScoreRow[] {
     Pick<TrialRow, 'resolved' | 'patchEmpty' | 'reward' | 'rewards' | 'armId' | 'instancePk'>;
   const rows: ScoreRow[] = [];
   const found = each(db)<Row & { flagged: number }>`
-    SELECT t.arm_id AS armId, t.instance_pk AS instancePk, t.epoch, t.state, t.not_run_reason AS notRunReason, f.exit_reason AS exitReason,
-      f.exit_class AS exitClass, octet_length(f.model_patch) = 0 AS patchEmpty, e.outcome, e.resolved, ${raw(plausibleReward('e'))}, e.rewards,
+    SELECT ${raw(SCORED)},
       coalesce(f.suspicion, '[]') <> '[]' OR coalesce(e.suspicion, '[]') <> '[]' AS flagged
     FROM ${raw(WITH_RESULT)}
     WHERE t.run_id = ${runId}`;
