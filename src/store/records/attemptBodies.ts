@@ -278,7 +278,7 @@ export const commandHeads = (db: Store, attemptId: number) =>
   all(db)<Pick<CommandRow, Shown>>`
     SELECT step, message_seq, exit_code, timed_out, duration_ms, substr(command, 1, 6000) AS command FROM commands WHERE attempt_id = ${attemptId} ORDER BY step, idx`;
 
-interface PhaseRow {
+export interface PhaseRow {
   attempt_id: number;
   seq: number;
   name: string;
@@ -314,7 +314,7 @@ export const endPhase = (db: Store, attemptId: number, seq: number, durationMs: 
     UPDATE phases SET duration_ms = ${durationMs} WHERE attempt_id = ${attemptId} AND seq = ${seq}`,
   );
 
-interface EventRow {
+export interface EventRow {
   seq: number;
   run_id: number;
   at: string;

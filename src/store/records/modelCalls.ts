@@ -57,7 +57,7 @@ export type EndedCallRow = ModelCallRow & { state: 'ok' | 'failed' | 'aborted' }
 export type CallEnded = Omit<EndedCallRow, 'id' | keyof CallBegan>;
 
 /** Money and tokens of several calls. `costNano` null: nothing is known; `unknownCalls` > 0: a lower bound. */
-interface LedgerSums {
+export interface LedgerSums {
   readonly calls: number;
   readonly costNano: number | null;
   readonly unknownCalls: number;
