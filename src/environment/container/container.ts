@@ -43,8 +43,10 @@ export interface Container extends ContainerControl {
   /** Of its engine. */
   readonly watch: Pick<EngineWatch, 'mark' | 'awaySince'>;
   readonly startProcess: StartProcess;
-  /** How processes are started as another user; undefined where those of `startProcess` run as that one. Absent where they cannot be. */
-  readonly as?: (user: string) => Promise<StartProcess | undefined>;
+  /** Its environment is asked by these for `as`, `keep`, `beside` and `listen`: what they lack is never called here. */
+  readonly capabilities: Environment['capabilities'];
+  /** How processes are started as another user; undefined where those of `startProcess` run as that one. */
+  as(user: string): Promise<StartProcess | undefined>;
   /** How long a supervisor may take to answer at first; when a longer wait has no answer either, plain exec serves. */
   readonly supervisorMs: number;
   /** Its engine dropped the connection, which says nothing about the image. */
@@ -61,19 +63,18 @@ export interface Container extends ContainerControl {
     read: (archive: tar.Extract) => Promise<T>,
     signal?: AbortSignal,
   ): Promise<T | undefined>;
-  /** Absent where it cannot have a port. */
-  readonly listen?: Environment['listen'] | undefined;
-  /** Its file system as an image; absent where there are none. */
-  readonly keep?: (kept: Kept) => Promise<string>;
-  /** Of what its engine knows. */
-  readonly unkept?: Environment['unkept'];
-  readonly systemChanges?: Environment['systemChanges'];
-  /** How its processes are started for somebody else; absent where it cannot have such. */
-  readonly beside?: (putBack: StartRequest['putBack']) => Promise<Pick<Container, 'startProcess' | 'as'>>;
-  readonly watchWrites?: Environment['watchWrites'];
-  readonly putBack?: Environment['putBack'];
-  /** Of what stands beside it; absent where nothing does. */
-  readonly serviceLogs?: Environment['serviceLogs'];
+  readonly listen: Environment['listen'];
+  /** Its file system as an image. */
+  keep(kept: Kept): Promise<string>;
+  /** Of what its engine knows. Null where nobody asks: to be able to answer costs a command at the start. */
+  readonly unkept: Environment['unkept'] | null;
+  readonly systemChanges: Environment['systemChanges'];
+  /** How its processes are started for somebody else. */
+  beside(putBack: StartRequest['putBack']): Promise<Pick<Container, 'startProcess' | 'as'>>;
+  readonly watchWrites: Environment['watchWrites'];
+  readonly putBack: Environment['putBack'];
+  /** Of what stands beside it. */
+  readonly serviceLogs: Environment['serviceLogs'];
   /** Never rejects. */
   remove(): Promise<void>;
 }
@@ -129,18 +130,18 @@ export async function channelAs(
   own: Pick<Channel, 'reset'>,
 ): Promise<Channel | undefined> {
   try {
-    const startProcess = await container.as?.(user);
+    const startProcess = await container.as(user);
     if (!startProcess) return undefined;
     const transport = await createPlainExecTransport(startProcess, config.interpreter, putScript(container));
     const { restart } = container;
     return createChannel(transport, config, {
       ...container,
-      ...(restart && {
-        async restart() {
+      restart:
+        restart &&
+        (async () => {
           own.reset();
           await restart();
-        },
-      }),
+        }),
     });
   } catch (error) {
     const death = await container.death({ while: `starting a command as ${user}` });
@@ -197,7 +198,7 @@ export async function environmentIn(
   snapshot: GitSnapshot | TreeSnapshot | undefined,
   info: EnvironmentInfo,
 ): Promise<Environment> {
-  const { watch, listen, keep, beside, watchWrites, putBack, serviceLogs, unkept, systemChanges } = container;
+  const { watch, capabilities, unkept } = container;
   let closing: Promise<void> | undefined;
   const doorways: Doorway[] = [];
   const names = unkept && (await seenInside(own, 'names')).names;
@@ -231,12 +232,11 @@ export async function environmentIn(
   };
   return completeEnvironment({
     info,
+    capabilities,
     execute,
-    as:
-      container.as &&
-      ((user) => ({
-        execute: async (command, options) => (await channelOf(user)).execute(command, options),
-      })),
+    as: (user) => ({
+      execute: async (command, options) => (await channelOf(user)).execute(command, options),
+    }),
     templateVars: () => ({
       ...unameVars(),
       cwd: config.cwd,
@@ -268,47 +268,43 @@ export async function environmentIn(
     getFile: (path) => orDeath(container.getFile(path).then((content) => content ?? missing(path))),
     putFiles: async (files) => (files.length > 0 ? orDeath(container.put(files)) : undefined),
     getFiles: (path, maxBytes, whole) => orDeath(filesAt(container, path, maxBytes, whole)),
-    putBack: putBack && ((image, path) => orDeath(putBack(image, path))),
-    watchWrites: watchWrites && ((folders) => orDeath(watchWrites(folders))),
-    serviceLogs,
-    keepWork:
-      keep &&
-      (async (kept = {}) => {
-        if (!kept.running) await killAll();
-        return orDeath(keep(kept), 'keeping the work');
-      }),
-    unkept:
-      unkept &&
-      (async () =>
-        (await orDeath(unkept(), 'looking at what can be kept')) ?? unkeptInside(own, names ?? '')),
-    systemChanges: systemChanges && (() => orDeath(systemChanges(), 'listing what was changed')),
+    putBack: (image, path) => orDeath(container.putBack(image, path)),
+    watchWrites: (folders) => orDeath(container.watchWrites(folders)),
+    serviceLogs: container.serviceLogs,
+    async keepWork(kept = {}) {
+      if (!kept.running) await killAll();
+      return orDeath(container.keep(kept), 'keeping the work');
+    },
+    unkept: async () =>
+      unkept
+        ? ((await orDeath(unkept(), 'looking at what can be kept')) ?? unkeptInside(own, names ?? ''))
+        : undefined,
+    systemChanges: () => orDeath(container.systemChanges(), 'listing what was changed'),
     leftRunning: own.left,
-    beside:
-      beside &&
-      (async (putBack) => {
-        const started = await orDeath(beside(putBack), 'opening it for a verifier');
-        const { startProcess } = started;
-        // Whoever worked here may have reached the supervisor.
-        const transport = await createPlainExecTransport(
-          startProcess,
-          config.interpreter,
-          putScript(container),
-        );
-        const { keep: _, beside: __, as: ___, unkept: ____, ...rest } = container;
-        const same = { ...rest, ...started, remove: async () => {} };
-        const channels = { own: createChannel(transport, config, same) };
-        const told = { ...info, transport: transport.name };
-        return { ...(await environmentIn(same, channels, config, undefined, told)), runsBeside: true };
-      }),
-    listen:
-      listen &&
-      (async (port, onConnection) => {
-        const doorway = await orDeath(listen(port, onConnection), 'opening a port');
-        // A doorway that comes after the end is nobody's.
-        if (closing !== undefined) await doorway.close();
-        doorways.push(doorway);
-        return doorway;
-      }),
+    async beside(putBack) {
+      const started = await orDeath(container.beside(putBack), 'opening it for a verifier');
+      // Whoever worked here may have reached the supervisor.
+      const { startProcess } = started;
+      const transport = await createPlainExecTransport(
+        startProcess,
+        config.interpreter,
+        putScript(container),
+      );
+      const same: Container = {
+        ...{ ...container, ...started, unkept: null, remove: async () => {} },
+        capabilities: { ...capabilities, canKeepWork: false, worksBeside: false },
+      };
+      const channels = { own: createChannel(transport, config, same) };
+      const told = { ...info, transport: transport.name };
+      return { ...(await environmentIn(same, channels, config, undefined, told)), runsBeside: true };
+    },
+    async listen(port, onConnection) {
+      const doorway = await orDeath(container.listen(port, onConnection), 'opening a port');
+      // A doorway that comes after the end is nobody's.
+      if (closing !== undefined) await doorway.close();
+      doorways.push(doorway);
+      return doorway;
+    },
     close() {
       closing ??= (async () => {
         own.close();
