@@ -49,9 +49,9 @@ export function completeEnvironment<Made extends PlainEnvironment>(made: Made): 
   const can: Partial<Record<keyof Capabilities, boolean>> = {};
   const lacking: Record<string, () => never> = {};
   for (const [capability, method] of METHODS) {
-    const has = typeof given[method] === 'function';
-    // A wrapper of a complete environment has all of its methods.
-    can[capability] = has && (given.capabilities?.[capability] ?? true);
+    // A wrapper of a complete environment has all of its methods, as a container has.
+    const has = typeof given[method] === 'function' && (given.capabilities?.[capability] ?? true);
+    can[capability] = has;
     if (!has)
       lacking[method] = () => {
         throw new Error(`a ${given.info.kind} environment has no ${method}: ask capabilities.${capability}`);

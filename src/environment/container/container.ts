@@ -43,8 +43,10 @@ export interface Container extends ContainerControl {
   /** The watch of the container's engine. */
   readonly watch: Pick<EngineWatch, 'mark' | 'awaySince'>;
   readonly startProcess: StartProcess;
-  /** How processes are started as another user; undefined where those of `startProcess` run as that user. Absent where no other user can be. */
-  readonly as?: (user: string) => Promise<StartProcess | undefined>;
+  /** The capabilities of the container's environment: `as`, `keep`, `beside` and `listen` are never called where they lack them. */
+  readonly capabilities: Environment['capabilities'];
+  /** How processes are started as another user; undefined where those of `startProcess` run as that user. */
+  as(user: string): Promise<StartProcess | undefined>;
   /** How long a supervisor may take to answer at first; when a longer wait has no answer either, plain exec serves. */
   readonly supervisorMs: number;
   /** Whether the engine dropped the connection, which says nothing about the image. */
@@ -61,19 +63,18 @@ export interface Container extends ContainerControl {
     read: (archive: tar.Extract) => Promise<T>,
     signal?: AbortSignal,
   ): Promise<T | undefined>;
-  /** Absent where the container cannot have a port. */
-  readonly listen?: Environment['listen'] | undefined;
-  /** The file system as an image; absent where there are none. */
-  readonly keep?: (kept: CaptureOptions) => Promise<string>;
-  /** The engine's own answer, where it has one. */
-  readonly unkept?: Environment['unkept'];
-  readonly systemChanges?: Environment['systemChanges'];
-  /** How processes are started for somebody else; absent where the container can have none. */
-  readonly beside?: (putBack: StartRequest['putBack']) => Promise<Pick<Container, 'startProcess' | 'as'>>;
-  readonly watchWrites?: Environment['watchWrites'];
-  readonly putBack?: Environment['putBack'];
-  /** Logs of the services beside it; absent where there are none. */
-  readonly serviceLogs?: Environment['serviceLogs'];
+  readonly listen: Environment['listen'];
+  /** The file system as an image. */
+  keep(kept: CaptureOptions): Promise<string>;
+  /** The engine's own answer. Null where nobody asks: to be able to answer costs a command at the start. */
+  readonly unkept: Environment['unkept'] | null;
+  readonly systemChanges: Environment['systemChanges'];
+  /** How processes are started for somebody else. */
+  beside(putBack: StartRequest['putBack']): Promise<Pick<Container, 'startProcess' | 'as'>>;
+  readonly watchWrites: Environment['watchWrites'];
+  readonly putBack: Environment['putBack'];
+  /** Logs of the services beside the container. */
+  readonly serviceLogs: Environment['serviceLogs'];
   /** Never rejects. */
   remove(): Promise<void>;
 }
@@ -129,18 +130,18 @@ export async function channelAs(
   own: Pick<Channel, 'reset'>,
 ): Promise<Channel | undefined> {
   try {
-    const startProcess = await container.as?.(user);
+    const startProcess = await container.as(user);
     if (!startProcess) return undefined;
     const transport = await createPlainExecTransport(startProcess, config.interpreter, putScript(container));
     const { restart } = container;
     return createChannel(transport, config, {
       ...container,
-      ...(restart && {
-        async restart() {
+      restart:
+        restart &&
+        (async () => {
           own.reset();
           await restart();
-        },
-      }),
+        }),
     });
   } catch (error) {
     const death = await container.death({ while: `starting a command as ${user}` });
@@ -200,7 +201,7 @@ export async function environmentIn(
   snapshot: GitSnapshot | TreeSnapshot | undefined,
   info: EnvironmentInfo,
 ): Promise<Environment> {
-  const { watch, listen, keep, beside, watchWrites, putBack, serviceLogs, unkept, systemChanges } = container;
+  const { watch, capabilities, unkept } = container;
   let closing: Promise<void> | undefined;
   const doorways: Doorway[] = [];
   const names = unkept && (await seenInside(own, 'names')).names;
@@ -234,12 +235,11 @@ export async function environmentIn(
   };
   return completeEnvironment({
     info,
+    capabilities,
     execute,
-    as:
-      container.as &&
-      ((user) => ({
-        execute: async (command, options) => (await channelOf(user)).execute(command, options),
-      })),
+    as: (user) => ({
+      execute: async (command, options) => (await channelOf(user)).execute(command, options),
+    }),
     templateVars: () => ({
       ...unameVars(),
       cwd: config.cwd,
@@ -271,47 +271,43 @@ export async function environmentIn(
     getFile: (path) => orDeath(container.getFile(path).then((content) => content ?? missing(path))),
     putFiles: async (files) => (files.length > 0 ? orDeath(container.put(files)) : undefined),
     getFiles: (path, maxBytes, whole) => orDeath(filesAt(container, path, maxBytes, whole)),
-    putBack: putBack && ((image, path) => orDeath(putBack(image, path))),
-    watchWrites: watchWrites && ((folders) => orDeath(watchWrites(folders))),
-    serviceLogs,
-    keepWork:
-      keep &&
-      (async (kept = {}) => {
-        if (!kept.running) await killAll();
-        return orDeath(keep(kept), 'keeping the work');
-      }),
-    unkept:
-      unkept &&
-      (async () =>
-        (await orDeath(unkept(), 'looking at what can be kept')) ?? unkeptInside(own, names ?? '')),
-    systemChanges: systemChanges && (() => orDeath(systemChanges(), 'listing what was changed')),
+    putBack: (image, path) => orDeath(container.putBack(image, path)),
+    watchWrites: (folders) => orDeath(container.watchWrites(folders)),
+    serviceLogs: container.serviceLogs,
+    async keepWork(kept = {}) {
+      if (!kept.running) await killAll();
+      return orDeath(container.keep(kept), 'keeping the work');
+    },
+    unkept: async () =>
+      unkept
+        ? ((await orDeath(unkept(), 'looking at what can be kept')) ?? unkeptInside(own, names ?? ''))
+        : undefined,
+    systemChanges: () => orDeath(container.systemChanges(), 'listing what was changed'),
     leftRunning: own.left,
-    beside:
-      beside &&
-      (async (putBack) => {
-        const started = await orDeath(beside(putBack), 'opening it for a verifier');
-        const { startProcess } = started;
-        // The agent may have reached the supervisor.
-        const transport = await createPlainExecTransport(
-          startProcess,
-          config.interpreter,
-          putScript(container),
-        );
-        const { keep: _, beside: __, as: ___, unkept: ____, ...rest } = container;
-        const same = { ...rest, ...started, remove: async () => {} };
-        const channels = { own: createChannel(transport, config, same) };
-        const told = { ...info, transport: transport.name };
-        return { ...(await environmentIn(same, channels, config, undefined, told)), runsBeside: true };
-      }),
-    listen:
-      listen &&
-      (async (port, onConnection) => {
-        const doorway = await orDeath(listen(port, onConnection), 'opening a port');
-        // A doorway that comes after the end is closed.
-        if (closing !== undefined) await doorway.close();
-        doorways.push(doorway);
-        return doorway;
-      }),
+    async beside(putBack) {
+      const started = await orDeath(container.beside(putBack), 'opening it for a verifier');
+      // The agent may have reached the supervisor.
+      const { startProcess } = started;
+      const transport = await createPlainExecTransport(
+        startProcess,
+        config.interpreter,
+        putScript(container),
+      );
+      const same: Container = {
+        ...{ ...container, ...started, unkept: null, remove: async () => {} },
+        capabilities: { ...capabilities, canKeepWork: false, worksBeside: false },
+      };
+      const channels = { own: createChannel(transport, config, same) };
+      const told = { ...info, transport: transport.name };
+      return { ...(await environmentIn(same, channels, config, undefined, told)), runsBeside: true };
+    },
+    async listen(port, onConnection) {
+      const doorway = await orDeath(container.listen(port, onConnection), 'opening a port');
+      // A doorway that comes after the end is closed.
+      if (closing !== undefined) await doorway.close();
+      doorways.push(doorway);
+      return doorway;
+    },
     close() {
       closing ??= (async () => {
         own.close();

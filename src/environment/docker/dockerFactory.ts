@@ -64,6 +64,7 @@ import {
   takenBytes,
   writtenBytes,
 } from './diskWatch.ts';
+import { docker as dockerKind } from './docker.ts';
 import { deviceRequests } from './gpus.ts';
 import {
   entryLabel,
@@ -281,7 +282,7 @@ async function openAttempt(
       await container.put(openFolders(needs));
       await beside?.ready();
       door?.setup();
-      await door?.open(container.listen!);
+      await door?.open(container.listen);
       entered = await opened.enter();
       return config;
     },
@@ -358,28 +359,23 @@ async function servicesFor(
 }
 
 /** The services go with the container, unless a verifier of its end state needs them. */
-function withServices(
+const withServices = (
   container: Container,
   services: RunningServices,
   { parked, dismiss }: Pick<DockerShared, 'parked' | 'dismiss'>,
-): Container {
-  const { keep, remove } = container;
-  return {
-    ...container,
-    serviceLogs: services.logs,
-    ...(keep && {
-      async keep(kept) {
-        const image = await keep(kept);
-        parked.add(services);
-        return image;
-      },
-    }),
-    async remove() {
-      await remove();
-      if (!parked.has(services)) await dismiss(services);
-    },
-  };
-}
+): Container => ({
+  ...container,
+  serviceLogs: services.logs,
+  async keep(kept) {
+    const image = await container.keep(kept);
+    parked.add(services);
+    return image;
+  },
+  async remove() {
+    await container.remove();
+    if (!parked.has(services)) await dismiss(services);
+  },
+});
 
 /** Volumes of the image that this container alone has. */
 const volumesOf = ({ volumes = [] }: Pick<ImageFacts, 'volumes'>, beside?: RunningServices): string[] =>
@@ -485,10 +481,22 @@ async function openContainer(
   };
   const listen: Environment['listen'] = (port, onConnection) =>
     startRelay(shared, handle.id, request, port, onConnection);
+  const unkept: Environment['unkept'] = async () => {
+    const tooLong = await tooLongToKeep(docker, handle.id, config.disk);
+    if (tooLong !== undefined) return { why: tooLong, never: true };
+    const volumes = volumesOf(image, beside);
+    const why = (what: string) => ({ why: `${what} in no image of its container`, never: false });
+    if (volumes.length > 0) return why(`what lies in ${volumes.join(', ')} (VOLUME of its image) is`);
+    // Where the program cannot run, nothing is known of them.
+    const look = await lookAtLayer(shared, handle, request).catch(() => undefined);
+    const files = look?.attributes ?? 0;
+    return files > 0 ? why(`access lists or attributes of ${plural(files, 'file')} are`) : undefined;
+  };
   const container: OpenContainer['container'] = {
     id: handle.id,
     handle,
     watch,
+    capabilities: dockerKind.capabilities,
     supervisorMs: SUPERVISOR_START_MS,
     startProcess,
     async as(user) {
@@ -518,20 +526,7 @@ async function openContainer(
       return image;
     },
     // A row is graded by its patch.
-    ...(request.container &&
-      !request.container.verifies && {
-        async unkept() {
-          const tooLong = await tooLongToKeep(docker, handle.id, config.disk);
-          if (tooLong !== undefined) return { why: tooLong, never: true };
-          const volumes = volumesOf(image, beside);
-          const why = (what: string) => ({ why: `${what} in no image of its container`, never: false });
-          if (volumes.length > 0) return why(`what lies in ${volumes.join(', ')} (VOLUME of its image) is`);
-          // Where the program cannot run, nothing is known of the attributes.
-          const look = await lookAtLayer(shared, handle, request).catch(() => undefined);
-          const files = look?.attributes ?? 0;
-          return files > 0 ? why(`access lists or attributes of ${plural(files, 'file')} are`) : undefined;
-        },
-      }),
+    unkept: request.container && !request.container.verifies ? unkept : null,
     systemChanges: () => changesBy(docker, handle),
     async beside(back) {
       if (back) await putBackFrom(shared, request, back)(handle);
@@ -550,6 +545,7 @@ async function openContainer(
       };
     },
     watchWrites: (folders) => startWatch(shared, handle, request, { folders, workdir: config.cwd }),
+    serviceLogs: async () => [],
     putBack: (other, path) => withSource(shared, request, other, (source) => layOver(handle, source, path)),
     async remove() {
       await door?.close();

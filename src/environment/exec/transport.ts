@@ -95,8 +95,8 @@ export type StartProcess = (
 export interface ContainerControl {
   /** undefined while it runs. */
   death(evidence: Readonly<Record<string, unknown>>): Promise<EnvironmentError | undefined>;
-  /** Kills every process and starts again with the same file system. Absent where that cannot be. */
-  restart?(): Promise<void>;
+  /** Kills every process and starts again with the same file system. Null where that cannot be: what is stuck there ends as it is. */
+  readonly restart: (() => Promise<void>) | null;
   /** Watches the writable layer while a command runs; calls back once when it is over the limit. Returns the end of the watch. */
   watchDisk(onFull: (usedBytes: number) => void): () => void;
 }

@@ -106,8 +106,7 @@ async function openAttempt(
   const opened = await openPod(shared, request, image, notes, needs?.services);
   const { channels, relay } = opened;
   const services = needs?.services && servicesOfPod(shared, request, opened.container.id, needs.services);
-  const own: Container = { ...opened.container, watchWrites: async () => ({ refused: POD_TELLS_NOTHING }) };
-  const container = services ? amongServices(own, services, shared) : own;
+  const container = services ? amongServices(opened.container, services, shared) : opened.container;
   const program = relay?.bringProgram(signal);
   program?.done.catch(() => undefined);
   return {
@@ -142,8 +141,6 @@ const forPod = ({ user, worker, ...needs }: ContainerNeeds): ContainerNeeds => (
   user: worker ?? (user === 'image' ? undefined : user),
 });
 
-const POD_TELLS_NOTHING = 'a pod does not tell who writes in it';
-
 /** A pod whose user may not write at the root does without open folders. */
 async function makeOpenFolders(
   { put }: Container,
@@ -163,8 +160,9 @@ async function makeOpenFolders(
 /** Nothing of a pod is kept, and its services end with it: a verifier works beside them. */
 const amongServices = (container: Container, services: PodServices, shared: PodShared): Container => ({
   ...container,
+  capabilities: { ...container.capabilities, worksBeside: true },
   serviceLogs: services.logs,
-  beside: async () => ({ startProcess: podProcesses(shared, container.id) }),
+  beside: async () => ({ startProcess: podProcesses(shared, container.id), as: container.as }),
 });
 
 /** The working directory that the image names is that of its first process. */

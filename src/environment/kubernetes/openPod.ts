@@ -8,6 +8,7 @@ import { type Channels, type Container, openChannels } from '../container/contai
 import type { StartRequest } from '../environment.ts';
 
 import { apiError, readApiFault } from './cluster.ts';
+import { kubernetes } from './kubernetes.ts';
 import { deathOf, faultError, type PodFault, stateOfPod } from './podFaults.ts';
 import { podFiles } from './podFiles.ts';
 import { podManifest, podName } from './podManifest.ts';
@@ -25,6 +26,8 @@ export interface OpenPod {
 }
 
 const SUPERVISOR_START_MS = 20_000;
+/** Never called: its capabilities say so. */
+const cannot = () => Promise.reject(new Error('a pod cannot do that'));
 
 /** Removed again when no command can be run in it. `services`: containers that it has beside. */
 export async function openPod(
@@ -46,16 +49,22 @@ export async function openPod(
   const container: Container = {
     id: name,
     watch,
+    capabilities: { ...kubernetes.capabilities, worksBeside: false, listens: relay !== undefined },
     supervisorMs: SUPERVISOR_START_MS,
     startProcess,
     // A file is written anew when its stream broke: that makes no pod doubtful.
     ...podFiles(podProcesses(shared, name), watch),
     wasCut: (error) => errorText(error).includes('could not be opened'),
     death,
-    // No restart: a container that is started again has a new file system, and in it none of the agent's work.
+    // A container that is started again has a new file system, and in it none of the agent's work.
+    restart: null,
     // The kubelet evicts a pod that writes more than its limit.
     watchDisk: () => () => undefined,
-    listen: relay?.listen,
+    ...{ as: cannot, keep: cannot, beside: cannot, listen: relay?.listen ?? cannot, unkept: null },
+    systemChanges: async () => undefined,
+    watchWrites: async () => ({ refused: 'a pod does not tell who writes in it' }),
+    putBack: async () => false,
+    serviceLogs: async () => [],
     remove: () => shared.discard(name),
   };
   return { pod, container, channels: await openChannels(container, config, notes), relay };

@@ -277,12 +277,10 @@ describe('a container in which no command can be started', () => {
     output: () => createCollector(100).finish(),
     transport: 'supervisor',
   };
-  const channelOf = (run: Transport['run'], restart?: () => Promise<void>) => {
+  const channelOf = (run: Transport['run'], restart: ContainerControl['restart'] = null) => {
     const transport = { name: 'supervisor', run, reset: vi.fn(), lastWords: () => '', close() {} } as const;
-    const control = { death: async () => undefined, watchDisk: () => () => undefined };
     return createChannel({ ...transport, killAll: async () => true }, environmentConfigSchema.parse({}), {
-      ...control,
-      ...(restart && { restart }),
+      ...{ death: async () => undefined, watchDisk: () => () => undefined, restart },
     });
   };
   const never = () => Promise.reject(new Error('no answer'));
