@@ -289,7 +289,7 @@ export interface PhaseRow {
 export const beginPhase = (db: Store, row: Omit<PhaseRow, 'duration_ms'>): number =>
   inTurn(db, () => put(db, 'phases', row));
 
-export const phasesOf = (db: Store, attemptId: number): Omit<PhaseRow, 'attempt_id'>[] =>
+export const phaseRowsOf = (db: Store, attemptId: number): Omit<PhaseRow, 'attempt_id'>[] =>
   all(db)`SELECT seq, name, offset_ms, duration_ms FROM phases WHERE attempt_id = ${attemptId} ORDER BY seq`;
 
 /** Where it was, in a run on several engines. */

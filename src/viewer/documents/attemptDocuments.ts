@@ -17,7 +17,7 @@ import {
   type MessageRow,
   messageHeads,
   messagesBetween,
-  phasesOf,
+  phaseRowsOf,
 } from '../../store/records/attemptBodies.ts';
 import { connectionLinesOf } from '../../store/records/connections.ts';
 import { evaluationById, evaluationsOf, type ShownEvaluation } from '../../store/records/evaluations.ts';
@@ -158,7 +158,7 @@ export function attemptDocument(record: ViewedRecord, attemptId: number) {
     why: whyOf(head.run, ended, patch, current && evaluationDocument(db, current.id), kept),
     submission: readBytes(attempt.submission),
     captured,
-    phases: phasesOf(db, attemptId),
+    phases: phaseRowsOf(db, attemptId),
     outline,
     /** The agent's own first; empty for the built-in agent. */
     threads,
