@@ -131,7 +131,7 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
     setImmediate(goOn, record.documents.prepareList());
     const { port } = server.address() as AddressInfo;
     for (const name of hostsFor(host, port, ownNames())) rules.hosts.add(name);
-    // Cookies do not tell ports apart: two viewers on one host must not overwrite each other's.
+    // Cookies do not tell ports apart: two viewers on one host must not overwrite each other's (observed: tests/viewer/access.test.ts).
     rules.cookie = `swebatch-view-${port}`;
     let closing: Promise<void> | undefined;
     const close = () => {
@@ -223,7 +223,7 @@ function liveUpdates({ version, newestEvent }: ReturnType<typeof openRecord>, po
   };
   return {
     follow(request: IncomingMessage, response: ServerResponse): ServerResponse {
-      // Both may throw: an error can be said only before the head.
+      // Both may throw: an error can be said only before the head (observed: tests/viewer/emptyRoot.test.ts).
       const newest = newestEvent();
       if (timer === undefined) seen = version();
       response.writeHead(200, { ...HEADERS, 'Content-Type': 'text/event-stream' });
@@ -264,7 +264,7 @@ const single = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value[0] : value;
 
 export interface AccessRules {
-  /** Exact values of the Host header that are ours, lower case. */
+  /** Exact values of the Host header that are ours, lower case (observed: tests/viewer/access.test.ts). */
   readonly hosts: ReadonlySet<string>;
   /** The token of this start. Every user of a machine reaches its loopback, so a change asks for it there too. */
   readonly token: string;
@@ -352,7 +352,7 @@ export function hostsFor(host: string, port: number, interfaces: readonly string
 }
 
 const CONTROL_PATH = '/api/control';
-/** A form of another site cannot set it, and a script of one would have to ask first, which is refused. */
+/** A form of another site cannot set it, and a script of one would have to ask first, which is refused (observed: tests/viewer/access.test.ts). */
 const CONTROL_HEADER = 'x-swebatch-control';
 
 const requestSchema = z.strictObject({
@@ -381,7 +381,7 @@ async function handleControl(results: string, request: IncomingMessage) {
   }
 }
 
-/** Null for what is too long or no JSON. */
+/** Null for what is too long or no JSON (observed: tests/viewer/live/controlRequests.test.ts). */
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = [];
   let bytes = 0;
