@@ -19,7 +19,7 @@ import type { Gateway, GatewaySession, SessionSpec } from './gateway.ts';
 import { attemptKeyOf, type CallRoute, returnedHeaders, routeOf, SIDES, sideOf } from './routes.ts';
 import { createSessionCore, type SessionCore } from './session.ts';
 
-/** The largest body that a provider takes. */
+/** The largest body that a provider takes (observed: tests/agent/gateway/gateway.test.ts). */
 const MAX_BODY_BYTES = 33_554_432;
 /**
  * Memory that requests of one attempt may take together, while they are read and while they are out (observed:
