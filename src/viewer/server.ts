@@ -68,7 +68,7 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
     const rules = { hosts: new Set<string>(), token, openToRead, cookie: 'swebatch-view' };
     const handle = (request: IncomingMessage, response: ServerResponse): ServerResponse => {
       const target = request.url ?? '/';
-      // Anything but a plain path (another authority, the form for proxies) is refused.
+      // Anything but a plain path (another authority, the form for proxies) is refused (observed: tests/viewer/server.test.ts).
       const url = /^\/(?!\/)/.test(target) ? URL.parse(target, 'http://viewer.invalid') : null;
       if (url === null) return say(response, 404, 'no such page');
       const decision = decide(rules, {
@@ -170,6 +170,7 @@ function sendDocument(documents: Documents, path: string, response: ServerRespon
   try {
     decoded = path.split('/').map(decodeURIComponent).join('/');
   } catch {
+    // An address whose escapes are no UTF-8 (observed: tests/viewer/server.test.ts).
     return send(response, 400, 'application/json', '{"error":"bad address"}');
   }
   const document = documents.read(decoded);
