@@ -124,7 +124,10 @@ export function gradeLog(
   };
 }
 
-/** A user's parser may throw, and so may an official one on a log that it was not made for. Only this instance is lost then. */
+/**
+ * A user's parser may throw, and so may an official one on a log that it was not made for. Only this instance is lost then (observed:
+ * tests/grading/grade.test.ts).
+ */
 export function gradeSafely(
   expected: Expectation,
   log: string,

@@ -1,6 +1,6 @@
 /**
  * The frame of every grading: a fresh container, the lines of run_instance.log, and an outcome for each way to fail. Every failure of
- * an instance is a result; only an interruption by the caller's signal is thrown.
+ * an instance is a result; only an interruption by the caller's signal is thrown (observed: tests/suites/sweBench/evaluate.test.ts).
  */
 
 import { z } from 'zod';
@@ -208,7 +208,8 @@ function brokenEnding(error: unknown, alone = false): GradingEnd {
   const suspicion = oom
     ? [{ ...limitMet('memory limit reached, and the container ended'), inferred: true }]
     : [];
-  // A prediction that meets a limit beside others, or tells a strange end, may be a victim of them; one that does so again alone is not.
+  // A prediction that meets a limit beside others, or tells a strange end, may be a victim of them; one that does so again alone is not (observed:
+  // tests/suites/sweBench/evaluate.test.ts).
   const doubtful = oom || error.sub === 'forged';
   if (fromWithin && (alone || !doubtful)) {
     // As missing it would be out of the count, and the patch's author chose this end.

@@ -14,7 +14,9 @@ export const JUDGE_LOST = 'judge_unavailable';
 const PORTS = [20_000, 60_000] as const;
 const PORT_TRIES = 5;
 
-/** Runs tests with what they are given. An outage of their judge is the grading's, and never a reward. */
+/**
+ * Runs tests with what they are given. An outage of their judge is the grading's, and never a reward (observed: tests/suites/harbor/judge.test.ts).
+ */
 export async function withGiven(
   environment: Environment,
   given: Given | undefined,

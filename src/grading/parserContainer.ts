@@ -18,7 +18,7 @@ const ANSWER = 'answer.json';
 const TIMEOUT_S = 300;
 const BUILD_S = 3600;
 
-/** The parser's answer, or why there is none, as a clause. */
+/** The parser's answer, or why there is none, as a clause (observed: tests/suites/smith/smith.test.ts). */
 export type ParserAnswer =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly outcome: 'invalid' | 'ungradable'; readonly message: string };

@@ -45,7 +45,8 @@ export async function applyPatch(
       });
     return result;
   };
-  // A rung that failed leaves parts behind; 5.x starts the next one from a clean tree, 4.1 does not.
+  // A rung that failed leaves parts behind; 5.x starts the next one from a clean tree, 4.1 does not (observed:
+  // tests/suites/sweBench/evaluateDocker.test.ts).
   const clean = harness === 'v5';
   const failed: string[] = [];
   let output = '';
@@ -64,7 +65,8 @@ export async function applyPatch(
 }
 
 // git as the grader itself runs it, as root, in a tree that a patch has been applied to. The repository's configuration may be the
-// patch's: it names programs (core.fsmonitor, hooks, filters, diff drivers) that git would run.
+// patch's: it names programs (core.fsmonitor, hooks, filters, diff drivers) that git would run (observed:
+// tests/suites/sweBench/evaluateDocker.test.ts).
 
 /** The variables for git on the repository itself: hooks and fsmonitor are off. git before 2.31 does not know these variables. */
 const QUIET_GIT: Readonly<Record<string, string>> = {
@@ -93,7 +95,7 @@ const SCRIPT_PATH = '/eval.sh';
 /** After the deadline inside: TERM, this long, KILL; then the deadline outside. */
 const KILL_AFTER_S = 5;
 export const OUTSIDE_S = KILL_AFTER_S + 15;
-/** `timeout` exits 124, or 137 when it had to kill. */
+/** `timeout` exits 124, or 137 when it had to kill (observed: tests/suites/sweBench/evaluate.test.ts). */
 const DEADLINE_CODES: ReadonlySet<number> = new Set([124, 137]);
 
 export interface TestRun {
@@ -106,11 +108,11 @@ export interface TestRun {
   /** Limits of the container that were met, in words; empty when none was. */
   readonly limitsMet: string;
   readonly durationMs: number;
-  /** Bytes that did not fit; the middle of the log is missing then. */
+  /** Bytes that did not fit; the middle of the log is missing then (observed: tests/suites/sweBench/evaluate.test.ts). */
   readonly omittedBytes: number;
-  /** The script was still the one that was put in when it had ended. */
+  /** The script was still the one that was put in when it had ended (observed: tests/suites/sweBench/evaluate.test.ts). */
   readonly scriptKept: boolean;
-  /** The script came to its last line: no signal ended it, and its last output is there. */
+  /** The script came to its last line: no signal ended it, and its last output is there (observed: tests/suites/sweBench/evaluate.test.ts). */
   readonly scriptEnded: boolean;
 }
 

@@ -50,7 +50,7 @@ export interface Regraded {
 }
 
 const read = (path: string): Promise<Buffer | undefined> => readFile(path).catch(() => undefined);
-/** Python's `errors="replace"`; a byte order mark is text. */
+/** Python's `errors="replace"`; a byte order mark is text (observed: tests/grading/regrade.test.ts). */
 const decode = (bytes: Uint8Array): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
 
 /** The instance by the folder's name, else by the id in its report, else by the longest id that the name begins with (`<id>.copy`). */
@@ -135,7 +135,7 @@ export async function regradeFolder(root: string, options: FolderRegrade): Promi
     if (options.only && !options.only.has(row.instance_id)) continue;
     rows.push(row);
     if (options.write && row.report)
-      // A link of theirs may lead to a folder that is nobody's log.
+      // A link of theirs may lead to a folder that is nobody's log (observed: tests/grading/regrade.test.ts).
       await writeAtomically(
         pathInside(root, relative(root, folder.path), FILES.report),
         instanceReportText(row.report),

@@ -111,7 +111,7 @@ function nearestSide(selector: string, store: Store): string {
   return nearest(selector, ['last', ...names]);
 }
 
-/** A file can be compared even when the database cannot be opened. */
+/** A file can be compared even when the database cannot be opened (observed: tests/report/verbs.test.ts). */
 function runNamed(selector: string, root: string, store: () => Store): NamedSide[] | null {
   if (!existsSync(databasePath(root))) return null;
   try {

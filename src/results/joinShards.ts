@@ -152,7 +152,7 @@ function whyNone(root: string, store: Store, name: string | undefined): string {
   return `${root} holds no shard of ${name ?? 'a run'}`;
 }
 
-/** Obstacles to a join whatever the shards hold: they are doubled, missing or at work. */
+/** Obstacles to a join whatever the shards hold: they are doubled, missing or at work (observed: tests/results/join.test.ts). */
 function refuseUnfit(parts: readonly Part[]): void {
   const { of } = parts[0]!.shard;
   const numbers = Map.groupBy(parts, ({ shard }) => shard.number);
@@ -193,7 +193,7 @@ interface LoadedPart extends Part {
   readonly manifest: StoredManifest;
 }
 
-/** Throws a UserError where the record of a shard is not what a run leaves. */
+/** Throws a UserError where the record of a shard is not what a run leaves (observed: tests/results/join.test.ts). */
 function loaded(part: Part): LoadedPart {
   const { store, run, shard, label } = part;
   const broken = verifyRun(store, run).checks.filter(({ ok }) => !ok);
@@ -491,7 +491,7 @@ async function writeFiles(
   if (graded) await exportRunReports(target, graded.harness === 'v4.1' ? 'v4.1' : grading.harness);
 }
 
-/** A link in an artifact leads anywhere: tests/results/join.test.ts has one. */
+/** A link in an artifact leads anywhere (observed: tests/results/join.test.ts). */
 async function isOurs(path: string): Promise<boolean> {
   const stat = await lstat(path);
   return stat.isFile() || stat.isDirectory();

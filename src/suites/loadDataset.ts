@@ -91,7 +91,7 @@ export interface LoadOptions extends LocateOptions {
   readonly images?: string | undefined;
 }
 
-/** A file error of the system is a problem of the dataset. */
+/** A file error of the system is a problem of the dataset (observed: tests/dataset/load.test.ts). */
 export async function loadDataset(source: string, options: LoadOptions = {}): Promise<LoadResult> {
   try {
     return await loadNamed(source, options);

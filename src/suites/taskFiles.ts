@@ -22,7 +22,7 @@ const realPath = realpathSync.native;
 
 const byName = (a: Dirent, b: Dirent): number => (a.name < b.name ? -1 : 1);
 
-/** The target of a link, which must be a file of the same task. */
+/** The target of a link, which must be a file of the same task (observed: tests/suites/harbor/harbor.test.ts). */
 function linkedFile(root: string, path: string, shown: string): string {
   let target: string;
   try {
@@ -39,7 +39,7 @@ function linkedFile(root: string, path: string, shown: string): string {
 
 const NOTHING = new Uint8Array(0);
 
-/** A link to what is left out is left out too. */
+/** A link to what is left out is left out too (observed: tests/suites/harbor/harborIgnore.test.ts). */
 function leavesOutTarget(root: string, path: string, leavesOut: LeavesOut): boolean {
   try {
     const target = realPath(path);

@@ -1,4 +1,7 @@
-/** The record that a live server reads. Before the first run there is none: then the page is empty and says what to do, and fills by itself. */
+/**
+ * The record that a live server reads. Before the first run there is none: then the page is empty and says what to do, and fills by itself
+ * (observed: tests/viewer/emptyRoot.test.ts).
+ */
 import { basename, join, resolve } from 'node:path';
 import { openStore, StorageError, type Store } from '../store/open.ts';
 import { dataVersion } from '../store/query.ts';
@@ -39,7 +42,7 @@ export function openRecord(results: string) {
   };
 }
 
-/** A file that another program began to make has no tables yet: it counts as missing. */
+/** A file that another program began to make has no tables yet: it counts as missing (observed: tests/viewer/emptyRoot.test.ts). */
 function openIfThere(results: string, title: string) {
   try {
     const store = openStore(databaseOf(results), { readonly: true });

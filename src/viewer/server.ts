@@ -68,7 +68,7 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
     const rules = { hosts: new Set<string>(), token, openToRead, cookie: 'swebatch-view' };
     const handle = (request: IncomingMessage, response: ServerResponse): ServerResponse => {
       const target = request.url ?? '/';
-      // Anything but a plain path (another authority, the form for proxies) is refused.
+      // Anything but a plain path (another authority, the form for proxies) is refused (observed: tests/viewer/server.test.ts).
       const url = /^\/(?!\/)/.test(target) ? URL.parse(target, 'http://viewer.invalid') : null;
       if (url === null) return say(response, 404, 'no such page');
       const decision = decide(rules, {
@@ -131,7 +131,7 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
     setImmediate(goOn, record.documents.prepareList());
     const { port } = server.address() as AddressInfo;
     for (const name of hostsFor(host, port, ownNames())) rules.hosts.add(name);
-    // Cookies do not tell ports apart: two viewers on one host must not overwrite each other's.
+    // Cookies do not tell ports apart: two viewers on one host must not overwrite each other's (observed: tests/viewer/access.test.ts).
     rules.cookie = `swebatch-view-${port}`;
     let closing: Promise<void> | undefined;
     const close = () => {
@@ -170,6 +170,7 @@ function sendDocument(documents: Documents, path: string, response: ServerRespon
   try {
     decoded = path.split('/').map(decodeURIComponent).join('/');
   } catch {
+    // An address whose escapes are no UTF-8 (observed: tests/viewer/server.test.ts).
     return send(response, 400, 'application/json', '{"error":"bad address"}');
   }
   const document = documents.read(decoded);
@@ -223,7 +224,7 @@ function liveUpdates({ version, newestEvent }: ReturnType<typeof openRecord>, po
   };
   return {
     follow(request: IncomingMessage, response: ServerResponse): ServerResponse {
-      // Both may throw: an error can be said only before the head.
+      // Both may throw: an error can be said only before the head (observed: tests/viewer/emptyRoot.test.ts).
       const newest = newestEvent();
       if (timer === undefined) seen = version();
       response.writeHead(200, { ...HEADERS, 'Content-Type': 'text/event-stream' });
@@ -264,7 +265,7 @@ const single = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value[0] : value;
 
 export interface AccessRules {
-  /** Exact values of the Host header that are ours, lower case. */
+  /** Exact values of the Host header that are ours, lower case (observed: tests/viewer/access.test.ts). */
   readonly hosts: ReadonlySet<string>;
   /** The token of this start. Every user of a machine reaches its loopback, so a change asks for it there too. */
   readonly token: string;
@@ -352,7 +353,7 @@ export function hostsFor(host: string, port: number, interfaces: readonly string
 }
 
 const CONTROL_PATH = '/api/control';
-/** A form of another site cannot set it, and a script of one would have to ask first, which is refused. */
+/** A form of another site cannot set it, and a script of one would have to ask first, which is refused (observed: tests/viewer/access.test.ts). */
 const CONTROL_HEADER = 'x-swebatch-control';
 
 const requestSchema = z.strictObject({
@@ -381,7 +382,7 @@ async function handleControl(results: string, request: IncomingMessage) {
   }
 }
 
-/** Null for what is too long or no JSON. */
+/** Null for what is too long or no JSON (observed: tests/viewer/live/controlRequests.test.ts). */
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -1,6 +1,6 @@
 /**
  * The answer to one call as it comes, for every waiter. A program that asked twice reads the same answer twice, and one that went
- * away does not end it.
+ * away does not end it (observed: tests/agent/gateway/gateway.test.ts).
  */
 import type { Refusal } from '../../model/dialects/programSide.ts';
 import type { WireSink } from '../../model/model.ts';
@@ -46,7 +46,7 @@ export interface Answer {
   ended(tell: () => void): void;
   /** Tells everything that has come, then what comes. */
   read(reader: Reader): Reading;
-  /** Somebody has got all of it, as far as one can tell; the result takes that back. */
+  /** Somebody has got all of it, as far as one can tell; the result takes that back (observed: tests/agent/gateway/gateway.test.ts). */
   delivered(): () => void;
   isDelivered(): boolean;
 }

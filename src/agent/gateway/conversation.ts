@@ -51,7 +51,8 @@ export function createThreads() {
       const found = siblings
         .map((thread) => ({ thread, same: common(thread, request, digests) }))
         .sort((a, b) => b.same - a.same)[0];
-      // The same task at the beginning is the same conversation, also when what came later was rewritten.
+      // The same task at the beginning is the same conversation, also when what came later was rewritten (observed:
+      // tests/agent/gateway/threads.test.ts).
       const goesOn =
         found !== undefined && found.same >= Math.min(opening(request), found.thread.known.length);
       const thread = goesOn
@@ -82,16 +83,16 @@ export function createTurns() {
       said: ModelErrorResponse | null,
       calledTools: boolean,
     ): void {
-      // Calls end in any order: the one that began last knows most.
+      // Calls end in any order: the one that began last knows most (observed: tests/agent/gateway/agentTurns.test.ts).
       if (kind === 'count_tokens' || index < newest[kind].index) return;
-      // An empty answer is how some models say that they are done, and the program has read it.
+      // An empty answer is how some models say that they are done, and the program has read it (observed: tests/agent/gateway/agentTurns.test.ts).
       const failure = said?.metadata?.kind === 'empty' ? null : said;
       newest[kind] = { index, failure, done: failure === null && !calledTools };
     },
     /** The failure that the newest call of the program's own told it; that of one of a sub-agent only where its own did not end the work. */
     lastFailure(): ModelErrorResponse | null {
       const { main, subagent, title } = newest;
-      // A program that has no tools for its model talks in calls that look like titles.
+      // A program that has no tools for its model talks in calls that look like titles (observed: tests/agent/gateway/agentTurns.test.ts).
       if (main === NONE && subagent === NONE) return title.failure;
       return main.failure ?? (main.done ? null : subagent.failure);
     },

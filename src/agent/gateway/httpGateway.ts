@@ -19,9 +19,12 @@ import type { Gateway, GatewaySession, SessionSpec } from './gateway.ts';
 import { attemptKeyOf, type CallRoute, returnedHeaders, routeOf, SIDES, sideOf } from './routes.ts';
 import { createSessionCore, type SessionCore } from './session.ts';
 
-/** The largest body that a provider takes. */
+/** The largest body that a provider takes (observed: tests/agent/gateway/gateway.test.ts). */
 const MAX_BODY_BYTES = 33_554_432;
-/** Memory that requests of one attempt may take together, while they are read and while they are out. */
+/**
+ * Memory that requests of one attempt may take together, while they are read and while they are out (observed:
+ * tests/agent/gateway/gateway.test.ts).
+ */
 const HELD_BYTES = 134_217_728;
 
 export interface GatewayOptions {
@@ -46,7 +49,10 @@ interface OpenSession {
 
 const digestOf = (key: string): string => createHash('sha256').update(key).digest('base64');
 
-/** The body as it was before it was packed. Throws TooLong where there is more than anybody takes. The bytes read count as held until `release`. */
+/**
+ * The body as it was before it was packed. Throws TooLong where there is more than anybody takes. The bytes read count as held until `release`
+ * (observed: tests/agent/gateway/packedBodies.test.ts).
+ */
 async function bodyOf(
   open: OpenSession,
   heldBytes: number,
@@ -61,7 +67,7 @@ async function bodyOf(
     mine = 0;
   };
   try {
-    // An answer follows: the connection must outlive what was not read.
+    // An answer follows: the connection must outlive what was not read (observed: tests/agent/gateway/packedBodies.test.ts).
     const sent = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
     for await (const part of unpackedBody(sent, codings, MAX_BODY_BYTES)) {
       if (open.held + part.length > heldBytes) throw new TooLong('too long');
@@ -91,7 +97,7 @@ const modelList = (names: readonly string[]) => ({
 
 /** State that the requests of all sessions share. */
 interface Shared {
-  /** Keys, also of attempts that are over: whose key it was is worth knowing. */
+  /** Keys, also of attempts that are over: whose key it was is worth knowing (observed: tests/agent/gateway/gateway.test.ts). */
   readonly given: Set<string>;
   readonly keepAliveMs: number;
   readonly heldBytes: number;
@@ -228,7 +234,7 @@ export function createGateway({
   };
 }
 
-/** Counts as one that was refused, so that a program whose every request was has not worked. */
+/** Counts as one that was refused, so that a program whose every request was has not worked (observed: tests/agent/gateway/packedBodies.test.ts). */
 function refuseRequest(
   open: OpenSession,
   request: IncomingMessage,
@@ -282,14 +288,17 @@ function sessionOf(
   };
 }
 
-/** Some programs try a WebSocket first, several times and slowly, unless it is refused at once. */
+/** Some programs try a WebSocket first, several times and slowly, unless it is refused at once (observed: tests/agent/gateway/gateway.test.ts). */
 const NO_WEBSOCKETS = 'WebSockets are not served here: use HTTP';
 const UPGRADE_REFUSED = (() => {
   const text = JSON.stringify([...SIDES.values()][0]!.errorBody('upgrade', NO_WEBSOCKETS));
   return `HTTP/1.1 ${STATUS.upgrade} Upgrade Required\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`;
 })();
 
-/** A request for something else than an answer, a tunnel for example, is refused before anybody else sees it. */
+/**
+ * A request for something else than an answer, a tunnel for example, is refused before anybody else sees it (observed:
+ * tests/agent/gateway/packedBodies.test.ts).
+ */
 function serverFor(
   onRequest: (request: IncomingMessage, response: ServerResponse) => void,
   noteRefusal: (socket: Duplex, why: string) => void,
@@ -299,7 +308,7 @@ function serverFor(
       requestTimeout: 0,
       headersTimeout: 0,
       keepAliveTimeout: 0,
-      // Java's client offers HTTP/2 with every request, which is answered as it came.
+      // Java's client offers HTTP/2 with every request, which is answered as it came (observed: tests/agent/gateway/gateway.test.ts).
       shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
     },
     onRequest,
@@ -345,7 +354,10 @@ const lastOf = new WeakMap<Duplex, () => void>();
 const brokeOff = (socket: Duplex): boolean =>
   socket instanceof Socket ? socket.errored !== null : !socket.readableEnded || untakenBytes(socket) > 0;
 
-/** A client that breaks a connection off leaves bytes on their way unread, also when the last one has left here. */
+/**
+ * A client that breaks a connection off leaves bytes on their way unread, also when the last one has left here (observed:
+ * tests/agent/gateway/gateway.test.ts).
+ */
 function ifBrokenOff(socket: Duplex, takeBack: () => void): void {
   if (!lastOf.has(socket))
     socket.once('close', () => {
@@ -362,7 +374,7 @@ interface Delivery {
 }
 
 function deliver(answer: Answer, { response, dialect, streamed, keepAliveMs }: Delivery): void {
-  /** A sign of life has gone out: the status is said, so an error has to be an event. */
+  /** A sign of life has gone out: the status is said, so an error has to be an event (observed: tests/agent/gateway/gateway.test.ts). */
   let early = false;
   const alive = startTimer(streamed ? keepAliveMs : 0, () => {
     if (!early) response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -391,7 +403,7 @@ function deliver(answer: Answer, { response, dialect, streamed, keepAliveMs }: D
     end(outcome) {
       alive.cancel();
       if (outcome.kind === 'whole') response.end();
-      // A clean end would look like the whole answer.
+      // A clean end would look like the whole answer (observed: tests/agent/gateway/gateway.test.ts).
       else if (outcome.kind === 'cut') response.destroy();
       else fail(outcome);
     },

@@ -12,7 +12,8 @@ import type { GatewayConfig } from './gatewayConfig.ts';
 import { sideOf } from './routes.ts';
 
 // Spans of the values of a JSON object among its bytes, so that one of them can be replaced and every other byte stays. A key that
-// stands twice in an object is refused: one reader takes the first, another the last, and what was looked at is not what is sent.
+// stands twice in an object is refused: one reader takes the first, another the last, and what was looked at is not what is sent (observed:
+// tests/agent/gateway/policy.test.ts).
 
 interface Span {
   readonly start: number;
@@ -32,7 +33,10 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const MAX_DEPTH = 200;
 
-/** A conversation of a thousand turns has twenty thousand. Reading millions would hold everybody else up. */
+/**
+ * A conversation of a thousand turns has twenty thousand. Reading millions would hold everybody else up (observed:
+ * tests/agent/gateway/policy.test.ts).
+ */
 const MOST_VALUES = 300_000;
 
 /** Counts what begins a value, outside of strings; the bytes may be anything. */
@@ -237,7 +241,7 @@ const answersAsked = (count: unknown): number =>
   typeof count === 'number' && Number.isFinite(count) && count > 1 ? count : 1;
 
 const MOST_NAMED = 8;
-/** The most names in the record of a call. */
+/** The most names in the record of a call (observed: tests/agent/gateway/policy.test.ts). */
 const MOST_KEPT = 50;
 
 /** A request may name as many as fit into it. */

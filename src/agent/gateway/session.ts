@@ -60,7 +60,7 @@ export interface SessionCore {
   close(): Promise<GatewaySummary>;
 }
 
-/** The provider's last words are read so long when the attempt is over. */
+/** The provider's last words are read so long when the attempt is over (observed: tests/agent/gateway/gateway.test.ts). */
 const LAST_CALLS_MS = 10_000;
 const OVER = 'the attempt is over: no further call is made';
 
@@ -105,7 +105,7 @@ function answered(outcome: AnswerOutcome): Answer {
 const refused = (refusal: 'payment' | 'bad_request', message: string): Answer =>
   answered({ kind: 'error', refusal, message });
 
-/** Notes may come in any number and length from what a program asks for; the record takes so many. */
+/** Notes may come in any number and length from what a program asks for; the record takes so many (observed: tests/agent/gateway/gateway.test.ts). */
 const [LONGEST_NOTE, MOST_NOTES] = [500, 50];
 
 function note({ spec, noted }: Session, text: string): void {
@@ -126,13 +126,19 @@ function stop(session: Session, why: GatewayEnd, message: string): void {
   session.end.resolve(why);
 }
 
-/** A call whose end is not told yet. Where the attempt ends, it stops waiting for its turn, and is read to its end where it is out. */
+/**
+ * A call whose end is not told yet. Where the attempt ends, it stops waiting for its turn, and is read to its end where it is out (observed:
+ * tests/agent/gateway/waitingCalls.test.ts).
+ */
 interface WaitingCall {
   readonly stopWaiting: AbortController;
   metered?: MeteredCall;
 }
 
-/** Throws where the attempt is over, also when calls that ended while this one waited reached a limit. The call's step is counted already. */
+/**
+ * Throws where the attempt is over, also when calls that ended while this one waited reached a limit. The call's step is counted already (observed:
+ * tests/agent/gateway/waitingCalls.test.ts).
+ */
 function mayBeMade(session: Session, { kind }: CallLabel): void {
   const limit = kind === 'count_tokens' ? null : session.meter.usedUp();
   if (limit) stop(session, limit, limit.message);
@@ -374,7 +380,10 @@ function requestKey({ dialect, operation, model }: CallRequest, query: string, b
 function createCallBook() {
   const known = new Map<string, Answer>();
   return {
-    /** An answer that is on its way, that nobody has got, or that a client asks for again; null where the request must go out. */
+    /**
+     * An answer that is on its way, that nobody has got, or that a client asks for again; null where the request must go out (observed:
+     * tests/agent/gateway/gateway.test.ts).
+     */
     find(key: string, again: boolean): Answer | null {
       const answer = known.get(key);
       const outcome = answer?.outcome();
@@ -454,7 +463,10 @@ function translatedRows(wire: Wire, { ask, translation }: WireCall, to: CallList
   return { ...to, ended: (row) => to.ended({ ...row, notes: [...row.notes, said] }) };
 }
 
-/** The answer came to its end, and says itself what is wrong. An end that says nothing of the request is a connection that broke. */
+/**
+ * The answer came to its end, and says itself what is wrong. An end that says nothing of the request is a connection that broke (observed:
+ * tests/agent/gateway/streamOpenings.test.ts).
+ */
 const endsItself = ({ error, metadata }: ModelErrorResponse): boolean => {
   const kind = metadata?.kind;
   if (kind === 'rejected') return error !== 'INVALID_RESPONSE';
@@ -465,7 +477,8 @@ function passedOutcome({ response, refused: said }: WireAnswer, answer: Answer):
   if (response.success) return { kind: 'whole' };
   const kind = response.metadata?.kind;
   if (answer.head()) return { kind: endsItself(response) ? 'whole' : 'cut' };
-  // A provider's words about a key may hold a part of it, and what ends the attempt must not be asked again.
+  // A provider's words about a key may hold a part of it, and what ends the attempt must not be asked again (observed:
+  // tests/agent/gateway/streamOpenings.test.ts).
   if (said && !isFinal(kind)) return { kind: 'refused', ...said };
   return { kind: 'error', refusal: 'bad_request', message: response.message };
 }
@@ -513,7 +526,7 @@ interface Amount {
 
 /**
  * Calls that are out together could pass a limit together, so one goes out only where its estimate fits beside what is used and what is out.
- * One alone always may: the limit itself is checked elsewhere.
+ * One alone always may: the limit itself is checked elsewhere (observed: tests/agent/gateway/waitingCalls.test.ts).
  */
 function roomWithin(limits: SessionSpec['limits'], used: () => Amount): Room<Amount, Settle> {
   const out = new Set<Amount>();
@@ -562,7 +575,7 @@ function createSessionMeter(limits: SessionSpec['limits']) {
       return steps > 0 ? steps : withoutTools;
     },
     begin: (isStep: boolean) => count(isStep, 1),
-    /** The provider broke the call off: the program's next request is the same step. */
+    /** The provider broke the call off: the program's next request is the same step (observed: tests/agent/gateway/gateway.test.ts). */
     takeBack: (isStep: boolean) => count(isStep, -1),
     /** The funds of a call that may use so many tokens. */
     funds: (tokens: number): Funds => ({

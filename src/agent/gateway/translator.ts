@@ -45,7 +45,10 @@ function turnKey({ tool_calls: calls, content }: Message): string | null {
   return typeof content === 'string' && content !== '' ? `text ${sha256(content)}` : null;
 }
 
-/** A reply that is none: the model said nothing, or refused. The program is to hear that in its own words. */
+/**
+ * A reply that is none: the model said nothing, or refused. The program is to hear that in its own words (observed:
+ * tests/agent/gateway/translateForms.test.ts).
+ */
 function withoutReply({ response }: WireAnswer): Pick<ModelReply, 'content' | 'finishReason'> | null {
   const kind = response.success ? null : response.metadata?.kind;
   if (kind === 'refusal') return { content: '', finishReason: 'content_filter' };

@@ -50,9 +50,9 @@ import { type InstalledProgram, type Launch, objectOf } from './launch.ts';
 const PORT = 13131;
 /** Every further call is refused: a program that heeds that ends by itself, and its last words are kept. */
 const LEAVE_MS = 5000;
-/** A program that was told to end (SIGTERM) may write so long what it has; then it is killed. */
+/** A program that was told to end (SIGTERM) may write so long what it has; then it is killed (observed: tests/agent/installed/grace.test.ts). */
 const GRACE_MS = 10_000;
-/** The time that an engine may take to bring the program the word. */
+/** The time that an engine may take to bring the program the word (observed: tests/agent/installed/lateWord.test.ts). */
 const TOLD_MS = 30_000;
 /** The script tells the program to end when the stop file is there. */
 const WITH_GRACE = shellScript('withGrace.sh', import.meta.url);
@@ -106,7 +106,7 @@ async function work(
     try {
       follow.transcript.breakOff();
     } catch {
-      // Where the record is what broke, the first error says so.
+      // Where the record is what broke, the first error says so (observed: tests/agent/installed/installedAgent.test.ts).
     }
     throw error;
   } finally {
@@ -303,7 +303,10 @@ function conclude(
   return ended('Submitted', '');
 }
 
-/** Throws where a program that asked for no answer cannot have worked. With `model_optional` a program may ask nobody. */
+/**
+ * Throws where a program that asked for no answer cannot have worked. With `model_optional` a program may ask nobody (observed:
+ * tests/agent/installed/installedAgent.test.ts).
+ */
 function neverAsked(
   result: CommandResult,
   { refusal }: GatewaySummary,
@@ -397,7 +400,10 @@ interface ProgramRun {
   readonly over: Promise<'leaves' | 'is lost'>;
 }
 
-/** null: the program had to be killed, and its output is not known. Throws EnvironmentError, and the signal's reason. */
+/**
+ * null: the program had to be killed, and its output is not known. Throws EnvironmentError, and the signal's reason (observed:
+ * tests/agent/installed/installedAgent.test.ts).
+ */
 export async function runProgram(run: ProgramRun): Promise<CommandResult | null> {
   const { environment, launch, folders, prompt, limitS, timeUp, signal } = run;
   await placeTexts(environment, folders.files, { ...launch.files, 'prompt.txt': prompt });
@@ -410,7 +416,7 @@ export async function runProgram(run: ProgramRun): Promise<CommandResult | null>
     if (running) timers.push(startTimer(ms, act));
   };
   const tellToEnd = (then: () => void): void => {
-    // Where it cannot be told any more, it is killed untold.
+    // Where it cannot be told any more, it is killed untold (observed: tests/agent/installed/lateWord.test.ts).
     const told = environment.putFile(`${folders.files}/${STOP_FILE}`, '').catch(() => undefined);
     void within(told, TOLD_MS).then(() => after(GRACE_MS, then));
   };
@@ -418,7 +424,7 @@ export async function runProgram(run: ProgramRun): Promise<CommandResult | null>
     if (how === 'is lost') after(1, kill);
     else after(LEAVE_MS, () => tellToEnd(kill));
   });
-  // The time may be over before the program begins: where a machine is busy, or the limit is short.
+  // The time may be over before the program begins: where a machine is busy, or the limit is short (observed: tests/agent/installed/grace.test.ts).
   const timeIsUp = timeUp && addAbortListener(timeUp, () => tellToEnd(() => graceOver.abort()));
   const signals = signal ? [signal, killing.signal] : [killing.signal];
   try {

@@ -156,7 +156,7 @@ const FIXED64 = 1;
 const BYTES = 2;
 const FIXED32 = 5;
 
-/** Fields of one message; what is cut off ends it. */
+/** Fields of one message; what is cut off ends it (observed: tests/environment/places/images/buildTrace.test.ts). */
 function* fieldsOf(message: Buffer): Generator<Field> {
   let at = 0;
   const varint = (): number => {

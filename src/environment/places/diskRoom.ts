@@ -1,6 +1,6 @@
 /**
  * Holds back new starts and pulls while the disk is low, and lets them continue when there is room again. Two marks keep it from fluttering:
- * below the low one it closes, above the high one it opens.
+ * below the low one it closes, above the high one it opens (T-33).
  */
 import { randomBytes } from 'node:crypto';
 import type Docker from 'dockerode';
@@ -64,10 +64,10 @@ interface MeasuredDiskOptions {
 
 /** A pull of 100 MB/s takes 1.5 GB in this time. */
 const AGAIN_MS = 15_000;
-/** An older measurement says nothing. */
+/** An older measurement says nothing (observed: tests/environment/places/images/measuredDisk.test.ts). */
 const KEPT_MS = 5 * 60_000;
 const LIMIT_MS = 20_000;
-/** An image may have no `df`, or be gone. */
+/** An image may have no `df`, or be gone (observed: tests/environment/places/images/measuredDisk.test.ts). */
 const TRIED = 3;
 
 /**
@@ -143,7 +143,10 @@ const specOf = (image: string, name: string): Docker.ContainerCreateOptions => (
   },
 });
 
-/** The fourth column of the last line, in blocks of 1024 bytes. Undefined where it is something else. */
+/**
+ * The fourth column of the last line, in blocks of 1024 bytes. Undefined where it is something else (observed:
+ * tests/environment/places/images/measuredDisk.test.ts).
+ */
 export function availableOf(text: string): number | undefined {
   const fields = text.trim().split('\n').at(-1)!.trim().split(/\s+/);
   const [size, used, available] = fields.slice(-5, -2).map(Number);

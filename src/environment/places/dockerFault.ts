@@ -30,7 +30,10 @@ const SOCKET_CODES = new Set([
 
 const NO_ANSWER = 'ENOANSWER';
 
-/** `daemonGone`: the daemon did not answer; socket missing, refused, cut. `unanswered`: it took the request, and that was all. */
+/**
+ * `daemonGone`: the daemon did not answer; socket missing, refused, cut. `unanswered`: it took the request, and that was all (T-35; the second
+ * observed: tests/environment/docker/lockedDaemon.test.ts).
+ */
 export function readFault(error: unknown) {
   const parsed = shape.safeParse(error);
   if (!parsed.success)
@@ -45,7 +48,10 @@ export function readFault(error: unknown) {
   };
 }
 
-/** Undefined where the engine says that there is no such thing. Whatever else went wrong says nothing of it, and is thrown. */
+/**
+ * Undefined where the engine says that there is no such thing. Whatever else went wrong says nothing of it, and is thrown (observed:
+ * tests/environment/docker/unansweredImage.test.ts).
+ */
 export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;
@@ -55,10 +61,10 @@ export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Waits between tries of an operation while an engine is started anew: half a minute in all. */
+/** Waits between tries of an operation while an engine is started anew: half a minute in all (T-35). */
 const DAEMON_RETRY_MS: readonly number[] = [100, 400, 1000, 2500, 4000, 5000, 7000, 10_000];
 
-/** An engine that answers 5xx is there: half a minute changes less than a moment. */
+/** An engine that answers 5xx is there: half a minute changes less than a moment (T-36). */
 const CONFUSED_TRIES = 4;
 
 /** Runs `work` again while the daemon is unreachable or answers 5xx. */
@@ -78,7 +84,10 @@ export function withDaemonRetry<T>(
 /** Long for a short request, even on an overloaded machine. */
 const ANSWER_LIMIT_MS = 60_000;
 
-/** A daemon that has locked up takes every request and answers none, so a request waits no longer than a limit. */
+/**
+ * A daemon that has locked up takes every request and answers none, so a request waits no longer than a limit (observed:
+ * tests/environment/docker/lockedDaemon.test.ts).
+ */
 export async function daemonAnswer<T>(work: Promise<T>, limitMs = ANSWER_LIMIT_MS): Promise<T> {
   const answer = await within(
     work.then((value) => ({ value })),

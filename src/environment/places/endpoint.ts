@@ -130,6 +130,7 @@ function fromContext(name: string, source: string, input: EndpointInput): Endpoi
     const tls = readTls(join(input.configDir, 'contexts', 'tls', id, 'docker'), SkipTLSVerify, input);
     return found(parseDockerHost(Host || `unix://${DEFAULT_SOCKET}`, tls), `Docker context "${name}"`);
   } catch {
+    // A damaged context is never the default engine (observed: tests/environment/places/engines/endpoint.test.ts).
     return { ok: false, message: `the Docker context "${name}" cannot be read: ${path} is damaged` };
   }
 }
@@ -170,7 +171,8 @@ export function resolveDockerEndpoint(input: EndpointInput): Endpoint {
 
 /**
  * The options of dockerode's constructor. dockerode reads DOCKER_HOST and its certificates by itself and mixes them in, so that the engine
- * of a context would silently become the one of that variable. Every option that it could read there is therefore set here.
+ * of a context would silently become the one of that variable. Every option that it could read there is therefore set here (observed:
+ * tests/environment/places/engines/endpoint.test.ts).
  */
 export function dockerodeOptions(address: DockerAddress): Record<string, unknown> {
   const nothing = { socketPath: undefined, host: undefined, port: undefined, username: undefined };
@@ -223,7 +225,7 @@ function dial(address: SshAddress): Duplex {
   let said = '';
   const socket = new Duplex({
     read: () => void stdout.resume(),
-    write: (chunk: Buffer, _, done) => void stdin.write(chunk, () => done()), // `close` reports a broken pipe, with ssh's words
+    write: (chunk: Buffer, _, done) => void stdin.write(chunk, () => done()), // `close` reports a broken pipe, with ssh's words (sshAgent.test.ts)
     final: (done) => void stdin.end(() => done()),
     destroy: (error, done) => {
       child.kill();
@@ -245,7 +247,8 @@ function dial(address: SshAddress): Duplex {
   child.on('close', (code) => {
     if (code !== 0) return fail(code === null ? 'the connection was ended' : `ended with ${code}`);
     socket.once('end', () => socket.destroy()).push(null);
-    // Nobody reads an idle connection: without this it would look alive, and the next request would wait in it for ever.
+    // Nobody reads an idle connection: without this it would look alive, and the next request would wait in it for ever (observed:
+    // tests/environment/places/engines/sshAgent.test.ts).
     if (socket.readableLength === 0) socket.resume();
   });
   // Idle connections must not keep the program from ending.
@@ -291,7 +294,7 @@ const dockerConfigDir = (env: { DOCKER_CONFIG?: string | undefined; HOME?: strin
 
 /**
  * The docker CLI's own `config.json`: its current context, and the logins and credential helpers that it keeps. Warns about an unreadable
- * file: pulling without the login would fail later with a misleading message.
+ * file: pulling without the login would fail later with a misleading message (observed: tests/environment/places/images/pure.test.ts).
  */
 export function readDockerCliConfig(dir: string): { config: DockerCliConfig; warning?: string } {
   const path = join(dir, 'config.json');

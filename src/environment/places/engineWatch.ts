@@ -1,6 +1,6 @@
 /**
  * Whether an engine answers. An engine that is away is waited for by everybody who needs it, so that its outage costs no attempt and no
- * verdict; the time that it was away counts against no limit.
+ * verdict; the time that it was away counts against no limit (T-35).
  */
 import { orAborted, sleep } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
@@ -46,7 +46,7 @@ export function createEngineWatch({
   let since: number | undefined;
   let lastBack = Number.NEGATIVE_INFINITY;
   let total = 0;
-  /** The limit was reached, and nobody has seen the engine since. */
+  /** The limit was reached, and nobody has seen the engine since (observed: tests/environment/places/engines/engineWatch.test.ts). */
   let givenUp = false;
   const tell = (say: (listener: EngineListener) => void) => {
     for (const listener of listeners) say(listener);

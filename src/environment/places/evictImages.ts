@@ -96,7 +96,8 @@ export async function collectImages(options: CollectOptions): Promise<Collected>
     list.filter((image) => image.containers > 0).flatMap(({ id, sealedFrom }) => [id, sealedFrom ?? id]),
   );
   const copiesOf = (id: string) => list.filter((image) => image.sealedFrom === id);
-  // One image may have several names: what is needed under one is not removed under another.
+  // One image may have several names: what is needed under one is not removed under another (observed:
+  // tests/environment/places/images/pure.test.ts).
   const neededKeys = new Set([...needed].map(imageKey));
   for (const { id, tags, digests } of list)
     if ([...tags, ...digests].some((name) => neededKeys.has(imageKey(name)))) inUse.add(id);
@@ -113,7 +114,8 @@ export async function collectImages(options: CollectOptions): Promise<Collected>
       await book.removed({ engine: engineId, image: image.image, at: now });
     } else kept.push({ image: image.image, reason: result.reason ?? 'the engine keeps it' });
   }
-  // Names that somebody else removed, or that now point to another image, are no longer ours.
+  // Names that somebody else removed, or that now point to another image, are no longer ours (observed:
+  // tests/environment/places/images/registry.test.ts).
   for (const { image, id } of own)
     if (ids.get(image) !== id) await book.removed({ engine: engineId, image, at: now });
   return { removed, kept };

@@ -74,7 +74,10 @@ function ownProcess(): BookProcess {
   };
 }
 
-/** A process of another machine that has been silent for so long no longer needs its images. */
+/**
+ * A process of another machine that has been silent for so long no longer needs its images (observed:
+ * tests/environment/places/images/pure.test.ts).
+ */
 const UNHEARD_MS = 7 * 24 * 3600 * 1000;
 
 export function openImageBook(stateDir: string, self: BookProcess = ownProcess()) {
@@ -114,7 +117,7 @@ export function openImageBook(stateDir: string, self: BookProcess = ownProcess()
     async need(images: readonly string[]): Promise<void> {
       const mine = join(needDir, self.name);
       if (images.length === 0) return rm(mine, { force: true });
-      // A file that is half written would look like images that nobody needs.
+      // A file that is half written would look like images that nobody needs (observed: tests/environment/places/images/pure.test.ts).
       await writeAtomically(mine, images.join('\n'));
     },
     /** Images that some living process needs. */

@@ -86,7 +86,10 @@ export function tooMuch({ diskBytes }: Pick<ImagePlan, 'diskBytes'>, room: DiskR
 
 const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(bytes < 1e9 ? 2 : 1)} GB`;
 
-/** Answers of a registry that cannot be reached before the rest of its images are given up: each waits for its own time limit. */
+/**
+ * Answers of a registry that cannot be reached before the rest of its images are given up: each waits for its own time limit (observed:
+ * tests/environment/places/images/pure.test.ts).
+ */
 const UNREACHABLE_AFTER = 3;
 
 export interface PlanOptions {
@@ -97,7 +100,7 @@ export interface PlanOptions {
   readonly costly?: (image: string) => boolean;
   /** Asked about the images outside of that sample; without it they are taken to be there. */
   readonly existsOf?: (image: string) => Promise<ManifestAnswer>;
-  /** Images without an answer by then are unknown. */
+  /** Images without an answer by then are unknown (observed: tests/environment/places/images/pure.test.ts). */
   readonly signal?: AbortSignal;
 }
 
@@ -139,7 +142,7 @@ export async function planImages(
     if (refusal !== undefined) return unknownImage(refusal);
     if (signal?.aborted) return unknownImage(`${registry} answers too slowly`);
     const answer = await askFor(image);
-    // Each further question would put the reset off.
+    // Each further question would put the reset off (observed: tests/environment/places/images/pure.test.ts).
     if (!answer.ok && answer.status === 429) refusals.set(registry, answer.message);
     if (!answer.ok && answer.status === 0 && registry !== '') {
       unanswered.set(registry, (unanswered.get(registry) ?? 0) + 1);
@@ -161,7 +164,8 @@ export async function planImages(
       ? { image, state: 'to_pull', layers: answer.layers, problem: undefined }
       : { image, state: 'unknown', layers: [], problem: answer.message };
   });
-  // When a registry did not answer for the sample, the images that the sample represents are unknown too.
+  // When a registry did not answer for the sample, the images that the sample represents are unknown too (observed:
+  // tests/environment/places/images/pure.test.ts).
   return summarizeImages(
     planned.map((plan) => {
       const silent = plan.state === 'to_pull' && plan.layers.length === 0 ? silence(plan.image) : undefined;

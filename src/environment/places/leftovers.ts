@@ -67,7 +67,8 @@ export async function listContainers(docker: Docker, machine: MachineFacts): Pro
 
 /**
  * Labels can be copied. A name is one container's alone, but it is free again once ours is gone: who makes a container of that name from
- * an image that was committed from ours has all our labels too. Containers of older versions do not say their names.
+ * an image that was committed from ours has all our labels too. Containers of older versions do not say their names (observed:
+ * tests/environment/owner.test.ts).
  */
 async function labelsAreItsOwn(docker: Docker, container: Docker.ContainerInfo): Promise<boolean> {
   const name = container.Labels[LABELS.name];
@@ -80,7 +81,7 @@ async function labelsAreItsOwn(docker: Docker, container: Docker.ContainerInfo):
 
 /**
  * `docker commit` copies the labels of a container into the image. The labels of a container of ours were given to it alone: at least
- * the time of its start differs from what its image may carry.
+ * the time of its start differs from what its image may carry (observed: tests/environment/owner.test.ts).
  */
 async function labelsOfImage(docker: Docker, id: string): Promise<Record<string, string> | undefined> {
   const asked = () => daemonAnswer(docker.getImage(id).inspect());
@@ -131,7 +132,7 @@ export const FREED_BY =
 /** `unanswered`: the engine took the request, and that was all. */
 export type Removed = 'gone' | 'refused' | 'unanswered';
 
-/** Waits for a removal that another has begun. */
+/** Waits for a removal that another has begun (observed: tests/environment/docker/lockedDaemon.test.ts). */
 const BEGUN_MS: readonly number[] = [50, 100, 200, 500, 1000, 2000, 5000];
 
 /** Removes at once, within the limit. A removal that another has begun is one that may come to nothing. Never rejects. */
@@ -149,6 +150,7 @@ export async function removalOf(container: Docker.Container, limitMs?: number): 
     return 'gone';
   } catch (error) {
     const { status, unanswered } = readFault(error);
+    // Another reaper was faster (observed: "two reapers at once" in tests/environment/owner.test.ts).
     if (status === 404) return 'gone';
     return unanswered || begun(error) ? 'unanswered' : 'refused';
   }
@@ -173,7 +175,7 @@ export async function removeProgramVolume(docker: Docker, volume: string): Promi
 
 export const servicesLabel = (name: string): string => `${LABELS.services}=${name}`;
 
-/** Whether all of them are gone. Never rejects. */
+/** Whether all of them are gone. Never rejects (observed: tests/environment/docker/unansweredImage.test.ts). */
 export async function removeServices(docker: Docker, name: string, limitMs?: number): Promise<boolean> {
   try {
     const filters = { label: [servicesLabel(name)] };

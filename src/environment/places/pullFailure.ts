@@ -21,6 +21,7 @@ export const PULL_FAILURES = {
 } as const satisfies Record<string, { code: EnvironmentErrorCode; again: boolean }>;
 export type PullFailureKind = keyof typeof PULL_FAILURES;
 
+/** Words of engines and registries about a pull that failed (T-34; observed: "causes" in tests/environment/places/images/pure.test.ts). */
 const MESSAGES: readonly (readonly [PullFailureKind, RegExp])[] = [
   // The log of a build is no word of a registry.
   ['build_failed', /^the build failed: /],
@@ -28,7 +29,8 @@ const MESSAGES: readonly (readonly [PullFailureKind, RegExp])[] = [
   ['disk_full', /no space left on device|disk quota exceeded/i],
   [
     'wrong_platform',
-    // The last two: engines that keep images in containerd's store, as Docker 29 does by default.
+    // The last two: engines that keep images in containerd's store, as Docker 29 does by default (observed:
+    // tests/environment/places/images/pure.test.ts).
     /no matching manifest|does not (?:match|provide) the specified platform|cannot be used on this platform|no match for platform/i,
   ],
   [

@@ -99,7 +99,7 @@ export async function pullImage(
         throw errorOf(image, round, context);
     } else if (round.some(({ kind }) => PULL_FAILURES[kind].again) && !last) {
       waitMs = config.retry_seconds * 1000 * 2 ** (nth - 1);
-      // A registry's limit is not a failed try.
+      // A registry's limit is not a failed try (observed: tests/environment/places/images/imageJobs.test.ts).
       nth++;
       context.onEvent({ type: 'retry', image, message: wordsOf(round), waitMs });
     } else throw errorOf(image, round, context);
@@ -323,7 +323,8 @@ export const systemPullClock: PullClock = {
 
 /**
  * The start of a pull: a sliding window of pulls for each registry, which processes share, and the pause that a registry's 429 imposes on all
- * pulls from it, and on nothing else: a mirror serves on while the registry behind it refuses.
+ * pulls from it, and on nothing else: a mirror serves on while the registry behind it refuses (observed:
+ * tests/environment/places/images/imageJobs.test.ts).
  */
 
 type PullThrottle = ReturnType<typeof pullThrottle>;
@@ -379,7 +380,7 @@ export function pullThrottle(limits: {
     /** The registry refused; returns when pulls from it go on. */
     refuse(registry: string, now: number, resetMs: number | undefined): number {
       const before = refusals.get(registry) ?? { until: 0, times: 0 };
-      // Pulls that ran side by side are refused together: that is one refusal.
+      // Pulls that ran side by side are refused together: that is one refusal (observed: tests/environment/places/images/pure.test.ts).
       const alreadyKnown = now < before.until;
       const growing = Math.min(FIRST_PAUSE_MS * 2 ** before.times, LONGEST_PAUSE_MS);
       // "Now", or a moment that has passed, and refused all the same: asking at once again would go on for ever (imageJobs.test.ts).

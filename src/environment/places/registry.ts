@@ -85,7 +85,10 @@ function challenge(header: string): { scheme: string; fields: Record<string, str
   return { scheme, fields };
 }
 
-/** Docker Hub names the moment in `ratelimit-reset`; others send Retry-After in seconds or as a date. */
+/**
+ * Docker Hub names the moment in `ratelimit-reset`; others send Retry-After in seconds or as a date (T-34; observed:
+ * tests/environment/places/images/registry.test.ts).
+ */
 function resetOf(headers: Headers, now: number): number | undefined {
   const reset = headers.get('ratelimit-reset') ?? headers.get('x-ratelimit-reset');
   return retryAfterMs(headers.get('retry-after'), now) ?? retryAfterMs(reset, now);
@@ -156,7 +159,7 @@ async function refusalOf(response: Response, { now = Date.now }: RegistryOptions
 
 /**
  * When the registry lets this machine pull again. A HEAD does not count against Docker Hub's limit, and is answered when that is used up; the
- * GET behind it is what gets the refusal with the moment in it.
+ * GET behind it is what gets the refusal with the moment in it (observed: tests/environment/places/images/registry.test.ts).
  */
 export async function askReset(
   reference: ImageReference,
@@ -249,7 +252,8 @@ export function createRegistryQuestions({
     if (!told.has(message)) onWarning(message);
     told.add(message);
   };
-  // Read anew for each pull, as Docker does: helpers give tokens that last an hour, and a night may need a login that came later.
+  // Read anew for each pull, as Docker does: helpers give tokens that last an hour, and a night may need a login that came later (observed:
+  // tests/environment/places/images/registry.test.ts).
   const loginOf = (registry: string): Promise<RegistryLogin | undefined> => {
     const cli = readDockerCliConfig(dockerConfigDir);
     if (cli.warning) warnOnce(cli.warning);
@@ -358,7 +362,10 @@ const runCredentialHelper: RunHelper = (helper, server) =>
 
 const helperAnswer = z.looseObject({ Username: z.string(), Secret: z.string() });
 
-/** The login for a registry, or undefined. A helper that fails is reported through `onWarning`. */
+/**
+ * The login for a registry, or undefined. A helper that fails is reported through `onWarning` (observed:
+ * tests/environment/places/images/pure.test.ts).
+ */
 export async function findLogin(
   config: DockerCliConfig,
   registry: string,

@@ -1,6 +1,6 @@
 /**
  * Packages of a registry as one tar that is safe to unpack: files and folders only, below their folder, within limits. A forbidden
- * entry of a package makes the whole program unusable: it is refused, never repaired.
+ * entry of a package makes the whole program unusable: it is refused, never repaired (observed: tests/environment/programs/packageTar.test.ts).
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -14,7 +14,10 @@ import { createGunzip, createGzip } from 'node:zlib';
 import tar from 'tar-stream';
 import type { ProgramPackage, ProgramVariant } from './program.ts';
 
-/** A package that is not what its registry said, or that would write outside of its folder. */
+/**
+ * A package that is not what its registry said, or that would write outside of its folder (observed:
+ * tests/environment/programs/packageTar.test.ts).
+ */
 class UnsafePackageError extends Error {
   override readonly name = 'UnsafePackageError';
 }
@@ -141,7 +144,7 @@ export function createProgramSpools() {
     async ensure(variant: ProgramVariant) {
       const making = made.get(variant) ?? spool(variant);
       made.set(variant, making);
-      // A failure may be gone in the next attempt.
+      // A failure may be gone in the next attempt (observed: tests/environment/programs/programSpool.test.ts).
       making.catch(() => made.delete(variant));
       const { file, bytes } = await making;
       return { bytes, read: () => chunksOf(file, bytes) };

@@ -130,7 +130,10 @@ type Discard = (container: Docker.Container) => Promise<unknown>;
 const discardQuietly: Discard = (container) =>
   container.remove({ force: true, v: true }).catch(() => undefined);
 
-/** Waits for another process that fills the same volume; takes over from one that is dead. */
+/**
+ * Waits for another process that fills the same volume; takes over from one that is dead (observed:
+ * tests/environment/programs/programVolume.test.ts).
+ */
 async function lock(parts: Providing, volume: string): Promise<Docker.Container> {
   const { docker, program, discard } = parts;
   const name = `${volume}-lock`;
@@ -179,7 +182,8 @@ async function fill(
   const broken = new AbortController();
   archive.on('error', (error) => broken.abort(error));
   try {
-    // The types know no abortSignal; the client gives it to the request, which would else wait for the rest of the archive.
+    // The types know no abortSignal; the client gives it to the request, which would else wait for the rest of the archive (observed:
+    // tests/environment/programs/programVolume.test.ts).
     const options = { path: PROGRAM_FOLDER, abortSignal: broken.signal };
     await daemonAnswer(holder.putArchive(archive, options), FILL_LIMIT_MS);
     broken.signal.throwIfAborted();

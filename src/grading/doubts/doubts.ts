@@ -1,6 +1,6 @@
 /**
  * Questions that the harness's verdict does not ask: could the output be forged, did the row's own test files run, is there evidence that anything
- * ran. Flags never change `resolved`; those that are `strict` make `resolved_strict` false.
+ * ran. Flags never change `resolved`; those that are `strict` make `resolved_strict` false (observed: tests/grading/suspicion.test.ts).
  */
 
 import { compact } from '../../base/compact.ts';

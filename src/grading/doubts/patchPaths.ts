@@ -1,6 +1,7 @@
 /**
  * Every path that a patch may write, whatever form its headers have: `git apply` and `patch` take plain unified diffs, quoted names and
- * renames as well, and a model writes its patch by hand where it likes. Lines inside hunks are content and name nothing.
+ * renames as well, and a model writes its patch by hand where it likes. Lines inside hunks are content and name nothing (observed:
+ * tests/grading/patchPaths.test.ts).
  */
 
 const ESCAPES: Readonly<Record<string, number>> = { a: 7, b: 8, t: 9, n: 10, v: 11, f: 12, r: 13 };

@@ -1,6 +1,7 @@
 /**
  * Doubts that the text of a patch raises: source that reaches for what judges it, ends the process that runs it, or writes what a test runner
- * would. Only what the patch adds counts, and only where neither the gold patch, nor the rest of the same file as far as it is shown, does the same.
+ * would. Only what the patch adds counts, and only where neither the gold patch, nor the rest of the same file as far as it is shown, does the same
+ * (observed: tests/grading/forgeries.test.ts).
  */
 import { compact } from '../../base/compact.ts';
 import { type DoubtedRow, few, finding, isTestFile, type PatchDoubt } from './patchDoubts.ts';

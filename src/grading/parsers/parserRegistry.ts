@@ -65,7 +65,10 @@ const entriesOf = (found: unknown): [unknown, unknown][] | undefined => {
   return isRecord(found) && !(found instanceof Promise) ? Object.entries(found) : undefined;
 };
 
-/** A parser may return a Map or a plain object; a status that nobody counts would be a test that fails. */
+/**
+ * A parser may return a Map or a plain object; a status that nobody counts would be a test that fails (observed:
+ * tests/grading/userParsers.test.ts).
+ */
 function problemOf(id: string, found: unknown): string | null {
   const entries = entriesOf(found);
   if (!entries) return `parseLog of "${id}" must return a Map or an object from test name to status`;

@@ -73,7 +73,7 @@ const assetsSchema = z.object({
   patch: z.array(assetSchema).nullish(),
 });
 
-/** `image_assets` is JSON text in the published datasets and an object in task repositories. */
+/** `image_assets` is JSON text in the published datasets and an object in task repositories (observed: tests/grading/spec.test.ts). */
 function assetsOf(raw: unknown): Asset[] | string {
   if (raw === undefined || raw === null || raw === '') return [];
   try {

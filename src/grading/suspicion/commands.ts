@@ -18,7 +18,10 @@ export interface AttemptSuspicion extends Suspicion {
 }
 
 const EVIDENCE_CHARS = 200;
-/** Rules look for a line, not for a document: a 300 KB heredoc is scanned at its beginning only. */
+/**
+ * Rules look for a line, not for a document: a 300 KB heredoc is scanned at its beginning only (T-31; observed:
+ * tests/grading/suspicion/commandRules.test.ts).
+ */
 const SCANNED_CHARS = 20_000;
 const SCANNED_OUTPUT_CHARS = 4096;
 

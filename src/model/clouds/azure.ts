@@ -48,7 +48,10 @@ function keptToken(get: () => Promise<Token>): () => Promise<string> {
   };
 }
 
-/** A claim that Azure asks for where a token was taken back: without the claim the library gives the old token out of its memory. */
+/**
+ * A claim that Azure asks for where a token was taken back: without the claim the library gives the old token out of its memory (observed:
+ * tests/model/clouds/azure.test.ts).
+ */
 const notBefore = (): string =>
   JSON.stringify({
     access_token: { nbf: { essential: true, value: String(Math.floor(Date.now() / 1000)) } },

@@ -138,7 +138,10 @@ function eventOf(frame: Uint8Array): StreamEvent {
 /** No frame of a reply is this long: a length that is no length must not fill the memory. */
 const LONGEST = 16 * 1024 * 1024;
 
-/** Rejects when a frame breaks its checksum, and with whatever the body rejects with. A frame that never came whole gives no event. */
+/**
+ * Rejects when a frame breaks its checksum, and with whatever the body rejects with. A frame that never came whole gives no event (observed:
+ * tests/model/clouds/bedrock.test.ts).
+ */
 export async function* readFrames(body: AsyncIterable<Uint8Array>): AsyncGenerator<StreamEvent> {
   let pieces: Uint8Array[] = [];
   let held = 0;

@@ -28,7 +28,10 @@ export interface CloudAuth {
   authorize(request: SignedRequest): Promise<Authorization>;
   /** A request of that generation was taken. */
   accepted(generation: number): void;
-  /** A request of that generation was refused. True: others are there, so that asking again makes sense. */
+  /**
+   * A request of that generation was refused. True: others are there, so that asking again makes sense (observed:
+   * tests/model/clouds/bedrock.test.ts).
+   */
   renew(generation: number): boolean;
   /** Values that must appear in no text. */
   secrets(): readonly string[];
@@ -108,7 +111,7 @@ export function createCredentials<T>(open: (again: boolean) => () => Promise<T>)
       taken = Math.max(taken, of);
     },
     renew(of) {
-      // Another call has renewed them meanwhile: this one only asks again.
+      // Another call has renewed them meanwhile: this one only asks again (observed: tests/model/clouds/vertex.test.ts).
       if (of < generation) return true;
       if (taken < of) return false;
       generation += 1;
@@ -118,7 +121,7 @@ export function createCredentials<T>(open: (again: boolean) => () => Promise<T>)
   };
 }
 
-/** AWS, Google and Azure about a clock that is wrong. */
+/** AWS, Google and Azure about a clock that is wrong (observed: tests/model/clouds/bedrock.test.ts). */
 const SKEWED = [
   /signature expired|signature not yet current|requesttimetooskewed|not yet valid/i,
   /reasonable timeframe|iat and exp|time range|clock skew/i,

@@ -1,6 +1,6 @@
 /**
  * The limit that all slots of one model share: how many requests may be out, and until when none may start. One 429 delays every slot,
- * 429s halve the number of requests at a time, and successes win it back one by one.
+ * 429s halve the number of requests at a time, and successes win it back one by one (T-01; observed: tests/model/limiter.test.ts).
  */
 
 import { createRoom } from '../../base/async/room.ts';
@@ -37,7 +37,7 @@ function createWidth(ceiling: number, clock: Clock) {
   const changes: Change[] = [];
   let limit = ceiling;
   let successes = 0;
-  /** Requests that left before the last cut say nothing about the limit it set. */
+  /** Requests that left before the last cut say nothing about the limit it set (observed: tests/model/limiter.test.ts). */
   let cuts = 0;
   let headerLimit = Number.POSITIVE_INFINITY;
   let headerUntil = Number.NEGATIVE_INFINITY;
@@ -85,7 +85,7 @@ export function createLimiter(maxConcurrent: number, clock: Clock): Limiter {
   /** Calls that had an answer. */
   let answered = 0;
   const room = createRoom<void, Release>(() => {
-    // Read once: a gate that opened between two looks would have neither let anybody in nor an alarm.
+    // Read once: a gate that opened between two looks would have neither let anybody in nor an alarm (observed: tests/model/limiter.test.ts).
     const laterMs = blockedMs();
     if (laterMs > 0) return { laterMs };
     return inFlight < width.current() ? { share: start() } : { laterMs: undefined };

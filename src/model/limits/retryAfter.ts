@@ -9,7 +9,7 @@ export type Wait =
 
 type Headers = Readonly<Record<string, string>>;
 
-/** A date in the past asks for nothing: the usual back-off applies. */
+/** A date in the past asks for nothing: the usual back-off applies (T-03). */
 export function retryAfter(headers: Headers, wallNow: number): Wait {
   const exact = retryAfterMs(headers['retry-after-ms'], wallNow, 1);
   if (exact !== undefined) return positive(exact);
@@ -65,7 +65,7 @@ interface Allowance {
   readonly resetMs: number;
 }
 
-/** Null where it is not said, or cannot be read. */
+/** Null where it is not said, or cannot be read (observed: tests/model/retry.test.ts). */
 export function allowance(headers: Headers, counts: Counted, wallNow: number): Allowance | null {
   for (const [limitName, leftName, resetName] of NAMES[counts]) {
     const [limit, left, reset] = [headers[limitName], headers[leftName], headers[resetName]];
@@ -80,7 +80,8 @@ export function allowance(headers: Headers, counts: Counted, wallNow: number): A
 /**
  * The share of a limit that a provider says is left. A limit fills up again evenly, so the next request is free after reset / limit, long before
  * all of it is. How many tokens a request takes is not known here: without any left, requests go one at a time. Resets
- * further away than `longestMs` are those of a day or a month, and the 429s that come with them say better what to do.
+ * further away than `longestMs` are those of a day or a month, and the 429s that come with them say better what to do (observed:
+ * tests/model/retry.test.ts).
  */
 export function rateHint(headers: Headers, wallNow: number, longestMs: number): RateHint | null {
   const of = (counts: Counted) => {

@@ -33,7 +33,7 @@ export interface RateShare {
 }
 
 export interface Taken {
-  /** `usage` is null where nothing is known; a call that was refused took nothing. */
+  /** `usage` is null where nothing is known; a call that was refused took nothing (observed: tests/model/limits/sharedRate.test.ts). */
   end(usage: Usage | null, refused: boolean, headers: Readonly<Record<string, string>>): void;
 }
 
@@ -43,14 +43,14 @@ interface RateShareOptions {
   readonly configured: MinuteLimits;
   /** Tokens read from the cache count: not with Anthropic. */
   readonly countsCached: boolean;
-  /** A longer pause is another process's, whose patience is larger. */
+  /** A longer pause is another process's, whose patience is larger (observed: tests/model/limits/sharedPause.test.ts). */
   readonly longestPauseMs: number;
   readonly clock: Clock;
 }
 
 /** A wait ends early when another process gives tokens back. */
 const LONGEST_WAIT_MS = 1000;
-/** The book is asked so often what others have learned, and whether they were asked to wait. */
+/** The book is asked so often what others have learned, and whether they were asked to wait (observed: tests/model/limits/sharedPause.test.ts). */
 const LEARNED_EVERY_MS = 1000;
 /** The newest call has this share in the estimate of the next. */
 const NEW_SHARE = 0.05;
@@ -167,7 +167,7 @@ export interface MinuteLimits {
 
 /**
  * The same headers carry limits of a minute and of a day. The used part is whole again after `reset`, evenly, so the period of a limit is
- * reset * limit / used: only a period of about a minute counts.
+ * reset * limit / used: only a period of about a minute counts (observed: tests/model/limits/sharedRate.test.ts).
  */
 export function minuteLimits(headers: Readonly<Record<string, string>>, wallNow: number): MinuteLimits {
   const ofMinute = (counts: 'requests' | 'tokens'): number | null => {

@@ -2,7 +2,7 @@
  * The one retry layer, by the seed's rules: immediate first try, then base * 2^(n-1) capped at the maximum with a jitter of
  * ±20 %; what the server asks for takes precedence, up to `max_retry_after_s`. A rate limit is no failure of anybody's, so however many
  * answers say so, they are waited for as long as that in all. So is a server that is away, once the conversation has had an answer: without
- * it the attempt would end, and the next one would buy its steps again. The SDK's own retries are off.
+ * it the attempt would end, and the next one would buy its steps again (observed: tests/faults/deadServer.test.ts). The SDK's own retries are off.
  */
 import type { Diagnosis } from '../classify.ts';
 import {
@@ -42,11 +42,11 @@ type Plan =
   | { readonly kind: 'give_up' }
   | { readonly kind: 'too_long'; readonly askedMs: number };
 
-/** Nobody answered, or a server that says "not now": nothing of such a try is billed. */
+/** Nobody answered, or a server that says "not now": nothing of such a try is billed (observed: tests/model/retry.test.ts). */
 const isAway = ({ verdict, metadata }: Pick<FailedTry, 'verdict' | 'metadata'>): boolean =>
   verdict.retryable && (metadata.unreachable === true || (metadata.statusCode ?? 0) >= 500);
 
-/** Tries beyond `max_retries` come at most once a second. */
+/** Tries beyond `max_retries` come at most once a second (observed: tests/model/retry.test.ts). */
 const PATIENT_MS = 1000;
 
 /**

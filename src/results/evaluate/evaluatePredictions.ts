@@ -51,7 +51,7 @@ export interface EvaluatePredictionsOptions extends EvaluateOptions {
 function predictionsOf(target: string, rows: readonly LoadedRow[], tell: Tell): readonly Prediction[] {
   let bytes: Uint8Array;
   try {
-    // A device never ends.
+    // A device never ends (observed: tests/cli/words/mistakes.test.ts).
     if (!statSync(target).isFile()) throw new Error('it is not a file');
     bytes = readFileSync(target);
   } catch (error) {

@@ -215,7 +215,10 @@ export async function readSource(source: string, report?: string): Promise<Forei
 const sourceProblem = ({ message, hint }: SourceError): UserError =>
   new UserError(message, hint === undefined ? {} : { hint });
 
-/** Exports all or nothing, so that the import can be repeated under the same name once the cause is fixed. */
+/**
+ * Exports all or nothing, so that the import can be repeated under the same name once the cause is fixed (observed:
+ * tests/results/import/allOrNothing.test.ts).
+ */
 async function exportOrTakeBack(store: Store, run: RunRow, dir: string): Promise<void> {
   const isNew = !existsSync(dir);
   try {

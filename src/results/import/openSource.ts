@@ -114,7 +114,7 @@ function readAgain(folder: string): Opened | null {
     utimesSync(join(folder, READ), now, now);
     return { root: folder, run, notices };
   } catch {
-    // Never read, or by another version: read now.
+    // Never read, or by another version: read now (observed: tests/results/import/openSource.test.ts).
     return null;
   }
 }
@@ -137,7 +137,7 @@ async function readNow(source: string, folder: string, env: Variables): Promise<
   }
 }
 
-/** Where no cache can be written, the folder for temporary files has to do. */
+/** Where no cache can be written, the folder for temporary files has to do (observed: tests/results/import/openSource.test.ts). */
 function freshFolder(folder: string): { readonly path: string; readonly kept: boolean } {
   try {
     makeFolder(dirname(folder));

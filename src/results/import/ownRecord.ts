@@ -37,7 +37,7 @@ export function databaseBeside(source: string): string | null {
   return existsSync(path) ? path : null;
 }
 
-/** Newer than the exports of its runs where a process was killed. */
+/** Newer than the exports of its runs where a process was killed (observed: tests/results/import/sameFigures.test.ts). */
 function openDatabase(source: string): { readonly store: Store; readonly run: RunRow } | null {
   if (databaseBeside(source) === null) return null;
   const folder = resolve(source);
@@ -53,7 +53,7 @@ function openDatabase(source: string): { readonly store: Store; readonly run: Ru
   return null;
 }
 
-/** A folder that was copied into another root may have the name of a run there. */
+/** A folder that was copied into another root may have the name of a run there (observed: tests/results/import/sameFigures.test.ts). */
 async function isOf(run: RunRow, rows: AsyncIterable<RecordedRow>): Promise<boolean> {
   for await (const [, row] of rows)
     return row.created_at === run.created_at && row.config_hash === run.config_hash;

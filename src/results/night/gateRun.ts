@@ -182,7 +182,7 @@ function pastOf(b: NamedSide, result: GateResult, store: Store | undefined): Ins
 
 /**
  * The exit code of a verdict. An instance that could not be measured again (an outage, the end of the budget) is neither broken nor flaky,
- * so the night is incomplete.
+ * so the night is incomplete (observed: tests/report/gate.test.ts).
  */
 export function gateExit({ passed, unconfirmed }: GateResult, remeasured: boolean): 0 | 1 | 3 {
   if (!passed) return 1;

@@ -211,7 +211,7 @@ async function unpackTar(file: string, into: string): Promise<string> {
           `${file} is too large: more than ${PACKAGE_LIMITS.bytes} bytes or ${PACKAGE_LIMITS.entries} entries`,
         );
       if (type === 'symlink' || type === 'link') {
-        // Made when every file is there: none is written through a link.
+        // Made when every file is there: none is written through a link (observed: tests/run/agents/addProgram.test.ts).
         links.push({ name: safe(name), to: linkname ?? '', hard: type === 'link' });
         entry.resume();
       } else if (type === 'directory') {
@@ -227,7 +227,7 @@ async function unpackTar(file: string, into: string): Promise<string> {
     }
     await reading;
     for (const { name, to, hard } of links) {
-      // Each is looked at anew: the folder above it may be a link that was made before it.
+      // Each is looked at anew: the folder above it may be a link that was made before it (observed: tests/run/agents/addProgram.test.ts).
       const path = pathInside(into, name);
       await mkdir(dirname(path), { recursive: true });
       await (hard ? hardLink(pathInside(into, safe(to)), path) : symlink(to, path));

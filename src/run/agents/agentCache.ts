@@ -81,7 +81,10 @@ function parse(text: string): unknown {
   }
 }
 
-/** A folder for a program on its way into the cache; the caller removes it. Folders that killed processes of this machine left go now. */
+/**
+ * A folder for a program on its way into the cache; the caller removes it. Folders that killed processes of this machine left go now (observed:
+ * tests/run/agents/addProgram.test.ts).
+ */
 export async function folderForAdding(dir: string): Promise<string> {
   makeFolder(dir);
   const ours = `.adding-${hostname()}-`;
@@ -120,7 +123,7 @@ export async function keepPackage(dir: string, integrity: string, fetched: strin
 export const packageBytes = async (dir: string, integrity: string): Promise<number> =>
   (await stat(packageFile(dir, integrity))).size;
 
-/** undefined: the agent is as it was added; else a sentence. */
+/** undefined: the agent is as it was added; else a sentence (observed: tests/run/agents/installedAgents.test.ts). */
 export async function packageProblem(
   dir: string,
   { name, version, integrity }: AddedPackage,

@@ -118,7 +118,7 @@ function readInstructions(path: string, cwd: string) {
   return { text: bytes.toString('utf8'), bytes: bytes.length, hash: sha256(bytes) };
 }
 
-/** A run is one experiment: other files under the same path are another one. */
+/** A run is one experiment: other files under the same path are another one (observed: tests/run/agents/equipment.test.ts). */
 function sameAs(key: 'skills' | 'instructions', said: string | undefined, hash: string): void {
   if (said !== undefined && said !== hash)
     throw refused(

@@ -35,7 +35,10 @@ const viewed = z.object({
 });
 const failed = z.object({ error: z.object({ code: z.string().optional(), summary: z.string().optional() }) });
 
-/** The first question is to be answered, or to fail with its cause: npm would else try again for minutes without a word. */
+/**
+ * The first question is to be answered, or to fail with its cause: npm would else try again for minutes without a word (observed:
+ * tests/run/agents/addProgram.test.ts).
+ */
 const AT_ONCE = ['--fetch-retries=0', `--fetch-timeout=${ANSWER_MS - 4000}`];
 
 /** The folder where a fetched package grows: the file beside it is a second copy. */

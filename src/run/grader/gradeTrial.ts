@@ -183,7 +183,7 @@ export async function gradingFactory({
 
 /**
  * End states that nobody asks for any more are removed beside other work, which is awaited at the end alone: a container that is stuck holds its
- * image for a minute.
+ * image for a minute (observed: tests/run/discards.test.ts).
  */
 export function createDiscards({ events }: Pick<GradedRun, 'events'>) {
   const going: Promise<void>[] = [];

@@ -55,12 +55,13 @@ export async function createGrader(run: GradedRun, cwd: string) {
       const verdict = await gradeTrial(run, parsers, factory, gradable, signal, alone);
       const away = began !== undefined && engine!.awaySince(began);
       if (await wasOutage(gradable, verdict, away, signal)) return;
-      // A timeout or a lack of memory beside other work may be caused by that, so it counts only when it happens alone.
+      // A timeout or a lack of memory beside other work may be caused by that, so it counts only when it happens alone (observed:
+      // tests/suites/sweBench/evaluateDocker.test.ts).
       if (verdict.result.repeatAlone && !alone) repeats.push(gradable);
       else await keep(gradable, verdict);
     } catch (error) {
       if (!signal.aborted || error instanceof StorageError) throw error;
-      // After a full disk it is graded again at the end; after a second interrupt it waits for the next evaluation.
+      // After a full disk it is graded again at the end; after a second interrupt it waits for the next evaluation (T-33).
       if (stop.stage < 2) repeats.push(gradable);
     }
   };

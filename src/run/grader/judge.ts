@@ -91,7 +91,10 @@ export async function openSuite(
   };
 }
 
-/** Failures that say something of the request. The verifier decides what they mean; every other failure is an outage. */
+/**
+ * Failures that say something of the request. The verifier decides what they mean; every other failure is an outage (observed:
+ * tests/suites/harbor/judge.test.ts).
+ */
 const OF_THE_REQUEST = new Set<ModelFailureKind>(['rejected', 'refusal', 'context', 'empty', 'bad_call']);
 
 function openJudge(graded: Graded, factory: ModelFactory, gateway: Gateway, parts: JudgeParts): JudgeSession {

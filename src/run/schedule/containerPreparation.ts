@@ -24,14 +24,14 @@ export function createContainerPreparation({ store, row, stop, budget, disk, sui
       const request = startRequestOf(trial, row.name, nextAttemptNumber(store, trial.id), suite.variables);
       trial.arm.environmentFactory.prepare({ ...request, signal: wanted.signal });
     } catch {
-      // The slot that takes the trial gets the same error and ends it with a reason.
+      // The slot that takes the trial gets the same error and ends it with a reason (observed: tests/run/schedule/containerPreparation.test.ts).
     }
   };
 
   return {
     /** The trial waits for a slot, behind all of the same or a higher priority. */
     waits(trial: PlannedTrial, priority: number, admission?: ImageAdmission) {
-      // The slot will end it with the reason.
+      // The slot will end it with the reason (observed: tests/run/schedule/containerPreparation.test.ts).
       if (admission?.failure) return;
       // Trials nearly always come in their order: looked for from the end, or 50,000 of them would take minutes.
       const before = waiting.findLastIndex((other) => other.priority >= priority);

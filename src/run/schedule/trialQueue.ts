@@ -120,7 +120,7 @@ export function createTrialQueue<Outcome>(
     }
     if (stop.why) return;
     if (admission && !(await starting.add(() => images!.mayStart(admission)))) {
-      // The disk filled up while the trial waited, so it leaves the slot and waits for room.
+      // The disk filled up while the trial waited, so it leaves the slot and waits for room (T-33).
       preparation.giveUp();
       inside += 1;
       enter(trial, priority);

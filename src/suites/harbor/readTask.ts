@@ -1,4 +1,7 @@
-/** One Harbor task folder becomes an instance. A part that cannot be read or honoured becomes a reason; nothing here throws for a task. */
+/**
+ * One Harbor task folder becomes an instance. A part that cannot be read or honoured becomes a reason; nothing here throws for a task (observed:
+ * tests/suites/harbor/harbor.test.ts).
+ */
 
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, join } from 'node:path';

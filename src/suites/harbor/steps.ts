@@ -42,7 +42,7 @@ export interface StepVerification {
   readonly says: string;
   /** The result of a step that the grading of the whole needs: it goes with the work that is kept. */
   readonly verdict: unknown;
-  /** The place where it ran was away or broken, which says nothing about the work. */
+  /** The place where it ran was away or broken, which says nothing about the work (observed: tests/suites/harbor/steps.test.ts). */
   readonly lost?: string;
 }
 
@@ -84,7 +84,10 @@ export async function workThroughSteps(
   throw new Error('a task of several steps has none');
 }
 
-/** Files of the step, its setup, its healthcheck. An agent that broke the container in an earlier step has ended it. */
+/**
+ * Files of the step, its setup, its healthcheck. An agent that broke the container in an earlier step has ended it (observed:
+ * tests/suites/harbor/steps.test.ts).
+ */
 async function prepare(step: TaskStep, attempt: LedAttempt, index: number): Promise<void> {
   const { environment, signal } = attempt;
   const failed = (what: string) =>
@@ -123,7 +126,7 @@ async function keep(
     attempt.recordWork(JSON.stringify(kept));
   };
   attempt.beginPhase('capture');
-  // Should the container end now, the record says in which step.
+  // Should the container end now, the record says in which step (observed: tests/suites/harbor/steps.test.ts).
   record({ step: name, image: null }, kept.length);
   if (!environment.capabilities.canKeepWork)
     throw new EnvironmentError('start_failed', 'end states of steps cannot be kept in this environment');

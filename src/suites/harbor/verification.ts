@@ -124,7 +124,7 @@ export async function ungradable(frame: GradingFrame, errorMessage: string): Pro
 
 /**
  * The verdict, beside what the agent changed of the programs and libraries that its tests run, and beside what the tests say of the task's own
- * image where they leave no reward here: an agent that broke the verifier has failed it.
+ * image where they leave no reward here: an agent that broke the verifier has failed it (observed: tests/suites/harbor/brokenVerifier.test.ts).
  */
 export async function verification(wanted: Wanted, request: GradeRequest): Promise<EvaluationResult> {
   const { work } = request;
@@ -144,7 +144,10 @@ export async function verification(wanted: Wanted, request: GradeRequest): Promi
   return besideOwnImage(wanted, request, judged, found);
 }
 
-/** The verdict of the tests where the image's own programs and libraries are put back, when the agent had changed some. */
+/**
+ * The verdict of the tests where the image's own programs and libraries are put back, when the agent had changed some (observed:
+ * tests/suites/harbor/touchedVerifier.test.ts).
+ */
 async function besideOwnPrograms(
   wanted: Wanted,
   request: GradeRequest,
@@ -210,7 +213,7 @@ async function besideOwnPrograms(
   };
 }
 
-/** The ways in which tests come to leave no reward that counts. */
+/** The ways in which tests come to leave no reward that counts (observed: tests/suites/harbor/brokenVerifier.test.ts). */
 type Broken =
   /** Nobody can write one: its folder cannot be made. */
   | 'folders'
@@ -481,7 +484,10 @@ const sourcesOf = ({ artifacts }: HarborTask) =>
 const isAtOrBelow = (path: string, folder: string): boolean =>
   path === folder || path.startsWith(folder === '/' ? folder : `${folder}/`);
 
-/** A link that leads elsewhere would make a file of the agent's one of the verifier's. Harbor leaves those out too. */
+/**
+ * A link that leads elsewhere would make a file of the agent's one of the verifier's. Harbor leaves those out too (observed:
+ * tests/suites/harbor/brokenVerifier.test.ts).
+ */
 const leadsOut = ({ path, kind, target = '' }: PlacedFile, source: string): boolean => {
   if (kind === 'hardlink') return !isAtOrBelow(target, source);
   return (
@@ -505,7 +511,8 @@ async function collected(
   const leftOut: string[] = [];
   try {
     for (const { source, exclude } of sourcesOf(task)) {
-      // An archive names the first of a file's names in all others. Where that one is left out, the next is the file.
+      // An archive names the first of a file's names in all others. Where that one is left out, the next is the file (observed:
+      // tests/suites/harbor/brokenVerifier.test.ts).
       const behind = new Map<string, PlacedFile>();
       for (const named of await filesIn(environment, source, MAX_BYTES, true)) {
         const { path, kind, target = '' } = named;
@@ -644,7 +651,10 @@ const GONE = `gone() { for f; do rm -rf "$f" 2>/dev/null
 
 const NO_SPACE = /no space left on device|disk quota exceeded/i;
 
-/** Files that the agent left where the tests go are no tests, and a reward that it wrote is no reward. Broken: the tests cannot go there. */
+/**
+ * Files that the agent left where the tests go are no tests, and a reward that it wrote is no reward. Broken: the tests cannot go there (observed:
+ * tests/suites/harbor/brokenVerifier.test.ts).
+ */
 async function prepared(
   environment: Environment,
   id: string,
@@ -679,7 +689,7 @@ ${GONE}gone ${LOGS} ${TRAJECTORY}${tests && cleared ? ` ${TESTS_FOLDER}` : ''} &
   return { outcome: 'unresolved' };
 }
 
-/** Bash reads a script while it runs, so what is written into it decides what comes after. */
+/** Bash reads a script while it runs, so what is written into it decides what comes after (observed: tests/suites/harbor/brokenVerifier.test.ts). */
 async function scriptIn(environment: Environment): Promise<Buffer | undefined> {
   const found = await filesIn(environment, TEST_SCRIPT, MOST_OF_SCRIPT).catch(() => []);
   const file = found.find(({ path }) => path === TEST_SCRIPT);
@@ -713,7 +723,10 @@ const NOT_WATCHED =
 const READ_UNASKED = /(?:\/(?:conftest|sitecustomize|usercustomize)\.py|\/pytest\.ini|\.pth|\.pyc)$/;
 const isReward = (path: string): boolean => path.startsWith(`${LOGS}/reward.`);
 
-/** Programs that the tests ask, and what ran beside them, have no business where the tests and their reward are. */
+/**
+ * Programs that the tests ask, and what ran beside them, have no business where the tests and their reward are (observed:
+ * tests/suites/harbor/leftRunning.test.ts, brokenVerifier.test.ts).
+ */
 function writeDoubts(
   written: readonly SeenWrite[] | undefined,
   {
@@ -798,7 +811,10 @@ function writeDoubts(
   ]);
 }
 
-/** A shell says so of a script that a signal ended, and a script may say it of what it waited for. */
+/**
+ * A shell says so of a script that a signal ended, and a script may say it of what it waited for (observed:
+ * tests/suites/harbor/brokenVerifier.test.ts).
+ */
 const isSignal = (exitCode: number): boolean => exitCode > 128 && exitCode <= 192;
 
 async function runTests(
@@ -905,7 +921,7 @@ async function rewardOf(environment: Environment): Promise<ReadReward & { readon
       [REWARD_TEXT, rewardFromText],
     ] as const) {
       const found = await filesIn(environment, path, MAX_REWARD_BYTES, true);
-      // Of a folder of that name come the files below it, which are no reward.
+      // Of a folder of that name come the files below it, which are no reward (observed: tests/suites/harbor/harborReward.test.ts).
       const file = found.find((one) => one.path === path && one.kind === undefined);
       if (file) return { ...read(Buffer.from(file.content).toString('utf8')), isThere: true };
       isThere ||= found.length > 0;
@@ -948,7 +964,7 @@ export function mainOf(rewards: Readonly<Record<string, number>>): ReadReward {
   };
 }
 
-/** Python writes NaN and Infinity, which are no JSON: they are refused as what they are. */
+/** Python writes NaN and Infinity, which are no JSON: they are refused as what they are (observed: tests/suites/harbor/harborReward.test.ts). */
 export function rewardFromJson(text: string): ReadReward {
   let parsed: unknown;
   try {

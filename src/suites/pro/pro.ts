@@ -221,7 +221,7 @@ function unquoted(value: unknown): string {
 
 const outputSchema = z.object({ tests: z.array(z.object({ name: z.string(), status: z.string() })) });
 
-/** Names that parser.py calls PASSED; a message where the text is not what it writes. */
+/** Names that parser.py calls PASSED; a message where the text is not what it writes (observed: tests/suites/ownRulesDocker.test.ts). */
 export function passedIn(text: string): { passed: ReadonlySet<string> } | { message: string } {
   try {
     const { tests } = outputSchema.parse(JSON.parse(text));

@@ -77,7 +77,10 @@ function fileText({ header, index_line: index, minus_file, plus_file, ...file }:
   ].join('');
 }
 
-/** The patch by which the suite checks its own images: files of Python alone, tests among them. '' where it cannot be read. */
+/**
+ * The patch by which the suite checks its own images: files of Python alone, tests among them. '' where it cannot be read (observed:
+ * tests/suites/r2eGym/r2eGym.test.ts).
+ */
 export function r2eGold(content: unknown): string {
   if (typeof content !== 'string') return '';
   try {
@@ -111,7 +114,7 @@ const r2eNames = (statuses: Iterable<readonly [string, string]>): Map<string, st
   return new Map(sorted.map((name) => [name.split(' - ', 1)[0]!, plain.get(name)!]));
 };
 
-/** Status by test; undefined where the row does not say it. */
+/** Status by test; undefined where the row does not say it (observed: tests/suites/r2eGym/r2eGym.test.ts). */
 export function r2eExpected(text: unknown): Map<string, string> | undefined {
   if (typeof text !== 'string') return undefined;
   try {

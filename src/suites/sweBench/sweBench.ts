@@ -163,7 +163,7 @@ function verdictOf(request: EvaluationRequest, run: TestRun, log: RunLog): Gradi
   if (read.notFound === undefined) return { ...common, outcome: 'unresolved' };
   return {
     ...common,
-    // The patch forged the log itself; the other reasons say nothing about the patch.
+    // The patch forged the log itself; the other reasons say nothing about the patch (observed: tests/grading/grade.test.ts).
     outcome: read.notFound === 'exit_code_contradicts' ? 'unresolved' : 'invalid',
     infraReason: verdict.infra_failure_reason ?? classifyLog(grade.read.log)?.reason ?? null,
     errorMessage: `${spec.instanceId}: the log holds no usable test results (${NOT_FOUND[read.notFound]})`,
@@ -217,8 +217,8 @@ export function withRestore(script: string, commands: readonly string[]): string
 }
 
 /**
- * Lays the files into the container. A file that cannot be fetched is told, and the tests run without it, as in the harness. Returns the
- * commands that copy them.
+ * Lays the files into the container. A file that cannot be fetched is told, and the tests run without it, as in the harness (observed:
+ * tests/suites/sweBench/evaluate.test.ts). Returns the commands that copy them.
  */
 async function stageAssets(
   environment: Environment,

@@ -73,7 +73,10 @@ function factsIn(task: string): Readonly<Record<string, unknown>> {
   return facts;
 }
 
-/** A task whose file cannot be read has no known split: it is in every split, so that it is told. */
+/**
+ * A task whose file cannot be read has no known split: it is in every split, so that it is told (observed:
+ * tests/suites/taskRepository/taskRepository.test.ts).
+ */
 function splitOf(task: string): string | undefined {
   try {
     const { split } = factsIn(task);

@@ -33,6 +33,7 @@ function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
+    // An address that somebody cut or typed is taken as it is (observed: "%ff" in tests/viewer/server.test.ts).
     return part;
   }
 }

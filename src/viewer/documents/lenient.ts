@@ -1,4 +1,7 @@
-/** Reads JSON columns without ever throwing: a viewer must open whatever an older or foreign writer left in the database. */
+/**
+ * Reads JSON columns without ever throwing: a viewer must open whatever an older or foreign writer left in the database (observed:
+ * tests/viewer/server.test.ts).
+ */
 
 import { z } from 'zod';
 import { isRecord, recordOf } from '../../base/isRecord.ts';
