@@ -76,11 +76,23 @@ export function recordedRow(row: HashedRow) {
 }
 
 /** Hash over ids and rows in order: runs with the same hash have the same instances. */
-export function datasetHash(rows: readonly HashedRow[]): string {
+export function rowsHash(
+  rows: Iterable<{ readonly instance_id: string; readonly row_hash: string }>,
+): string {
   const hash = createHash('sha256');
-  for (const [i, row] of rows.entries())
-    hash.update(`${i > 0 ? '\n' : ''}${headOf(row).instance_id} ${readRowHash(row)}`);
+  let between = '';
+  for (const { instance_id, row_hash } of rows) {
+    hash.update(`${between}${instance_id} ${row_hash}`);
+    between = '\n';
+  }
   return hash.digest('hex');
+}
+
+/** The same of rows that no record has yet. */
+export const datasetHash = (rows: readonly HashedRow[]): string => rowsHash(namedHashes(rows));
+
+function* namedHashes(rows: readonly HashedRow[]) {
+  for (const row of rows) yield { instance_id: headOf(row).instance_id, row_hash: readRowHash(row) };
 }
 
 /** A dataset as flat rows, for `datasets convert`; loading them again gives the same row hashes. */

@@ -11,6 +11,7 @@ import { pathInside } from '../base/files/pathInside.ts';
 import { recordOf } from '../base/isRecord.ts';
 import { sha256 } from '../base/sha256.ts';
 import { plural } from '../base/text/numbers.ts';
+import { rowsHash } from '../dataset/dataset.ts';
 import { DEFAULT_SEED } from '../dataset/select.ts';
 import { isInShard } from '../dataset/shard.ts';
 import type { Caller, Tell } from '../run/caller.ts';
@@ -212,10 +213,6 @@ function loaded(part: Part): LoadedPart {
     throw new UserError(`the record of ${label} does not hold the rows that it was planned with`);
   return { ...part, instances, trials: trialsOf(store, run.id), manifest };
 }
-
-/** The hash of rows, as `datasetHash` of the rows themselves. */
-const rowsHash = (rows: readonly Pick<InstanceFacts, 'instance_id' | 'row_hash'>[]): string =>
-  sha256(rows.map(({ instance_id, row_hash }) => `${instance_id} ${row_hash}`).join('\n'));
 
 function unsupportedIn({ dataset }: StoredManifest): readonly unknown[] {
   const { unsupported } = recordOf(dataset);
