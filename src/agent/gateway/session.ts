@@ -10,6 +10,7 @@ import {
   type MeteredCall,
   meteredCall,
   type Settle,
+  UNLIMITED,
 } from '../../model/meteredCall.ts';
 import type {
   CallListener,
@@ -580,7 +581,7 @@ function createSessionMeter(limits: SessionSpec['limits']) {
     /** The funds of a call that may use so many tokens. */
     funds: (tokens: number): Funds => ({
       reserve: (nano, signal, waits) => room.enter({ nano: nano ?? 0, tokens }, signal, waits),
-      reserveNow: () => () => {},
+      reserveNow: UNLIMITED.reserveNow,
     }),
     /** The limit that forbids a further call; a call without tools is no step where others have them. */
     reached: (isStep: boolean) => end(isStep ? steps : steps > 0 ? 0 : withoutTools),
