@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { type Import, importsOf } from './support/importsOf.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SRC = join(ROOT, 'src');
@@ -103,21 +104,6 @@ const HOME: Record<string, string | readonly string[]> = {
   '@huggingface/hub': 'dataset',
   'smol-toml': 'suites/harbor',
 };
-
-interface Import {
-  file: string;
-  target: string;
-  /** Loaded when it is first needed, as a table loads what is registered in it. */
-  late?: boolean;
-}
-
-function importsOf(file: string, text: string): Import[] {
-  // A comment may quote an import.
-  const found = text
-    .replaceAll(/^\s*(?:\*|\/\/).*$/gm, '')
-    .matchAll(/(?:from|import)\s*(\()?\s*['"]([^'"]+)['"]/g);
-  return [...found].map((m) => ({ file, target: m[2]!, ...(m[1] && { late: true }) }));
-}
 
 function folderOf(file: string): string {
   return file.includes('/') ? file.split('/')[0]! : '';

@@ -1,8 +1,9 @@
 // Tests open doors. A door is a file that another folder of the source imports, or that a table loads; what only its own folder imports is an inside,
 // and a test that imports one breaks with each move of that folder. The insides below are tested by themselves, each for its reason.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative, sep } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { importsOf } from './support/importsOf.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
@@ -94,24 +95,21 @@ const filesOf = (folder: string) =>
 
 /** The files of the source that a file imports, also late or only for a type. */
 function imported(file: string): string[] {
-  const text = readFileSync(join(ROOT, file), 'utf8').replaceAll(/^\s*(?:\*|\/\/).*$/gm, '');
-  return [...text.matchAll(/(?:from|import\(?|new URL\()\s*['"](\.[^'"]+)['"]/g)]
-    .map((match) =>
-      relative(ROOT, join(ROOT, dirname(file), match[1]!))
-        .split(sep)
-        .join('/'),
-    )
+  return importsOf(file, readFileSync(join(ROOT, file), 'utf8'))
+    .filter(({ target }) => target.startsWith('.'))
+    .map(({ target }) => join(dirname(file), target).split(sep).join('/'))
     .filter((target) => /^src\/.*\.\w+$/.test(target) && existsSync(join(ROOT, target)));
 }
 
+const DOORS = new Set(
+  filesOf('src').flatMap((file) => imported(file).filter((target) => dirname(target) !== dirname(file))),
+);
+
 /** What files of `tests` import that no other folder of the source does, sorted, without `src/`. */
 function insides(tests: readonly string[]): string[] {
-  const doors = new Set(
-    filesOf('src').flatMap((file) => imported(file).filter((target) => dirname(target) !== dirname(file))),
-  );
   const asked = new Set(tests.flatMap(imported));
   return [...asked]
-    .filter((file) => !doors.has(file))
+    .filter((file) => !DOORS.has(file))
     .map((file) => file.slice('src/'.length))
     .sort();
 }
